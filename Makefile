@@ -17,10 +17,10 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs clean
+.PHONY: help demo test test-gpu check format docs clean
 
 help:  ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed  ## Index the example corpus and answer a question that needs two of its articles
 	@rm -rf $(INDEX)
@@ -32,6 +32,9 @@ demo: $(VENV)/installed  ## Index the example corpus and answer a question that 
 
 test: $(VENV)/installed-dev  ## Run all tests but the slow ones
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(TESTS)
+
+test-gpu: $(VENV)/installed-dev  ## Run the tests of kernels and devices on this machine's GPU
+	$(BIN)/python -m pytest -m gpu $(TESTS)
 
 check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
 	$(BIN)/ruff format --check .

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord, record_label
@@ -43,19 +44,26 @@ class Index:
     Attributes:
         table: The passages on disk.
         llm_factory: How language models are asked, and what was spent on them.
+        device: Where models run: "auto", "cpu", "cuda" or "mps".
     """
 
     def __init__(
-        self, table: PassageTable, llm_factory: LLMClientFactory, progress: Progress = ignore_progress
+        self,
+        table: PassageTable,
+        llm_factory: LLMClientFactory,
+        progress: Progress = ignore_progress,
+        device: str = "auto",
     ) -> None:
+        check_device(device)
         self.table = table
         self.llm_factory = llm_factory
+        self.device = device
         self._progress = progress
         self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
     @cached_property
     def _encoder(self) -> Encoder:
-        encoder = open_encoder(str(self.table.settings["encoder"]))
+        encoder = open_encoder(str(self.table.settings["encoder"]), device=self.device)
         wanted = self.table.settings["encoder_fingerprint"]
         if encoder.dimension != self.table.dimension or encoder.fingerprint != wanted:
             raise InputError(
@@ -80,6 +88,7 @@ class Index:
                     lambda: self._encoder,
                     self.open_model,
                     lambda count: self._progress("encoding short texts", count, 0),
+                    self.device,
                 )
             except IndexFormatError:
                 if folder.is_dir():
@@ -315,7 +324,10 @@ class Index:
 
 
 def open(  # noqa: A001
-    location: str | Path, progress: Progress = ignore_progress, llm_factory: LLMClientFactory | None = None
+    location: str | Path,
+    progress: Progress = ignore_progress,
+    llm_factory: LLMClientFactory | None = None,
+    device: str | None = None,
 ) -> Index:
     """Open the newest version of an index.
 
@@ -323,12 +335,15 @@ def open(  # noqa: A001
         location: A folder, or an object-store URI such as `s3://bucket/prefix`.
         progress: Called with `(stage, done, total)` where something takes long.
         llm_factory: How language models are asked, where one is; else as the settings say.
+        device: Where models run: "auto", "cpu", "cuda" or "mps"; else as the settings say.
 
     Raises:
         IndexFormatError: There is no index, or one this version of Clew cannot read.
+        InputError: This machine has no such device.
     """
-    factory = load_settings().make_llm_factory() if llm_factory is None else llm_factory
-    return Index(PassageTable.open(location), factory, progress)
+    settings = load_settings()
+    factory = settings.make_llm_factory() if llm_factory is None else llm_factory
+    return Index(PassageTable.open(location), factory, progress, settings.device if device is None else device)
 
 
 def create(
@@ -347,7 +362,8 @@ def create(
     from clew.indexing.pipeline import EXTRACTION_CALLS
 
     chosen = load_settings() if settings is None else settings
-    encoder = open_encoder(chosen.encoder)
+    check_device(chosen.device)
+    encoder = open_encoder(chosen.encoder, device=chosen.device)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
     open_extractor(chosen.extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls)
@@ -363,7 +379,7 @@ def create(
     }
     Chunker(chosen.passage_tokens, chosen.passage_overlap)
     with writer_lock(place):
-        return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress)
+        return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress, chosen.device)
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

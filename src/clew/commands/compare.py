@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.commands.options import JsonFlag, check_folder
+from clew.commands.options import DeviceOption, DtypeOption, JsonFlag, check_folder
 from clew.commands.output import print_json, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
@@ -53,6 +53,8 @@ class CompareOptions:
         default_factory=SelectionRecipe
     )
     encoder: GraphEncoderOption = DEFAULT_ENCODER
+    device: DeviceOption = None
+    dtype: DtypeOption = "float32"
     runs: Annotated[
         Path | None,
         typer.Option(help="Folder for the networks, so that a killed run resumes; by default they are not stored."),
@@ -97,10 +99,13 @@ def _compare_selected(
 ) -> "SelectionReport":
     from clew.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
     from clew.models.encoders.registry import open_encoder
+    from clew.settings import load_settings
     from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
 
     # First what can fail at once: a language model or an encoder that cannot be opened.
-    model, encoder = open_model(options.reader), open_encoder(options.encoder)
+    device = load_settings().device if options.device is None else options.device
+    model = open_model(options.reader, device, options.dtype)
+    encoder = open_encoder(options.encoder, device=device)
     splits = load_comparison_splits(
         options.source, options.split, options.test, options.test_split, encoder, progress, print_note
     )

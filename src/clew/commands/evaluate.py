@@ -9,6 +9,7 @@ import typer
 
 from clew.commands.opening import make_llm_factory, retriever_names
 from clew.commands.options import (
+    DeviceOption,
     FeedbackOption,
     IndexOption,
     LLMOptions,
@@ -53,6 +54,7 @@ class EvaluationOptions:
     answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False
     model: ModelOption = None
     feedback: FeedbackOption = None
+    device: DeviceOption = None
     llm: LLMOptions = field(default_factory=LLMOptions)
 
 
@@ -62,7 +64,7 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
         check_file("--json", options.json_)
     feedback = options.feedback
     with progress_on_stderr() as progress:
-        opened = open_index(index, progress, make_llm_factory(options.llm))
+        opened = open_index(index, progress, make_llm_factory(options.llm), options.device)
         cutoffs = _parse_cutoffs(options.cutoffs)
         names = retriever_names(options.retrievers, opened, several=True)
         model = load_settings().model if options.model is None else options.model

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import EncoderOption, IndexOption, LLMOptions
+from clew.commands.options import DeviceOption, EncoderOption, IndexOption, LLMOptions
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_estimate, print_report
 from clew.errors import InputError
@@ -17,6 +17,7 @@ def index(
     ] = None,
     extractor: Annotated[str | None, typer.Option(help="rules, llm:MODEL or published:FILE.")] = None,
     encoder: EncoderOption = None,
+    device: DeviceOption = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
     ] = False,
@@ -44,7 +45,7 @@ def index(
         )
         return
     with progress_on_stderr() as progress:
-        opened = open_or_create(index, extractor, encoder, progress, llm_factory, create=bool(paths))
+        opened = open_or_create(index, extractor, encoder, progress, llm_factory, device, create=bool(paths))
         report = opened.add(documents, extractor, retry_failed=retry_failed)
         rows = opened.table.count_rows()
         if rows and report.passages == rows:  # a new index; for another one the first search builds what is missing

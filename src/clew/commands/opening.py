@@ -38,6 +38,7 @@ def open_or_create(
     encoder: str | None,
     progress: Progress,
     llm_factory: LLMClientFactory,
+    device: str | None = None,
     *,
     create: bool,
 ) -> Index:
@@ -46,14 +47,14 @@ def open_or_create(
     An existing index of another encoder is an InputError. None stands for the extractor or encoder of the settings.
     """
     if not create or open_dataset(locate(location)) is not None:
-        opened = indexes.open(location, progress, llm_factory)
+        opened = indexes.open(location, progress, llm_factory, device)
         if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
             raise InputError(
                 f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
                 "leave --encoder out, or choose another --index"
             )
         return opened
-    given = {"extractor": extractor, "encoder": encoder}
+    given = {"extractor": extractor, "encoder": encoder, "device": device}
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
     return indexes.create(location, settings, progress, llm_factory)
 

@@ -21,6 +21,11 @@ ModelOption = Annotated[
 FeedbackOption = Annotated[
     Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
 ]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(help="Where models run: auto, cpu, cuda or mps; auto is a GPU where torch finds one, else cpu."),
+]
+DtypeOption = Annotated[str, typer.Option(help="Type of a language model's weights: float32, bfloat16 or float16.")]
 EncoderOption = Annotated[
     str | None, typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index.")
 ]

@@ -15,6 +15,7 @@ from clew.commands.answers import (
     print_steps,
 )
 from clew.commands.options import (
+    DeviceOption,
     FeedbackOption,
     IndexOption,
     JsonFlag,
@@ -46,6 +47,7 @@ class SearchOptions:
         typer.Option(help="An entity that the question is about, for frag; repeatable. [Brackets] do the same."),
     ] = None
     trace: Annotated[bool, typer.Option("--trace", help="Print every step of an agent.")] = False
+    device: DeviceOption = None
     llm: LLMOptions = field(default_factory=LLMOptions)
     json_: JsonFlag = False
 
@@ -101,7 +103,7 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
     from clew.commands.opening import make_llm_factory, retriever_names
     from clew.index import open as open_index
 
-    opened = open_index(location, progress, make_llm_factory(options.llm))
+    opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
     return opened, retriever_names(options.retriever, opened, several=False)[0]
 
 

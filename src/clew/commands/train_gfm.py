@@ -24,16 +24,19 @@ def gfm(
     ] = None,
     *,
     recipe: GFMRecipe,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda; start it by torchrun for several.")] = "auto",
+    device: Annotated[
+        str | None, typer.Option(help="auto, cpu or cuda; start it by torchrun for several devices.")
+    ] = None,
 ) -> None:
     """Train the graph neural network of the retriever gfm."""
+    from clew.settings import load_settings
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 
     facts = replace(recipe.completion, batch=recipe.loss.batch, nodes=min(recipe.nodes, recipe.completion.nodes))
     recipe = replace(recipe, completion=facts)
     with (
-        join_process_group(device) as processes,
+        join_process_group(load_settings().device if device is None else device) as processes,
         nullcontext(ignore_progress) if processes.rank else progress_on_stderr() as progress,
     ):
         result = train_gfm(data, validate or (), out, recipe, progress, processes)

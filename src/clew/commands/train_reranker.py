@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import check_folder
+from clew.commands.options import DeviceOption, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.plugins.spec import split_list
@@ -32,15 +32,19 @@ def reranker(
     ] = None,
     *,
     recipe: RerankRecipe,
+    device: DeviceOption = None,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
+    from clew.settings import load_settings
+    from clew.training.distributed import join_process_group
     from clew.training.recipes.reranker import train_reranker
 
     check_folder("--out", out)
     check_folder("--run", out if run is None else run)
-    with progress_on_stderr() as progress:
+    chosen = load_settings().device if device is None else device
+    with progress_on_stderr() as progress, join_process_group(chosen) as group:
         result = train_reranker(
-            data, validate or (), out, split_list(base), recipe, progress, run, _parse_also(also or ())
+            data, validate or (), out, split_list(base), recipe, progress, run, _parse_also(also or ()), group
         )
     for name, value in result.figures.items():
         before = result.initial_figures.get(name)

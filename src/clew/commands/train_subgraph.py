@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import check_folder
+from clew.commands.options import DeviceOption, DtypeOption, check_folder
 from clew.commands.output import print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
 from clew.evaluation.evaluate_subgraphs import count_truncated
 from clew.models.encoders.registry import open_encoder
+from clew.settings import load_settings
 from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
 from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, SelectionRecipe
 
@@ -27,6 +28,8 @@ def subgraph(
     out: Annotated[Path, typer.Option(help="Folder for the weights and the state of the run.")],
     split: SplitOption = None,
     encoder: GraphEncoderOption = DEFAULT_ENCODER,
+    device: DeviceOption = None,
+    dtype: DtypeOption = "float32",
     *,
     source: GraphQuestionSource,
     reader: ReaderSettings,
@@ -41,7 +44,8 @@ def subgraph(
     source.check(split)
     seed = recipe.loop.seed
     with progress_on_stderr() as progress:
-        model, opened_encoder = open_model(reader), open_encoder(encoder)
+        chosen = load_settings().device if device is None else device
+        model, opened_encoder = open_model(reader, chosen, dtype), open_encoder(encoder, device=chosen)
         splits = load_training_splits(source, split, opened_encoder, seed, progress, print_note)
         opened_reader = reader_factory(reader, model, opened_encoder, splits.train, splits.choices)(seed)
         scorer, result = train_selection(

@@ -166,8 +166,7 @@ class DocumentNetwork:
         # First the neighbours' mean states for each feature, then one product with all matrices side by side.
         means = (shares.reshape(-1, count) @ states).reshape(count, -1)
         matrices = self.arrays[f"{name}.heard.weight"].reshape(-1, width, width)
-        messages: FloatArray = means @ matrices.transpose(0, 2, 1).reshape(-1, width)
-        return messages
+        return np.asarray(means @ matrices.transpose(0, 2, 1).reshape(-1, width), dtype=np.float32)
 
     def _g_rag_layer(self, name: str, states: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
         adjacent: BoolArray = np.any(edges > 0, axis=-1)

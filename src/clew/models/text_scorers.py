@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import ProviderError
+from clew.models.devices import choose_device
 from clew.models.library_errors import map_load_errors
 from clew.models.validation import replace_surrogates
 from clew.models.weights_checksum import hash_weights
+from clew.plugins.extras import import_extra
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -42,8 +44,9 @@ class BiEncoderScorer:
 class CrossEncoderScorer:
     """A cross-encoder of `sentence-transformers` in a folder or on the hub; its weights are loaded on first use."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, device: str = "auto") -> None:
         self._name = name
+        self._device = device
 
     @cached_property
     def fingerprint(self) -> str:
@@ -75,20 +78,15 @@ class CrossEncoderScorer:
 
     @cached_property
     def _model(self) -> Any:
-        try:
-            from sentence_transformers import CrossEncoder
-        except ImportError as error:
-            raise ProviderError(
-                f"the cross-encoder {self._name} needs sentence-transformers, which cannot be imported ({error}); "
-                "run pip install sentence-transformers, or search without a cross-encoder"
-            ) from error
+        package = import_extra("sentence_transformers", "encoders", f"the cross-encoder {self._name}")
+        device = choose_device(self._device)
         with map_load_errors(
             lambda reason: (
                 f"the cross-encoder {self._name} cannot be opened ({reason}): give a folder that holds one, "
                 "or a name on the hub, or search without a cross-encoder"
             )
         ):
-            model = CrossEncoder(os.path.expanduser(self._name))  # noqa: PTH111 - a name on the hub is not a path
+            model = package.CrossEncoder(os.path.expanduser(self._name), device=device)  # noqa: PTH111 - a name on the hub is not a path
         kinds = getattr(getattr(model.model, "config", None), "architectures", None) or ()
         if not any(kind.endswith(_SCORING_ARCHITECTURES) for kind in kinds):
             raise ProviderError(

@@ -46,7 +46,8 @@ class IndexContext:
     """The resources of one index version that a query uses; it holds no retriever's settings.
 
     `vectors` is the vector cache of short texts on disk; `on_progress` is called with the number of texts encoded, when
-    a retriever encodes many. `paths_per_passage` explain each passage, for retrievers to which each path costs time.
+    a retriever encodes many. `device` is where models run. `paths_per_passage` explain each passage, for retrievers to
+    which each path costs time.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class IndexContext:
         open_encoder: Callable[[], Encoder],
         open_model: Callable[[str], LanguageModel],
         on_progress: Callable[[int], None] | None = None,
+        device: str = "auto",
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
         self.scope = Scope(load_snapshot(folder))
@@ -63,6 +65,7 @@ class IndexContext:
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
         self.open_model = open_model
+        self.device = device
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder

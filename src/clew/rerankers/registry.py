@@ -48,14 +48,14 @@ class LLMRerank(SettingsRecord):
     model: str = setting("", "a language model: PROVIDER:NAME", unset="none: give one")
 
 
-def build_cross_encoder(_: IndexContext, settings: CrossEncoder) -> Reranker:
+def build_cross_encoder(context: IndexContext, settings: CrossEncoder) -> Reranker:
     """Return a cross-encoder as a reranker; raises InputError where there is no such folder."""
     name = settings.model
     if not name:
         raise InputError("the reranker cross-encoder wants a folder or a name on the hub: cross-encoder:NAME")
     if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
         raise InputError(f"cross-encoder: there is no folder {name!r}: give one of a model, or a name on the hub")
-    return TextReranker(CrossEncoderScorer(name))
+    return TextReranker(CrossEncoderScorer(name, context.device))
 
 
 def build_llm_reranker(context: IndexContext, settings: LLMRerank) -> Reranker:

@@ -15,6 +15,7 @@ import torch
 from torch import distributed
 
 from clew.errors import InputError
+from clew.models.devices import choose_device
 
 Item = TypeVar("Item")
 
@@ -50,10 +51,7 @@ def join_process_group(device: str = "auto") -> Iterator[ProcessGroup]:
     """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"the device is {device!r}; wanted auto, cpu or cuda")
-    available = torch.cuda.is_available()
-    if device == "cuda" and not available:
-        raise InputError("the device is 'cuda', but no GPU is available: use --device cpu, or repair the driver")
-    chosen = "cuda" if available and device != "cpu" else "cpu"
+    chosen = choose_device(device)
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield ProcessGroup(0, 1, torch.device(chosen))

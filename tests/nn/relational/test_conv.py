@@ -16,7 +16,8 @@ from clew.nn.relational.conv import AGGREGATES, MESSAGES, relational_conv
 from clew.nn.relational.graph import RelationalGraph
 from tests.nn.relational.plain_conv import plain_relational_conv
 
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+NEEDS_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
+DEVICES = ["cpu", pytest.param("cuda", marks=NEEDS_GPU)]
 BOTH = pytest.mark.parametrize("message", MESSAGES)
 SUMS = pytest.mark.parametrize("aggregate", AGGREGATES)
 

@@ -76,8 +76,8 @@ class Bert:
         width = self.word_embeddings.shape[1]
         # The mask is passed even when nothing is padded: without it torch runs another kernel, and a row would depend
         # on the rest of the batch.
-        mask = torch.zeros(token_mask.shape).masked_fill_(~token_mask, -math.inf)[:, None, None, :]
         x = self.embedding_norm(self.word_embeddings[ids] + self.position_embeddings[:length])
+        mask = x.new_zeros(token_mask.shape).masked_fill_(~token_mask, -math.inf)[:, None, None, :]
         for layer in self.layers:
             shape = (size, length, 3, self.heads, width // self.heads)
             query, key, value = linear(x, *layer.query_key_value).view(shape).permute(2, 0, 3, 1, 4)

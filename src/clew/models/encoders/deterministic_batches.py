@@ -22,11 +22,16 @@ BATCH_TOKENS = 512
 """Tokens in a batch: fewer are slower on many texts, more waste time on few."""
 
 
+GPU_BATCH_TOKENS = 65_536
+"""Tokens in a batch on a GPU."""
+
+
 def encode_rows(
     tokens: "Sequence[IntArray]",
     dimension: int,
     forward: "Callable[[LongArray, BoolArray], FloatArray]",
     workers: int = 1,
+    batch_tokens: int = BATCH_TOKENS,
 ) -> "FloatArray":
     """Run `forward` over all texts in batches of fixed shapes.
 
@@ -36,6 +41,7 @@ def encode_rows(
         forward: Takes token ids (B, L) and a bool mask of the tokens that are not padding (B, L), and returns rows
             (B, dimension).
         workers: Number of threads that call `forward`.
+        batch_tokens: Tokens in a batch.
 
     Returns:
         Rows (len(tokens), dimension), in the order of the texts.
@@ -44,7 +50,7 @@ def encode_rows(
 
     def run(batch: tuple[list[int], int]) -> None:
         members, length = batch
-        ids = np.zeros((max(1, BATCH_TOKENS // length), length), dtype=np.int64)
+        ids = np.zeros((max(1, batch_tokens // length), length), dtype=np.int64)
         mask = np.zeros(ids.shape, dtype=np.bool_)
         mask[:, 0] = True  # a row of padding alone would divide by zero
         for row, member in enumerate(members):
@@ -53,7 +59,7 @@ def encode_rows(
             mask[row, : len(text)] = True
         rows[members] = forward(ids, mask)[: len(members)]
 
-    batches = list(_group_by_length([len(ids) for ids in tokens]))
+    batches = list(_group_by_length([len(ids) for ids in tokens], batch_tokens))
     if workers == 1 or len(batches) < 2:
         for batch in batches:
             run(batch)
@@ -64,11 +70,11 @@ def encode_rows(
     return rows
 
 
-def _group_by_length(counts: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+def _group_by_length(counts: Sequence[int], batch_tokens: int) -> Iterator[tuple[list[int], int]]:
     """Yield (texts, length) so that every text is in one batch, short batches first."""
     by_length: dict[int, list[int]] = {}
     for text, count in enumerate(counts):
         by_length.setdefault(BATCH_LENGTHS[bisect_left(BATCH_LENGTHS, count)], []).append(text)
     for length, texts in sorted(by_length.items()):
-        size = max(1, BATCH_TOKENS // length)
+        size = max(1, batch_tokens // length)
         yield from ((texts[start : start + size], length) for start in range(0, len(texts), size))

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import ProviderError
-from clew.models.encoders.deterministic_batches import encode_rows
+from clew.models.devices import choose_device
+from clew.models.encoders.deterministic_batches import GPU_BATCH_TOKENS, encode_rows
 from clew.models.torch_threads import one_thread, worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
@@ -53,6 +55,7 @@ class MiniLM:
         name: The name to open this encoder by.
         dimension: Width of the vectors.
         sha256: SHA-256 of model.safetensors, checked on load.
+        device: "auto", "cpu", or "cuda" or "mps", where it runs in bfloat16 and in batches of many texts.
     """
 
     def __init__(
@@ -61,11 +64,13 @@ class MiniLM:
         name: str = FP32_MINILM,
         dimension: int = 384,
         sha256: str = ALL_MINILM_L6_V2,
+        device: str = "auto",
     ) -> None:
         self._folder = folder
         self._name = name
         self._dimension = dimension
         self._sha256 = sha256
+        self._device = device
         self._model: _LoadedModel | None = None
         self._lock = threading.Lock()
 
@@ -95,12 +100,19 @@ class MiniLM:
         loaded = self._load()
         import torch
 
+        device = loaded.bert.word_embeddings.device
+        on_cpu = device.type == "cpu"
+
         def forward(ids: "LongArray", mask: "BoolArray") -> "FloatArray":
-            with torch.inference_mode(), one_thread():
-                rows: FloatArray = loaded.bert.encode_batch(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
+            with torch.inference_mode(), one_thread() if on_cpu else nullcontext():
+                batch = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+                rows: FloatArray = loaded.bert.encode_batch(*batch).float().cpu().numpy()
             return rows
 
-        return encode_rows(_tokenize(loaded.tokenizer, texts), self._dimension, forward, worker_count())
+        tokens = _tokenize(loaded.tokenizer, texts)
+        if on_cpu:
+            return encode_rows(tokens, self._dimension, forward, worker_count())
+        return encode_rows(tokens, self._dimension, forward, batch_tokens=GPU_BATCH_TOKENS)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Return the rows of `encode` within 1e-6, computed one by one, which is fastest for a single text.
@@ -109,8 +121,10 @@ class MiniLM:
             InputError: A text holds a lone surrogate.
             ProviderError: The model's files are missing, damaged or not a BERT encoder.
         """
-        require_unicode(texts)
         loaded = self._load()
+        if loaded.bert.word_embeddings.device.type != "cpu":
+            return self.encode(texts)
+        require_unicode(texts)
         import torch
 
         rows = np.empty((len(texts), self._dimension), dtype=np.float32)
@@ -144,7 +158,10 @@ class MiniLM:
             rules = (folder / "tokenizer.json").read_text(encoding="utf-8")
             json.loads(rules)["model"]  # the tokenizer raises a bare Exception for a damaged file
             tokenizer = Tokenizer.from_str(rules)
-            weights = load_file(folder / "model.safetensors")
+            device = choose_device(self._device)
+            weights = load_file(folder / "model.safetensors", device)
+            if device != "cpu":
+                weights = {name: weight.bfloat16() for name, weight in weights.items()}
             shape = (config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
             bert = build_bert(weights, *shape)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:

@@ -62,7 +62,7 @@ ENCODERS = Registry(
 )
 
 
-def open_encoder(name: str, config: EmbeddingConfig | None = None) -> "Encoder":
+def open_encoder(name: str, config: EmbeddingConfig | None = None, device: str = "auto") -> "Encoder":
     """Return the encoder of a name; nothing is loaded or downloaded before its first use.
 
     Args:
@@ -71,6 +71,7 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None) -> "Encoder":
             "owner/name", "owner/name@revision", or a folder.
         config: Normalisation and prompts that a network was trained with; None for the model's own. It applies to
             sentence-transformers models only.
+        device: Where a model runs that torch runs: "auto", "cpu", "cuda" or "mps".
 
     Raises:
         InputError: The name is empty or resembles that of a registered encoder, or the width after "hashing:" is not a
@@ -78,6 +79,8 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None) -> "Encoder":
     """
     name = _ALIASES.get(name, name)
     kind, _, argument = name.partition(":")
+    if name == FP32_MINILM:
+        return MiniLM(fp32_weights, device=device)
     if name in ENCODERS or (argument and kind in ENCODERS and kind not in _WITHOUT_ARGUMENT):
         return ENCODERS.entry(kind).build(argument)
     if name == "hashing:":
@@ -90,8 +93,8 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None) -> "Encoder":
         raise InputError(f"encoder {name!r}; did you mean {similar}?")
     model, _, revision = name.rpartition("@")
     if model and not Path(name).exists():
-        return SentenceTransformerEncoder(model, revision, config)
-    return SentenceTransformerEncoder(name, None, config)
+        return SentenceTransformerEncoder(model, revision, config, device)
+    return SentenceTransformerEncoder(name, None, config, device)
 
 
 def fp32_weights() -> Path:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, encode_rows
+from clew.models.devices import choose_device
+from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, BATCH_TOKENS, GPU_BATCH_TOKENS, encode_rows
 from clew.models.hub import check_model
 from clew.models.library_errors import map_load_errors
 from clew.models.validation import require_unicode
@@ -51,7 +52,7 @@ class EmbeddingConfig:
 
 @final
 class SentenceTransformerEncoder:
-    """A model of the Hugging Face hub or of a local folder, run on the CPU.
+    """A model of the Hugging Face hub or of a local folder.
 
     Every property but `name` loads the model. The first 512 tokens of a text are read, or fewer if the model is
     limited to fewer. The model's prompts for queries and documents, if any, are put before the texts.
@@ -60,12 +61,20 @@ class SentenceTransformerEncoder:
         name: "owner/name" on the hub, or a folder.
         revision: A commit, tag or branch of the hub's repository; None for its main branch.
         config: Normalisation and prompts in place of the model's own.
+        device: "auto", "cpu", "cuda" (in bfloat16) or "mps".
     """
 
-    def __init__(self, name: str, revision: str | None = None, config: "EmbeddingConfig | None" = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        revision: str | None = None,
+        config: "EmbeddingConfig | None" = None,
+        device: str = "auto",
+    ) -> None:
         self._name = name
         self._revision = revision
         self._config = config
+        self._device = device
         self._model: _LoadedModel | None = None
         self._lock = threading.Lock()
 
@@ -93,11 +102,10 @@ class SentenceTransformerEncoder:
         """
         require_unicode(texts)
         loaded = self._load()
-        return encode_rows(
-            _tokenize(loaded, loaded.text_prompt, texts),
-            loaded.dimension,
-            _make_forward(loaded.model, loaded.normalize),
-        )
+        tokens = _tokenize(loaded, loaded.text_prompt, texts)
+        forward = _make_forward(loaded.model, loaded.normalize)
+        batch_tokens = BATCH_TOKENS if loaded.model.device.type == "cpu" else GPU_BATCH_TOKENS
+        return encode_rows(tokens, loaded.dimension, forward, batch_tokens=batch_tokens)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Return rows (len(texts), dimension) of questions with the model's prompt for queries, one by one.
@@ -117,22 +125,23 @@ class SentenceTransformerEncoder:
     def _load(self) -> _LoadedModel:
         with self._lock:
             if self._model is None:
-                self._model = _open_model(self._name, self._revision, self._config)
+                self._model = _open_model(self._name, self._revision, self._config, self._device)
             return self._model
 
 
-def _open_model(name: str, revision: str | None, config: "EmbeddingConfig | None") -> _LoadedModel:
+def _open_model(name: str, revision: str | None, config: "EmbeddingConfig | None", device: str) -> _LoadedModel:
     SentenceTransformer = import_extra("sentence_transformers", "encoders", f"the encoder {name!r}").SentenceTransformer  # noqa: N806
     check_model(
         name, revision, "encoder", "use --encoder all-MiniLM-L6-v2-int8, hashing or none", "sentence-transformers"
     )
+    chosen = choose_device(device)
     with map_load_errors(
         lambda reason: (
             f"cannot open the encoder {name!r}: {reason}; wanted a folder or a name on the Hugging Face hub; "
             "check the name and the network, or use --encoder all-MiniLM-L6-v2-int8"
         )
     ):
-        model = SentenceTransformer(name, revision=revision, device="cpu", trust_remote_code=False)
+        model = SentenceTransformer(name, revision=revision, device=chosen, trust_remote_code=False)
     model.eval()
     max_tokens = min(model.max_seq_length or BATCH_LENGTHS[-1], BATCH_LENGTHS[-1])
     prompts: dict[str, str] = {key: value or "" for key, value in model.prompts.items()}
@@ -170,11 +179,14 @@ def _fingerprint(model: Any, max_tokens: int) -> str:
 def _make_forward(model: Any, normalize: bool = True) -> "Callable[[LongArray, BoolArray], FloatArray]":
     import torch
 
+    device = model.device
+
     def forward(ids: "LongArray", mask: "BoolArray") -> "FloatArray":
-        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
-        with torch.inference_mode():
+        tensors = torch.from_numpy(ids).to(device), torch.from_numpy(mask.astype(np.int64)).to(device)
+        batch = dict(zip(("input_ids", "attention_mask"), tensors, strict=True))
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             vectors = model.forward(batch)["sentence_embedding"].float()
-            rows: FloatArray = (torch.nn.functional.normalize(vectors, dim=1) if normalize else vectors).numpy()
+        rows: FloatArray = (torch.nn.functional.normalize(vectors, dim=1) if normalize else vectors).cpu().numpy()
         return rows
 
     return forward

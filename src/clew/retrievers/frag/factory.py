@@ -34,7 +34,7 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
     fixed = settings.complexity != "auto"
     hop_predictor = None if fixed else _make_hop_predictor(context, settings, texts, notes)
     relations_by = settings.relations_by or (BM25 if context.index_encoder is None else BI_ENCODER)
-    relation_ranker = _make_text_scorer(relations_by, texts)
+    relation_ranker = _make_text_scorer(relations_by, texts, context.device)
     path_ranker = _make_path_ranker(context, settings, texts, notes)
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
     return FragRetriever(
@@ -108,18 +108,18 @@ def _make_path_ranker(
             )
         name = BM25 if context.index_encoder is None else BI_ENCODER
         notes.append(f"paths are ranked by {name}: the trained head reads another encoder than the index's")
-    scorer = _make_text_scorer(name, texts)
+    scorer = _make_text_scorer(name, texts, context.device)
     relation_texts = texts() if context.index_encoder is not None else _relation_names_only(context.scope.snapshot)
     temperature = TEMPERATURES[name.partition(":")[0]] if settings.temperature is None else settings.temperature
     return TextPathRanker(scorer, relation_texts, temperature, name)
 
 
-def _make_text_scorer(name: str, texts: Callable[[], RelationTexts]) -> TextScorer:
+def _make_text_scorer(name: str, texts: Callable[[], RelationTexts], device: str) -> TextScorer:
     kind, _, model = name.partition(":")
     if kind == BM25 and not model:
         return BM25Scorer()
     if kind == CROSS_ENCODER and model:
-        return CrossEncoderScorer(model)
+        return CrossEncoderScorer(model, device)
     if kind == BI_ENCODER and not model:
         return BiEncoderScorer(texts().text_memory, texts().word_memory)
     raise InputError(f"frag: a ranker is {name!r}; wanted trained (of paths), bi-encoder, bm25 or cross-encoder:NAME")

@@ -31,8 +31,31 @@ class GraphBatch:
         return np.concatenate([self.relations, self.relations + self.relation_count])
 
 
-def collate(graphs: Sequence[QuestionGraph], vectors: Sequence[FloatArray], edges: RelationalEdges) -> GraphBatch:
-    """Collate b question graphs over the same index, and b question vectors (t,), to one batch."""
+class WholeGraph:
+    """The sorted edges of a whole graph, which all questions about it share."""
+
+    def __init__(self) -> None:
+        self._edges: SortedEdges | None = None
+
+    def sort(
+        self, senders: LongArray, relations: LongArray, receivers: LongArray, shape: tuple[int, int]
+    ) -> SortedEdges:
+        """Return the edges sorted; the arguments are the same at every call."""
+        if self._edges is None:
+            self._edges = SortedEdges(senders, relations, receivers, *shape)
+        return self._edges
+
+
+def collate(
+    graphs: Sequence[QuestionGraph],
+    vectors: Sequence[FloatArray],
+    edges: RelationalEdges,
+    whole: "WholeGraph | None" = None,
+) -> GraphBatch:
+    """Collate b question graphs over the same index, and b question vectors (t,), to one batch.
+
+    `whole` keeps the sorted edges of a single graph with all nodes and edges, for the next question about it.
+    """
     sizes = [len(graph.nodes) for graph in graphs]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     count = edges.relation_count
@@ -44,13 +67,15 @@ def collate(graphs: Sequence[QuestionGraph], vectors: Sequence[FloatArray], edge
     receivers = np.concatenate([graph.receivers + start for graph, start in graphs_with_starts])
     own_relations = positions + len(distinct) * inverse
     ends = senders.astype(np.int64), own_relations.astype(np.int64), receivers.astype(np.int64)
+    shape = int(starts[-1]), 2 * len(distinct)
+    is_whole = len(graphs) == 1 and shape[0] == edges.node_count and len(graphs[0].edges) == len(edges.relations)
 
     def join(name: str) -> FloatArray:
         rows: FloatArray = np.concatenate([getattr(graph, name) for graph in graphs])
         return rows
 
     query = QueryBatch(
-        SortedEdges(*ends, int(starts[-1]), 2 * len(distinct)),
+        whole.sort(*ends, shape) if whole is not None and is_whole else SortedEdges(*ends, *shape),
         np.stack(list(vectors)),
         np.repeat(np.arange(len(graphs)), sizes),
         *(join(name) for name in ("seeds", "features", "prior")),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, passage_graph, relation_texts
 from clew.inference.query_network import QueryNetwork
+from clew.models.devices import choose_device
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
@@ -25,6 +26,9 @@ from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker, Ran
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.settings import ENTITY_SETTINGS, GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
+
+if TYPE_CHECKING:
+    from clew.nn.device_network import DeviceQueryNetwork
 
 _PROJECTION_BATCH = 8192
 
@@ -44,9 +48,10 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     projected = context.cached_array(
         trained.key, lambda: project_all_relations(trained.model, context.encode_texts_with(texts, encoder))
     )
+    network = _choose_network(trained.model, context.device, whole_graph=_node_limit(settings, trained) is None)
     paths = EdgePathBuilder(snapshot, graphs.edges, entities=trained.targets == "entities")
     return GFMRetriever(
-        context.scope, encoder, graphs, trained.model, projected, ranker, paths, context.paths_per_passage, trained.key
+        context.scope, encoder, graphs, network, projected, ranker, paths, context.paths_per_passage, trained.key
     )
 
 
@@ -54,7 +59,7 @@ def _make_graphs_and_ranker(
     context: IndexContext, settings: GFM, trained: TrainedGNN
 ) -> tuple[QuestionGraphBuilder, Ranker]:
     snapshot, encoder = context.scope.snapshot, context.index_encoder
-    nodes = trained.nodes if settings.nodes is None else _count_or_none(settings.nodes)
+    nodes = _node_limit(settings, trained)
     walk = context.graph_walk()
     if trained.targets == "passages":
         _check_encoder(trained, encoder)
@@ -81,13 +86,27 @@ def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) ->
         if trained.targets == "passages":
             _check_encoder(trained, encoder)
         config = EmbeddingConfig(wanted.normalize, wanted.query, wanted.text)
-        encoder = open_encoder(wanted.name, config)
+        encoder = open_encoder(wanted.name, config, context.device)
     if encoder.dimension != trained.model.settings.text_width:
         raise InputError(
             f"the weights in {folder} read vectors of width {trained.model.settings.text_width}, and those of "
             f"{encoder.name} have {encoder.dimension}: their configuration names another encoder than theirs"
         )
     return encoder
+
+
+def _node_limit(settings: GFM, trained: TrainedGNN) -> int | None:
+    """Return the nodes of a question's graph at most; None for the whole graph."""
+    return trained.nodes if settings.nodes is None else _count_or_none(settings.nodes)
+
+
+def _choose_network(network: QueryNetwork, device: str, *, whole_graph: bool) -> "QueryNetwork | DeviceQueryNetwork":
+    """Return the network for a device; graphs of some hundred nodes are fastest on the processor."""
+    if not whole_graph or (chosen := choose_device(device)) == "cpu":
+        return network
+    from clew.nn.device_network import DeviceQueryNetwork
+
+    return DeviceQueryNetwork(network, chosen)
 
 
 def _count_or_none(count: int | str) -> int | None:

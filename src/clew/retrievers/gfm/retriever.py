@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,14 @@ from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import link_question
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
-from clew.retrievers.gfm.batch import GraphBatch, collate
+from clew.retrievers.gfm.batch import GraphBatch, WholeGraph, collate
 from clew.retrievers.gfm.explanations import EdgePathBuilder, most_important_walks
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.types import Evidence, Filter, Path, Scored
+
+if TYPE_CHECKING:
+    from clew.nn.device_network import DeviceQueryNetwork
 
 _ONE_THREAD_NODES = 5_000  # beyond this several cores are faster than one
 
@@ -44,7 +47,7 @@ class GFMRetriever:
     scope: Scope
     encoder: Encoder  # the encoder that the network was trained with
     graphs: QuestionGraphBuilder  # builds the graphs of questions
-    model: QueryNetwork
+    model: "QueryNetwork | DeviceQueryNetwork"
     # projections (.., layers, width) of the index's relations, followed by those of their inverses where the model does
     # not learn inverses; float16 or float32
     relation_projections: NDArray[Any]
@@ -52,6 +55,7 @@ class GFMRetriever:
     path_builder: EdgePathBuilder  # converts edges to triples
     paths_per_passage: int = 1  # number of paths that explain each passage; each costs a backward pass
     fingerprint: str = ""  # identifier of the weights
+    _whole_graph: WholeGraph = field(init=False, default_factory=WholeGraph)
     _encoder_thread: ThreadPoolExecutor = field(
         init=False, default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="clew-encode")
     )
@@ -97,7 +101,7 @@ class GFMRetriever:
             vector = pending.result()
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
-        batch = collate([graph], [vector], self.graphs.edges)
+        batch = collate([graph], [vector], self.graphs.edges, self._whole_graph)
         ranked = self.ranker.rank(graph, self.logits(batch), vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()

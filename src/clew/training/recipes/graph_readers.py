@@ -16,6 +16,7 @@ from clew.answering.graph_readers.protocols import GraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.models.causal_lm.model import CausalModel
 from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
+from clew.models.devices import choose_device
 from clew.models.llm.prompts import graph_answer
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder
@@ -26,15 +27,15 @@ from clew.training.recipes.subgraph import local_reader
 _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code
 
 
-def open_model(settings: ReaderSettings) -> CausalModel | None:
-    """Return the language model of a reader, loaded; None for the local reader.
+def open_model(settings: ReaderSettings, device: str = "auto", dtype: str = "float32") -> CausalModel | None:
+    """Return the language model of a reader, loaded, with weights of a torch type; None for the local reader.
 
     Raises InputError without `transformers`, or `peft` for a soft prompt, and ProviderError if the model cannot be
     opened.
     """
     if settings.name == LOCAL_READER:
         return None
-    model = CausalModel(settings.name)
+    model = CausalModel(settings.name, device=choose_device(device), dtype=dtype)
     loaded = model.load()
     if settings.soft_prompt:
         init_prompt_tuning(loaded, settings.soft_prompt, 0)  # fails now, and not after the questions were read

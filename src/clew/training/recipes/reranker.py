@@ -23,7 +23,8 @@ from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_file, hash_folders
 from clew.training.data.reranking_pools import PoolExample, load_pools, make_pool_examples, save_pools
-from clew.training.loop import train
+from clew.training.distributed import ProcessGroup
+from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reranking import Reranking, figures_by_set
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
 from clew.training.recipes.records import RerankRecipe
@@ -47,6 +48,7 @@ def train_reranker(
     progress: Progress,
     run: Path | None = None,
     also: Mapping[Path, Sequence[str]] = MappingProxyType({}),
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> TrainingResult:
     """Train the network that reranks on some folders of data, and write its weights.
 
@@ -81,7 +83,7 @@ def train_reranker(
     recipe = replace(recipe, loop=replace(loop, warmup=warmup, average=average))
     hashes = hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE)
     key = _hash(repr(recipe), ARCHITECTURE_VERSION, bases, own, *hashes, source.fingerprint)
-    result = train(model, objective, recipe.loop, run / f"state-{key}", progress)
+    result = train(model, objective, recipe.loop, run / f"state-{key}", progress, group)
     about = {
         **_describe_recipe(recipe),
         "bases": [*bases, *sorted({name.partition(":")[0] for some in also.values() for name in some})],

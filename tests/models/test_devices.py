@@ -1,0 +1,36 @@
+"""The choice of a device."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from clew.errors import InputError
+from clew.models.devices import check_device, choose_device
+
+
+def test_the_processor_is_always_there() -> None:
+    assert choose_device("cpu") == "cpu"
+    assert choose_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.parametrize("name", ["cuda", "mps"])
+def test_a_device_that_is_not_there_is_refused_in_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(InputError, match=f"^the device is '{name}', and torch finds none on this machine: use cpu"):
+        check_device(name)
+
+
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(InputError, match="wanted one of auto, cpu, cuda, mps"):
+        check_device("gpu")
+
+
+def test_auto_and_cpu_are_checked_without_torch() -> None:
+    program = (
+        "import sys; from clew.models.devices import check_device; check_device('auto'); check_device('cpu');"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
