@@ -17,7 +17,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="CLEW_", toml_file="clew.toml", extra="forbid", frozen=True)
 
-    encoder: str = "all-MiniLM-L6-v2"  # for new indexes
+    encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
     extractor: str = "rules"  # for new indexes
     passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
     passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share

@@ -22,7 +22,8 @@ FeedbackOption = Annotated[
     Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
 ]
 EncoderOption = Annotated[
-    str | None, typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index.")
+    str | None,
+    typer.Option(help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name; for a new index."),
 ]
 
 
