@@ -22,7 +22,7 @@ from big_graph import generate
 from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_kgqa import evaluate_path_retrievers, open_path_retriever
 from clew.index import Index
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopPredictor, load_hop_predictor
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.registry import parse_retriever
@@ -35,7 +35,6 @@ from workbench import DATA, WORK, describe_machine, print_table
 
 METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"
 FILES = {METAQA: "dev.jsonl", PQ2: "questions.jsonl", PQ3: "questions.jsonl"}
-MINI = "all-MiniLM-L6-v2"
 TENTH = 10
 BIG = 10_000_000
 TARGETS = {  # coverage, hits@1 by a plain bi-encoder, hits@1 by a ranker of the other family
@@ -80,7 +79,7 @@ def open_graph(name: str) -> Index:
     """Return the index of a graph, imported if necessary."""
     location = WORK / f"kg-{name}"
     if not location.exists():
-        clew.create(location, Settings(encoder=MINI)).import_graph(DATA / name / "kg.tsv")
+        clew.create(location, Settings(encoder=DEFAULT_ENCODER)).import_graph(DATA / name / "kg.tsv")
     return clew.open(location)
 
 
@@ -92,7 +91,7 @@ def test_questions(name: str) -> list[Question]:
 
 def router(folder: Path, _count: int) -> None:
     """Train routers on metaqa, with and without pathquestion-2h, and print their accuracy."""
-    encoder = open_encoder(MINI)
+    encoder = open_encoder(DEFAULT_ENCODER)
     sets = {name: hop_examples(open_graph(name), test_questions(name), ignore_progress)[0] for name in FILES}
     rows = []
     for trained_on in ((METAQA,), (METAQA, PQ2)):
@@ -200,7 +199,7 @@ def latency(folder: Path, count: int) -> None:
         if not file.exists():
             generate(file, BIG)
         try:
-            clew.create(big, Settings(encoder=MINI)).import_graph(file)
+            clew.create(big, Settings(encoder=DEFAULT_ENCODER)).import_graph(file)
         except KeyboardInterrupt:
             shutil.rmtree(big, ignore_errors=True)
             raise

@@ -15,6 +15,7 @@ import numpy as np
 from clew import index as indexes
 from clew.arrays import top_order
 from clew.datasets.loaders import load_questions
+from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.weights import load_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data.gfm_examples import FORMS, GFMExamples, make_examples
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--weights", nargs="+", type=Path, default=[PRETRAINED_FOLDER / "gfm"])
     arguments = parser.parse_args()
     trained = [load_weights(folder) for folder in arguments.weights]
+    models = [QueryGNN.from_network(one.model) for one in trained]
     recipe = GFMRecipe(nodes=trained[0].nodes or 1000)
     print(describe_machine())
     for name in arguments.sets:
@@ -42,9 +44,9 @@ def main() -> None:
         examples = make_examples(graph_view(parts, recipe, trained[0]), load_questions(DATA / benchmark.questions))
         rows = []
         for form, label in enumerate(FORMS):
-            recalls = [mean_recall(one.model, examples, CUTOFFS, form) for one in trained]
+            recalls = [mean_recall(model, examples, CUTOFFS, form) for model in models]
             by_cutoff = [percent([values[i] for values in recalls]) for i in range(len(CUTOFFS))]
-            gold = percent([mean_recall(one.model, examples, (5,), form, all_gold=True)[0] for one in trained])
+            gold = percent([mean_recall(model, examples, (5,), form, all_gold=True)[0] for model in models])
             rows.append([label, *by_cutoff, gold, *(f"{100 * value:.1f}" for value in prior_recalls(examples, form))])
         print()
         columns = (*(f"gfm R@{k}" for k in CUTOFFS), "all gold@5", *(f"walk R@{k}" for k in CUTOFFS))

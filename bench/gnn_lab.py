@@ -12,6 +12,7 @@ import torch
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.graph.snapshot.relational_edges import inverse_text, relation_texts
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.nn.query_gnn import QueryGNN
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
@@ -64,10 +65,8 @@ class Lab:
     def view(self, name: str) -> GraphView:
         """Return an index as the network sees it."""
         if name not in self._views:
-            folder = WORK / f"{name}-all-MiniLM-L6-v2"
-            run_clew(
-                "index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", "all-MiniLM-L6-v2"
-            )
+            folder = WORK / f"{name}-{DEFAULT_ENCODER}"
+            run_clew("index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", DEFAULT_ENCODER)
             self._views[name] = graph_view(indexes.open(folder).context, self.recipe)
         return self._views[name]
 

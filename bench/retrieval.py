@@ -5,6 +5,7 @@ import json
 
 from clew import index as indexes
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
@@ -18,7 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev", "musique", "musique-published"])
     parser.add_argument("--retrievers", default=RETRIEVERS)
-    parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="none suffices for bm25 and pagerank")
+    parser.add_argument("--encoder", default=DEFAULT_ENCODER, help="none suffices for bm25 and pagerank")
     arguments = parser.parse_args()
     print(describe_machine())
     for name in arguments.sets:

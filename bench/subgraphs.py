@@ -22,7 +22,8 @@ from clew.datasets.kgqa import load_kgqa
 from clew.datasets.loaders import load_questions
 from clew.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.nn.arrays import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn import GCNSelector
@@ -36,7 +37,6 @@ from clew.types import ignore_progress
 from frag import METAQA, open_graph
 from workbench import DATA, WORK, describe_machine, print_table
 
-MINI = "all-MiniLM-L6-v2"
 JUDGED = ("accuracy", "gold")
 PLAIN = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
 TIMED = ("select_ms", "read_ms")
@@ -60,7 +60,7 @@ def main() -> None:
 
 def pathquestion(seeds: int) -> None:
     """Print the table for budgets of 20 and 8 nodes."""
-    encoder = open_encoder(MINI)
+    encoder = open_encoder(DEFAULT_ENCODER)
     train, validation, test_set = _paths(encoder, TRAINING_QUESTIONS, 400)
     for budget in (20, 8):
         config = ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, budget)
@@ -72,7 +72,7 @@ def pathquestion(seeds: int) -> None:
 def times(seeds: int) -> None:
     """Print times of the untrained selections on PathQuestion, budget 20; training does not change them."""
     del seeds
-    encoder = open_encoder(MINI)
+    encoder = open_encoder(DEFAULT_ENCODER)
     train, validation, test_set = _paths(encoder, 20, 64)
     config = ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, 20)
     names = [name for name in SELECTIONS if name not in ("gcn", "gcn-paper")]
@@ -95,7 +95,7 @@ def _paths(encoder: Encoder, train: int, test_set: int) -> list[list[EncodedQues
 
 def stances(seeds: int) -> None:
     """Print the table for ExplaGraphs at 3 of 5 nodes on average, selected on training questions."""
-    encoder = open_encoder(MINI)
+    encoder = open_encoder(DEFAULT_ENCODER)
     dataset, test = (load_explagraphs(DATA / "explagraphs" / name) for name in ("train.jsonl", "dev.jsonl"))
     train, validation = (encode_questions(part, encoder, ignore_progress) for part in split_dataset(dataset, 0.85, 0))
     test_set = encode_questions(test, encoder, ignore_progress)
@@ -139,7 +139,7 @@ def _limit(part: GraphDataset, count: int) -> GraphDataset:
 def training(seeds: int) -> None:
     """Print the time of an epoch over 5,000 graphs, which repeat those of ExplaGraphs' questions."""
     del seeds
-    encoder = open_encoder(MINI)
+    encoder = open_encoder(DEFAULT_ENCODER)
     dataset = load_explagraphs(DATA / "explagraphs" / "train.jsonl")
     began = time.perf_counter()
     questions = encode_questions(dataset, encoder, ignore_progress)
@@ -156,12 +156,13 @@ def training(seeds: int) -> None:
 def latency(seeds: int) -> None:
     """Print the median time of a warm selection."""
     del seeds
-    encoder = open_encoder(MINI)
+    encoder = open_encoder(DEFAULT_ENCODER)
     rows = []
     for nodes, edges in ((20, 60), (500, 1_500)):
         example = _generated(nodes, edges, encoder)
-        model = ScorerSettings().build_network(encoder.dimension, 0).eval()
-        selector = GCNSelector(TrainedScorer(model, ScorerSettings(), encoder.fingerprint, encoder.dimension))
+        settings = ScorerSettings()
+        model = settings.network(export_arrays(settings.build_network(encoder.dimension, 0)))
+        selector = GCNSelector(TrainedScorer(model, settings, encoder.fingerprint, encoder.dimension))
         for _ in range(20):
             selector.select([example.question_graph], 10)
         milliseconds = []

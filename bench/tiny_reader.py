@@ -24,6 +24,7 @@ from clew.evaluation.significance import compare_means, mean_interval
 from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
 from clew.models.causal_lm.model import CausalModel
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.nn.arrays import export_arrays
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
@@ -232,9 +233,9 @@ def measure_selections(
     shape: Shape, reader: GraphReader, encoder: Encoder, sets: Sets, seed: int
 ) -> dict[str, Outcome]:
     """Return the outcome of each selection with the frozen language model."""
-    untrained = TrainedScorer(
-        ScorerSettings().build_network(encoder.dimension, seed).eval(), ScorerSettings(), "", encoder.dimension
-    )
+    settings = ScorerSettings()
+    initial = settings.network(export_arrays(settings.build_network(encoder.dimension, seed)))
+    untrained = TrainedScorer(initial, settings, "", encoder.dimension)
     published = ScorerSettings(inputs="text", combination="product")
     trained = {
         GCN: train_selection(shape, reader, encoder, sets, seed, POLICY, ScorerSettings()),
@@ -274,7 +275,9 @@ def train_selection(
     own = Recipe(epochs or shape.epochs, rate=1e-3, average=0.9, warmup=10, seed=seed)
     with tempfile.TemporaryDirectory() as run:
         train(feedback.trainable_module(scorer), feedback, own, Path(run), lambda *_: None)
-    return GCNSelector(TrainedScorer(scorer.eval(), settings, encoder.fingerprint, encoder.dimension))
+    return GCNSelector(
+        TrainedScorer(settings.network(export_arrays(scorer)), settings, encoder.fingerprint, encoder.dimension)
+    )
 
 
 def measure_tuning(shape: Shape, model: CausalModel, encoder: Encoder, sets: Sets, seed: int) -> dict[str, Outcome]:

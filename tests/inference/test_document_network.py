@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from clew.inference.document_network import NUMPY_NETWORKS, DocumentGNNSettings, DocumentInput, DocumentNetwork
-from clew.nn.document_gnn import DocumentBatch, DocumentGNN
+from clew.inference.document_network import NUMPY_NETWORKS, DocumentGNNSettings, DocumentInput
+from clew.nn.document_gnn import DocumentGNN
 
 INPUTS = {"texts and numbers": (6, 3), "texts": (6, 0), "numbers": (0, 3)}
 
@@ -35,11 +35,8 @@ def test_scores_are_those_of_torch(network: str, inputs: str, layers: int, count
         edges,
         generator.normal(size=settings.text).astype(np.float32),
     )
-    parts = (documents.vectors, documents.numbers, documents.edges, documents.question)
-    batch = DocumentBatch(*(torch.from_numpy(part)[None] for part in parts), torch.ones(1, count, dtype=torch.bool))
-    with torch.inference_mode():
-        wanted = model(batch)[0].numpy()
-    arrays = {name: value.numpy() for name, value in model.state_dict().items()}
-    assert settings.shapes() == {name: value.shape for name, value in arrays.items()}
-    scores = DocumentNetwork(settings, arrays).scores(documents)
-    np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5)
+    trained = model.network()
+    assert settings.shapes() == {name: value.shape for name, value in trained.arrays.items()}
+    scores = trained.scores(documents)
+    np.testing.assert_allclose(scores, model.scores(documents), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(DocumentGNN.from_network(trained).scores(documents), model.scores(documents))

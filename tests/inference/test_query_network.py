@@ -1,9 +1,12 @@
 """The graph network without torch: equal to torch's forward pass, and its explanation to autograd."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
 
+from clew.arrays import FloatArray
 from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork
 from clew.inference.relational_sums import SortedEdges
 from clew.nn.query_gnn import QueryGNN
@@ -17,33 +20,39 @@ SHAPES = {
 }
 
 
-def make_case(settings: QueryGNNSettings, seed: int, nodes: int = 40, edges: int = 150):  # type: ignore[no-untyped-def]
+def make_case(
+    settings: QueryGNNSettings, seed: int, nodes: int = 40, edges: int = 150
+) -> tuple[QueryGNN, QueryNetwork, QueryBatch, FloatArray]:
     generator = np.random.default_rng(seed)
     torch.manual_seed(seed)
     model = QueryGNN(settings).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.3)
-    ends = [generator.integers(0, limit, edges).astype(np.int64) for limit in (nodes, 5, nodes)]
+    senders, relations, receivers = (generator.integers(0, limit, edges) for limit in (nodes, 5, nodes))
     batch = QueryBatch(
-        SortedEdges(*ends, nodes, 5),
+        SortedEdges(senders, relations, receivers, nodes, 5),
         generator.normal(size=(2, settings.text_width)).astype(np.float32),
         np.repeat([0, 1], nodes // 2),
         (generator.random(nodes) < 0.2).astype(np.float32),
         generator.normal(size=(nodes, settings.features)).astype(np.float32),
         generator.normal(size=nodes).astype(np.float32),
     )
-    relations = generator.normal(size=(5, settings.layers, settings.width)).astype(np.float32)
-    arrays = {name: value.numpy() for name, value in model.state_dict().items()}
-    return model, QueryNetwork(settings, arrays), batch, relations
+    projected = generator.normal(size=(5, settings.layers, settings.width)).astype(np.float32)
+    return model, model.network(), batch, projected
 
 
-def torch_logits(model, batch, relations, weights=None):  # type: ignore[no-untyped-def]
-    ends = tuple(torch.from_numpy(e) for e in (batch.edges.senders, batch.edges.relations, batch.edges.receivers))
-    graph = RelationalGraph(ends, batch.edges.node_count, batch.edges.relation_count)
+def torch_logits(
+    model: QueryGNN, batch: QueryBatch, relations: FloatArray, weights: Sequence[torch.Tensor] | None = None
+) -> torch.Tensor:
+    edges = batch.edges
+    senders, kinds, receivers = (torch.from_numpy(e) for e in (edges.senders, edges.relations, edges.receivers))
+    graph = RelationalGraph((senders, kinds, receivers), edges.node_count, edges.relation_count)
     assert (graph.order == torch.arange(graph.edge_count)).all()
     inputs = (batch.questions, batch.owners, batch.seeds, batch.features, batch.prior)
-    return model(graph, torch.from_numpy(relations), *(torch.from_numpy(part) for part in inputs), weights)
+    tensors = (torch.from_numpy(part) for part in inputs)
+    logits: torch.Tensor = model(graph, torch.from_numpy(relations), *tensors, edge_weights=weights)
+    return logits
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -28,9 +28,8 @@ def test_scores_are_those_of_torch(combination: str, stops: bool, layers: int, e
         np.zeros(count, dtype=np.int64),
         1,
     )
-    parts = (nodes.inputs, nodes.edges, nodes.cosines, nodes.prior, nodes.graph_of)
     with torch.inference_mode():
-        wanted, end = model(NodeBatch(*(torch.from_numpy(part) for part in parts), 1))
+        wanted, end = model(NodeBatch.from_input(nodes))
     arrays = {name: value.numpy() for name, value in model.state_dict().items()}
     scores, own_end = SubgraphNetwork(arrays, layers, combination, stops=stops).scores(nodes)
     np.testing.assert_allclose(scores, wanted.numpy(), rtol=1e-5, atol=1e-5)

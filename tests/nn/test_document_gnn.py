@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch_geometric import nn as geometric
 
 from clew.errors import InputError
-from clew.nn.document_gnn import NETWORKS, DocumentBatch, DocumentGNN, DocumentGNNSettings, normalize_edges
+from clew.inference.document_network import NETWORKS, DocumentGNNSettings
+from clew.nn.document_gnn import DocumentBatch, DocumentGNN, normalize_edges
 
 TEXT, NUMBERS, EDGES, WIDTH = 6, 3, 4, 8
 ORDER_INVARIANT = tuple(name for name in NETWORKS if name != "sage")

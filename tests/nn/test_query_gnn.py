@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from clew.errors import InputError
-from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.inference.query_network import QueryGNNSettings
+from clew.nn.query_gnn import QueryGNN
 from clew.nn.relational.graph import RelationalGraph
 
 SMALL = QueryGNNSettings(width=8, text_width=5, layers=3)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from clew.inference.subgraph_network import PRODUCT, SUM
 from clew.nn.subgraph_policy import (
-    PRODUCT,
-    SUM,
     NodeBatch,
     SubgraphScorer,
     sample_without_replacement,

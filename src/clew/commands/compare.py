@@ -13,8 +13,9 @@ from clew.commands.output import print_json, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
 from clew.commands.reports import print_comparisons
-from clew.commands.train_subgraph import DEFAULT_ENCODER, GraphEncoderOption, SplitOption, note_truncated
+from clew.commands.train_subgraph import GraphEncoderOption, SplitOption, note_truncated
 from clew.errors import InputError
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.training.data.graph_sources import GraphQuestionSource, load_comparison_splits
 from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe
 

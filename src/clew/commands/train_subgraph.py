@@ -10,7 +10,7 @@ from clew.commands.output import print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
 from clew.evaluation.evaluate_subgraphs import count_truncated
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.settings import load_settings
 from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
 from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, SelectionRecipe
@@ -21,7 +21,6 @@ SplitOption = Annotated[
 GraphEncoderOption = Annotated[
     str, typer.Option(help="Encoder of the graphs' texts; the index's, for weights that are used on an index.")
 ]
-DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 
 
 def subgraph(

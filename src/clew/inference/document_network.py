@@ -164,7 +164,7 @@ class DocumentNetwork:
         """Return for each passage the sum over features and neighbours of share times the feature's matrix, (n, d)."""
         count, width = states.shape
         # First the neighbours' mean states for each feature, then one product with all matrices side by side.
-        means = (shares.reshape(-1, count) @ states).reshape(count, -1)
+        means: FloatArray = (shares.reshape(-1, count) @ states).reshape(count, -1)
         matrices = self.arrays[f"{name}.heard.weight"].reshape(-1, width, width)
         return np.asarray(means @ matrices.transpose(0, 2, 1).reshape(-1, width), dtype=np.float32)
 

@@ -7,6 +7,7 @@ entry point of the group `clew.retrievers` in a package of your own (docs/add-a-
 from typing import Any, ClassVar
 
 from clew.errors import InputError
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.plugins.names import nearest
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.plugins.registry import Registry, load_object
@@ -250,14 +251,14 @@ def is_path_retriever(spec: SettingsRecord | str) -> bool:
 def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
     """Return the name of the retriever that serves an index best.
 
-    That is `frag` where the index holds facts and no passage, `gfm` where it has vectors of the encoder that the
-    weights of `gfm` read, else `pagerank`.
+    That is `frag` where the index holds facts and no passage, `gfm` where it has vectors that the weights of
+    `gfm` read, else `pagerank`.
     """
     if len(context.scope.snapshot.triples) and not len(context.scope):
         return "frag"
     own = context.own_weights_folder("gfm")
     weights = own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm"
-    return "gfm" if read_encoder_fingerprint(weights) == encoder_fingerprint else "pagerank"
+    return "gfm" if reads_vectors_of(read_encoder_fingerprint(weights), encoder_fingerprint) else "pagerank"
 
 
 def _build(spec: SettingsRecord | str, context: IndexContext) -> Retriever:

@@ -22,7 +22,7 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str,
     """Write a configuration and arrays to a folder, created if absent; each file is written atomically."""
     from safetensors.numpy import save
 
-    packed = save({name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()})
+    packed = save({name: np.asarray(array, dtype=np.float32, order="C") for name, array in arrays.items()})
     with atomic_file(folder / ARRAYS_FILE) as file:
         file.write_bytes(packed)
     with atomic_file(folder / CONFIG_FILE) as file:

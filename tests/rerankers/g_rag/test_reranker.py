@@ -10,8 +10,9 @@ import torch
 
 from clew.errors import InputError
 from clew.index import Index
+from clew.inference.document_network import DocumentGNNSettings
 from clew.models.encoders.hashing import HashingEncoder
-from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
+from clew.nn.document_gnn import DocumentGNN
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.penman_files import amr_entry, write_amr
 from clew.rerankers.g_rag import amr_document_graph, document_graph
@@ -19,7 +20,7 @@ from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
 from clew.rerankers.g_rag.factory import open_amr_parser
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
-from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs, save_reranker
+from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import parse_retriever
 from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
 from tests.small_index import QUESTIONS, result_ids
@@ -49,10 +50,10 @@ def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> T
     )
     text = {"index": 0, "index with text": 256, "amr": 32}[kind]
     torch.manual_seed(seed)
-    model = DocumentGNN(DocumentGNNSettings(text, len(nodes), len(edges), network, 8)).eval()
+    model = DocumentGNN(DocumentGNNSettings(text, len(nodes), len(edges), network, 8))
     if nodes:
         torch.nn.init.normal_(model.number_score.weight)
-    return TrainedDocumentGNN(model, "amr" if kind == "amr" else "index", nodes, edges, "hashing")
+    return TrainedDocumentGNN(model.network(), "amr" if kind == "amr" else "index", nodes, edges, "hashing")
 
 
 def reranker(index: Index, kind: str, network: str = "relational") -> DocumentGraphReranker:
@@ -96,8 +97,9 @@ def test_scores_are_the_network_s_of_the_question_s_graph(small: Index, kind: st
     before, network = search(small, QUESTIONS[1]), make_trained_gnn(kind)
     (graph,) = make_builder(small, kind).build([QUESTIONS[1]], [before.passages])
     wide = FeatureColumns(tuple(range(len(network.node_features))), tuple(range(len(network.edge_features))))
-    with torch.inference_mode():
-        scores = network.model(collate_graphs([graph], wide, text=kind != "index"))[0].tolist()
+    documents = wide.select(graph, text=kind != "index")
+    scores = network.model.scores(documents).tolist()
+    assert scores == pytest.approx(DocumentGNN.from_network(network.model).scores(documents).tolist(), abs=1e-5)
     (after,) = reranker(small, kind).rerank([QUESTIONS[1]], [before])
     wanted = dict(zip(result_ids(before), scores, strict=True))
     assert {scored.item.id: scored.score for scored in after.passages} == wanted
@@ -107,8 +109,9 @@ def test_scores_are_the_network_s_of_the_question_s_graph(small: Index, kind: st
 def test_the_network_reads_its_own_columns_in_its_own_order(small: Index) -> None:
     numbers, edges = document_graph.NODE_FEATURES[::-2], ("link from", "common nodes")
     torch.manual_seed(1)
-    model = DocumentGNN(DocumentGNNSettings(0, len(numbers), len(edges), "relational", 8)).eval()
+    model = DocumentGNN(DocumentGNNSettings(0, len(numbers), len(edges), "relational", 8))
     torch.nn.init.normal_(model.number_score.weight)
+    network = model.network()
     before = search(small, QUESTIONS[0])
     (graph,) = make_builder(small, "index").build([QUESTIONS[0]], [before.passages])
     picked = replace(
@@ -116,11 +119,10 @@ def test_the_network_reads_its_own_columns_in_its_own_order(small: Index) -> Non
         node_features=graph.node_features[:, [document_graph.NODE_FEATURES.index(name) for name in numbers]],
         edge_features=graph.edge_features[:, :, [5, 0]],
     )
-    with torch.inference_mode():
-        wanted = model(collate_graphs([picked], FeatureColumns(tuple(range(len(numbers))), (0, 1)), text=False))[
-            0
-        ].tolist()
-    given = DocumentGraphReranker(make_builder(small, "index"), TrainedDocumentGNN(model, "index", numbers, edges, ""))
+    columns = FeatureColumns(tuple(range(len(numbers))), (0, 1))
+    wanted = network.scores(columns.select(picked, text=False)).tolist()
+    trained = TrainedDocumentGNN(network, "index", numbers, edges, "")
+    given = DocumentGraphReranker(make_builder(small, "index"), trained)
     (after,) = given.rerank([QUESTIONS[0]], [before])
     assert [scored.score for scored in after.passages] == sorted(wanted, reverse=True)
 
@@ -138,8 +140,8 @@ def test_evidence_without_passages_stays_as_it_is(small: Index, kind: str) -> No
 @all_kinds
 def test_ties_keep_their_order(small: Index, kind: str) -> None:
     flat = make_trained_gnn(kind)
-    for parameter in flat.model.parameters():
-        torch.nn.init.zeros_(parameter)
+    for array in flat.model.arrays.values():
+        array[:] = 0.0
     before = search(small, QUESTIONS[0])
     (after,) = DocumentGraphReranker(make_builder(small, kind), flat).rerank([QUESTIONS[0]], [before])
     assert result_ids(after) == result_ids(before)
@@ -176,8 +178,7 @@ def test_the_fingerprint_tells_weights_and_parsers(
     monkeypatch.setenv("HOME", str(tmp_path))
     one, same = (reranker(small, "amr") for _ in range(2))
     assert one.fingerprint == same.fingerprint
-    with torch.no_grad():
-        next(same._trained.model.parameters()).view(-1)[0] += 1.0
+    same._trained.model.arrays["text_projection.weight"].flat[0] += 1.0
     other = AMRDocumentGraphBuilder(open_amr_parser("file:~/graphs"), ENCODER.encode)
     others = {same.fingerprint, DocumentGraphReranker(other, make_trained_gnn("amr")).fingerprint}
     assert len(others | {one.fingerprint}) == 3

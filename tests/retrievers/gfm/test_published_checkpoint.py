@@ -10,8 +10,9 @@ import torch
 
 from clew.errors import InputError
 from clew.index import Index
+from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
-from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.nn.query_gnn import QueryGNN
 from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import collate
 from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
@@ -107,7 +108,7 @@ def test_scores_equal_the_description_to_five_places(
             lambda t: torch.from_numpy(text.encode([t])[0]),
         )
         graph = retriever.graphs.build(linked, lambda v=vector: v, np.ones(len(s.passage_ids), dtype=bool))  # type: ignore[misc]
-        actual = retriever.logits(collate([graph], [vector], retriever.graphs.edges)).numpy()
+        actual = retriever.logits(collate([graph], [vector], retriever.graphs.edges))
         np.testing.assert_allclose(actual, [expected[entities[e]] for e in graph.nodes], atol=1e-5)
         ranked = retriever.retrieve([question], 10)[0].passages
         described = gfm_rag.rank_passages(expected, mentions, 10)

@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from clew.graph.subgraphs.textual_graph import GraphQuery
-from clew.nn.subgraph_policy import PRODUCT, NodeBatch
+from clew.inference.subgraph_network import PRODUCT
+from clew.nn.arrays import export_arrays
+from clew.nn.subgraph_policy import NodeBatch, SubgraphScorer
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_features import TEXT, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
@@ -16,14 +18,19 @@ from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH, make_ques
 RING = [(i, (i + 1) % 12) for i in range(12)] + [(0, 6), (3, 3)]
 
 
-def trained(settings: ScorerSettings, gain: float) -> TrainedScorer:
-    """Return a network with random weights; with a gain of 0 it is untrained."""
+def make_scorer(settings: ScorerSettings, gain: float) -> SubgraphScorer:
+    """Return a torch model with random weights; with a gain of 0 it is untrained."""
     model = settings.build_network(WIDTH, 0)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.gcn.parameters() if gain else ():
             parameter.copy_(gain * torch.randn(parameter.shape, generator=generator))
-    return TrainedScorer(model.eval(), settings, "none", WIDTH)
+    return model.eval()
+
+
+def trained(settings: ScorerSettings, gain: float) -> TrainedScorer:
+    """Return the network of `make_scorer`."""
+    return TrainedScorer(settings.network(export_arrays(make_scorer(settings, gain))), settings, "none", WIDTH)
 
 
 def best_nodes(asked: GraphQuery, importance: np.ndarray, settings: ScorerSettings, budget: int) -> list[int]:
@@ -45,7 +52,7 @@ def test_the_nodes_of_the_best_scores_are_selected(settings: ScorerSettings, gai
     question, network = make_question_graph(12, RING, [2]), trained(settings, gain)
     batch = NodeBatch.from_input(make_node_batch([question], settings))
     with torch.no_grad():
-        importance = network.model.gcn(batch.inputs, batch.edges).numpy()
+        importance = make_scorer(settings, gain).gcn(batch.inputs, batch.edges).numpy()
     (part,) = GCNSelector(network).select([question], budget)
     assert part.nodes.tolist() == best_nodes(question, importance, settings, budget)
     inside = set(part.nodes.tolist())
@@ -62,13 +69,10 @@ def test_an_untrained_network_follows_the_walk_from_the_topics() -> None:
 def test_a_selection_ends_early_where_the_end_is_likelier() -> None:
     network = trained(ScorerSettings(stops=True), 0.0)
     question = ODD_GRAPHS["a chain"]
-    batch = NodeBatch.from_input(make_node_batch([question], network.settings))
-    with torch.no_grad():
-        scores = network.model(batch)[0].sort(descending=True).values
-        network.model.end.fill_(float(scores[2] + scores[3]) / 2)
+    scores = np.sort(network.model.scores(make_node_batch([question], network.settings))[0])[::-1]
+    network.model.arrays["end"][:] = (scores[2] + scores[3]) / 2
     assert len(GCNSelector(network).select([question], 10)[0].nodes) == 3
-    with torch.no_grad():
-        network.model.end.fill_(float(scores[0]) + 1.0)
+    network.model.arrays["end"][:] = scores[0] + 1.0
     assert len(GCNSelector(network).select([question], 10)[0].nodes) == 1
 
 

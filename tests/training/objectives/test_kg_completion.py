@@ -7,7 +7,8 @@ import torch
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
 from clew.index import Index
-from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.inference.query_network import QueryGNNSettings
+from clew.nn.query_gnn import QueryGNN
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
 from clew.retrievers.gfm.passage_graphs import FEATURES, PassageGraphBuilder, QuestionGraphBuilder

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
+from clew.inference.document_network import DocumentGNNSettings
+from clew.nn.document_gnn import DocumentGNN
 from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.rerankers.g_rag.weights import FeatureColumns

@@ -12,8 +12,10 @@ import torch
 
 from clew.errors import InputError
 from clew.index import Index
+from clew.inference.query_network import QueryGNNSettings
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
-from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights, save_weights
@@ -35,7 +37,7 @@ from tests.conftest import EXAMPLES
 from tests.faults.commands import run_clew
 from tests.small_index import make_index
 
-ENCODER = "all-MiniLM-L6-v2"
+ENCODER = DEFAULT_ENCODER
 RECIPE = GFMRecipe(width=16, layers=2, nodes=80, questions=60, loop=Recipe(epochs=2, average=0.5))
 
 
@@ -208,8 +210,8 @@ def test_training_goes_on_from_weights_of_the_same_shape(data: Path, out: Path, 
     assert settings_of_weights(out)["width"] == 16
     recipe = replace(RECIPE, start=out, loop=Recipe(epochs=1, rate=1e-9, average=0.0))
     train_gfm([data], [], tmp_path, recipe, silent)
-    before, after = load_weights(out).model.state_dict(), load_weights(tmp_path).model.state_dict()
-    assert all(torch.allclose(before[name], after[name], atol=1e-3) for name in before)
+    before, after = load_weights(out).model.arrays, load_weights(tmp_path).model.arrays
+    assert all(np.allclose(before[name], after[name], atol=1e-3) for name in before)
     with pytest.raises(InputError, match="width 16, not 8: give weights of the same shape"):
         train_gfm([data], [], tmp_path, replace(recipe, width=8), silent)
 
@@ -294,7 +296,7 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     raw = QueryGNN(
         query_network_settings(replace(RECIPE, prior=False), 384)
     )  # knows nothing, and has no ranking to start from
-    save_weights(tmp_path / "raw", TrainedGNN(raw, "passages", load_weights(out).encoder, 80, ""), {})
+    save_weights(tmp_path / "raw", TrainedGNN(raw.network(), "passages", load_weights(out).encoder, 80, ""), {})
     longer = replace(recipe, loop=Recipe(epochs=4, rate=5e-3, average=0.5))
     learnt = adapt_gfm(index, tmp_path / "raw", tmp_path / "learnt", longer, silent)
     assert learnt.figures["mean"] > learnt.initial_figures["mean"]

@@ -14,6 +14,7 @@ from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
 from clew.models.encoders.hashing import HashingEncoder
+from clew.nn.arrays import export_arrays
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, save_scorer
@@ -158,7 +159,7 @@ def test_the_local_reader_follows_paths_or_reads_for_the_choices(
 def test_feedback_teaches_what_the_untrained_network_misses(
     question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]]
 ) -> None:
-    untrained = TrainedScorer(SETTINGS.build_network(48, 0).eval(), SETTINGS, "", 48)
+    untrained = TrainedScorer(SETTINGS.network(export_arrays(SETTINGS.build_network(48, 0))), SETTINGS, "", 48)
     assert gold_share(untrained, question_sets[1]) < 0.3
     found, result, _ = first
     assert gold_share(found, question_sets[1]) > 0.9
@@ -169,7 +170,7 @@ def test_feedback_teaches_what_the_untrained_network_misses(
     assert (found.encoder, found.dimension, found.settings) == (ENCODER.fingerprint, 48, SETTINGS)
     assert found.about["reader"] == "local"
     assert found.about["figures"] == result.figures
-    assert not found.model.training
+    assert {name: array.shape for name, array in found.model.arrays.items()} == SETTINGS.shapes(48)
 
 
 @pytest.mark.slow

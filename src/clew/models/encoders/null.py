@@ -32,7 +32,7 @@ class NoEncoder:
         """Raise an `InputError`."""
         raise InputError(
             f"{len(texts)} texts to encode, but this index was built with --encoder none; "
-            "build with --encoder all-MiniLM-L6-v2, or use a retriever that needs no vectors, such as bm25"
+            "build with --encoder all-MiniLM-L6-v2-int8, or use a retriever that needs no vectors, such as bm25"
         )
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from clew.errors import InputError
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.query.context import IndexContext
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.parsers import AmrlibParser, AMRParser, FileAMRParser
@@ -28,7 +29,7 @@ def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
             f"g-rag: {str(folder)!r} holds no {CONFIG_FILE}; give a folder that `clew train reranker` made"
         )
     trained = load_reranker(folder)
-    if trained.model.settings.text and trained.encoder != context.encoder.fingerprint:
+    if trained.model.settings.text and not reads_vectors_of(trained.encoder, context.encoder.fingerprint):
         raise InputError(
             f"g-rag: this index has the encoder {context.encoder.name}, and the network reads another's vectors; give "
             "weights of the index's encoder (clew train reranker), or make a new index"

@@ -9,6 +9,7 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import Encoder, TextScorer
 from clew.query.context import IndexContext, existing_weights
@@ -81,12 +82,12 @@ def _make_hop_predictor(
         weights = load_hop_predictor(existing_weights(settings.router_weights, "frag: router_weights"))
     else:
         weights = load_hop_predictor(context.weights_folder("router-terms" if kind == TERMS else "router", None))
-        if kind is None and not _is_same_encoder(weights.encoder, context.index_encoder):
+        if kind is None and not _reads_vectors_of(weights.encoder, context.index_encoder):
             notes.append("the router counts words by tf-idf: its network reads another encoder than the index's")
             weights = load_hop_predictor(context.weights_folder("router-terms", None))
     if weights.kind == TERMS:
         return HopPredictor(weights)
-    if not _is_same_encoder(weights.encoder, context.index_encoder):
+    if not _reads_vectors_of(weights.encoder, context.index_encoder):
         raise InputError("frag: the router's network reads another encoder than the index's; give router=tf-idf")
     return HopPredictor(weights, texts().word_memory)
 
@@ -100,7 +101,7 @@ def _make_path_ranker(
             context.weights_folder("paths", None) if given is None else existing_weights(given, "frag: path_weights")
         )
         trained = load_path_ranker(folder)
-        if _is_same_encoder(trained.encoder, context.index_encoder):
+        if _reads_vectors_of(trained.encoder, context.index_encoder):
             return TrainedPathRanker(trained, texts())
         if name or given is not None:
             raise InputError(
@@ -125,8 +126,8 @@ def _make_text_scorer(name: str, texts: Callable[[], RelationTexts], device: str
     raise InputError(f"frag: a ranker is {name!r}; wanted trained (of paths), bi-encoder, bm25 or cross-encoder:NAME")
 
 
-def _is_same_encoder(fingerprint: str, encoder: Encoder | None) -> bool:
-    return encoder is not None and encoder.fingerprint == fingerprint
+def _reads_vectors_of(trained: str, encoder: Encoder | None) -> bool:
+    return encoder is not None and reads_vectors_of(trained, encoder.fingerprint)
 
 
 def _relation_names_only(snapshot: Snapshot) -> RelationTexts:

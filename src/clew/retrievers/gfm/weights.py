@@ -112,7 +112,7 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     cannot be written.
     """
     kind = np.float16 if half else np.float32
-    tensors = {name: np.ascontiguousarray(array, dtype=kind) for name, array in trained.model.arrays.items()}
+    tensors = {name: np.asarray(array, dtype=kind, order="C") for name, array in trained.model.arrays.items()}
     config: dict[str, Any] = {"format": WEIGHTS_FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
     # New weights get a file of another name: the old file stays until the configuration names the new one.

@@ -52,9 +52,8 @@ def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> Subgraph
     """
     trained = load_scorer(context.weights_folder(WEIGHTS_NAME, settings.weights))
     method, encoder = "the likeliest by a network that feedback trained", context.index_encoder
-    if encoder is not None and not reads_vectors_of(
-        trained.encoder, encoder.fingerprint
-    ):  # without one the search raises an error
+    # Without an encoder the search raises an error.
+    if encoder is not None and not reads_vectors_of(trained.encoder, encoder.fingerprint):
         if settings.weights is not None:
             raise InputError(
                 f"gcn-subgraph: this index has the encoder {encoder.name}, and the network was trained on another's "

@@ -1,6 +1,6 @@
 """Training of the network of `gfm`: on folders of data (see `data.corpora`), or on questions made from an index."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -13,6 +13,7 @@ from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
 from clew.index import Index
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
@@ -114,7 +115,8 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress:
     discard(state)
     if result.best_epoch >= 0:
         about = {"adapted from": trained.key, "questions": len(training), **_describe_recipe(recipe)}
-        adapted = replace(trained, model=model.network())
+        encoder = replace(trained.encoder, name=view.encoder.name, fingerprint=view.encoder.fingerprint)
+        adapted = replace(trained, model=model.network(), encoder=encoder)
         save_weights(out, adapted, {**about, "figures": result.figures})
     return replace(result, questions=len(training), held_out=len(held_out))
 
@@ -166,7 +168,7 @@ def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Quest
 def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | None = None) -> GraphView:
     """Return the graphs of an index for the network of a recipe, or for a trained one of the same encoder."""
     if trained is not None:
-        _check_encoder(trained, context.encoder)
+        _check_encoder(trained, context.encoder, reads_vectors_of)
     snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())
     source = recipe if trained is None else trained
     entities = source.targets == "entities"
@@ -197,7 +199,7 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
         torch.manual_seed(recipe.loop.seed)
         return QueryGNN(shape), encoder
     trained = load_weights(recipe.start)
-    _check_encoder(trained, view.encoder)
+    _check_encoder(trained, view.encoder, str.__eq__)
     seen = {**asdict(trained.model.settings), "targets": trained.targets}
     wanted = {**asdict(shape), "targets": recipe.targets}
     if other := [f"{name} {seen[name]}, not {wanted[name]}" for name in wanted if seen[name] != wanted[name]]:
@@ -205,13 +207,13 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
     return QueryGNN.from_network(trained.model), encoder
 
 
-def _check_encoder(trained: TrainedGNN, encoder: Encoder) -> None:
+def _check_encoder(trained: TrainedGNN, encoder: Encoder, is_read: Callable[[str, str], bool]) -> None:
     if not trained.encoder.fingerprint:
         raise InputError(
             "the weights were imported and have an encoder of their own; only weights that were trained here can be "
             "trained further: leave --start out, or give others"
         )
-    if trained.encoder.fingerprint != encoder.fingerprint:
+    if not is_read(trained.encoder.fingerprint, encoder.fingerprint):
         raise InputError(
             f"the weights read vectors of {trained.encoder.name}, and the index was made with {encoder.name}: give "
             "weights of the index's encoder"
