@@ -14,7 +14,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from clew.commands.record_options import expand_records
-from clew.errors import ClewError
+from clew.errors import ClewError, ProviderError
+from clew.plugins.extras import describe_missing
 
 COMMANDS = {
     "index": (
@@ -192,6 +193,10 @@ def main() -> NoReturn:
         sys.exit(stop.exit_code)
     except ClewError as error:
         _exit_with_error(str(error), error.exit_code)
+    except ImportError as error:
+        if not (message := describe_missing(error)):
+            raise
+        _exit_with_error(message, ProviderError.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _exit_with_error("stopped; what was committed is stored, and the same command goes on from there", 130)
     except BrokenPipeError:

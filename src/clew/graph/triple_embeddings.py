@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.paths.beam_search import PathScorer
 

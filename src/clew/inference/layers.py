@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from clew.arrays import FloatArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 
 LAYER_NORM_EPSILON = np.float32(1e-5)
 """Added to the variance in layer normalisation, as in PyTorch."""

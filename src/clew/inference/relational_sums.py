@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
-from clew.arrays.compiled import njit, prange
+from clew.arrays.kernels import njit, prange
 
 PRODUCT, SUM, FIRST = 0, 1, 2
 """Terms that are summed: the product of two rows, their sum, or the first row alone."""

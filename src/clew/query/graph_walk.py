@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, top_order
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.graph.ppr.forward_push import PushResult, push_pagerank
 from clew.query.linking import LinkedQuestion, describe_links, link_question
 from clew.query.scope import Scope

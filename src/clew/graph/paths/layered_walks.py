@@ -10,7 +10,7 @@ Differs from the source: a walk may be shorter than the number of layers; the se
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 
 
 def best_walks(

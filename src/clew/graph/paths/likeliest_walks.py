@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import PushResult
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.graph.csr import run_starts
 from clew.graph.subgraphs.induced import LocalGraph
 

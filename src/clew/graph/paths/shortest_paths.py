@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import DoubleArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.errors import InputError
 from clew.graph.paths.simple_paths import PathSet, entities_at
 from clew.graph.subgraphs.induced import LocalGraph

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import DoubleArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.errors import InputError
 
 MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits

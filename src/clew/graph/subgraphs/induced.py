@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 from clew.graph.subgraphs.k_hop import Neighbourhood

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range
 

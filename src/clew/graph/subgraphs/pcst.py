@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from clew.arrays import DoubleArray, IntArray, LongArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.graph.csr import row_pointers
 
 _TIME_TOLERANCE = 1e-9  # times that differ by less are equal

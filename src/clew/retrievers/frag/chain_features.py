@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from clew.arrays import FloatArray
-from clew.arrays.compiled import njit
+from clew.arrays.kernels import njit
 from clew.query.relation_matching import RelationMatch, RelationPath
 
 FEATURES = ("explained", "in_order", "explained_by_ends", "mean_likeness", "back_and_forth", "against", "kind_of_end")

@@ -1,0 +1,76 @@
+"""Functions that are compiled on their first call."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+
+from clew.arrays import kernels
+from clew.arrays.kernels import njit, prange
+
+
+@njit
+def square(x):  # type: ignore[no-untyped-def]
+    return x * x
+
+
+@njit
+def sum_of_squares(values):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for value in values:
+        total += square(value)
+    return total
+
+
+@njit(parallel=True)
+def squares(values, out):  # type: ignore[no-untyped-def]
+    for i in prange(len(values)):
+        out[i] = square(values[i])
+
+
+@njit
+def factorial(n):  # type: ignore[no-untyped-def]
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def test_compiled_functions_call_each_other_and_themselves() -> None:
+    values = np.arange(5.0)
+    assert sum_of_squares(values) == 30.0
+    out = np.zeros(5)
+    squares(values, out)
+    assert out.tolist() == (values**2).tolist()
+    assert factorial(5) == 120
+
+
+def test_threads_may_call_first_at_once() -> None:
+    results: list[float] = []
+    threads = [threading.Thread(target=lambda: results.append(sum_of_squares(np.ones(3)))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [3.0] * 4
+
+
+def test_numba_is_loaded_by_the_first_call_and_not_before() -> None:
+    program = (
+        "import sys, numpy as np; from clew.graph.ppr import forward_push; from clew.inference import layers;"
+        "assert 'numba' not in sys.modules;"
+        "x = np.ones((2, 4), np.float32); w = {'n.weight': x[0], 'n.bias': x[0]};"
+        "layers.add_normalised(x, x, w, 'n'); assert 'numba' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+def test_a_long_compilation_is_announced(caplog, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(kernels, "_NOTICE_SECONDS", -1.0)
+
+    @njit
+    def cube(x):  # type: ignore[no-untyped-def]
+        return x * x * x
+
+    cube.dispatcher().stats.cache_misses.clear()
+    assert cube(2) == 8
+    compiled_now = bool(cube.dispatcher().stats.cache_misses)
+    assert ("compiled cube in" in caplog.text) == compiled_now

@@ -1,0 +1,89 @@
+"""Every command of a user who has no torch: index, search with every retriever, ask, eval, import, verify."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+for package in ("torch", "torch_geometric", "sentence_transformers", "transformers"):
+    sys.modules[package] = None  # an import of it fails
+from clew.commands.app import main
+from clew.retrievers.registry import RERANKED, RETRIEVERS
+
+corpus, questions, graph, index = sys.argv[1:]
+question = "Who founded the school where the boat James Caird is kept today?"
+
+def clew(*arguments):
+    print("$", *arguments, flush=True)
+    sys.argv = ["clew", *arguments]
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code, arguments
+
+clew("index", corpus, "--index", index)
+for name in sorted(set(RETRIEVERS) - {RERANKED}):
+    clew("search", question, "--index", index, "--retriever", name, "-k", "2")
+clew("search", question, "--index", index, "--retriever", "fused", "--rerank", "g-rag", "-k", "2")
+clew("search", question, "--index", index, "--retriever", "gfm:nodes=all", "--paths", "2", "-k", "2")
+clew("ask", question, "--index", index)
+clew("eval", "--index", index, "--questions", questions, "--retriever", "gfm,pagerank")
+clew("kg", "import", graph, "--index", index + "-graph")
+clew("search", "[Fram] design", "--index", index + "-graph", "--retriever", "frag")
+clew("search", "[Fram] design", "--index", index + "-graph", "--retriever", "gcn-subgraph")
+clew("verify", "--index", index)
+"""
+
+
+@pytest.mark.slow
+def test_every_command_works_where_torch_cannot_be_imported(tmp_path: Path) -> None:
+    examples = ROOT / "examples"
+    arguments = [examples / "polar", examples / "questions.jsonl", examples / "expeditions.tsv", tmp_path / "index"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "Dulwich College" in done.stdout
+    assert "clean: every passage reads back" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (["index", "examples/polar/fram.md", "--encoder", "all-MiniLM-L6-v2"], "encoders"),
+        (["index", "examples/polar/fram.md", "--encoder", "some/model"], "encoders"),
+        (["train", "gfm", "--data", "examples", "--out", "out"], "train"),
+        (["index", "examples/polar/fram.md", "--device", "cuda"], "train"),
+    ],
+)
+def test_a_missing_extra_is_one_line_with_the_command_that_installs_it(
+    tmp_path: Path, arguments: list[str], extra: str
+) -> None:
+    program = (
+        "import sys\n"
+        "for package in ('torch', 'torch_geometric', 'sentence_transformers', 'transformers'):\n"
+        "    sys.modules[package] = None\n"
+        "from clew.commands.app import main; main()"
+    )
+    given = [str(ROOT / part) if part.startswith("examples") else part for part in arguments]
+    place = ["--index", str(tmp_path / "index")] if arguments[0] == "index" else []
+    done = subprocess.run(
+        [sys.executable, "-c", program, *given, *place],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert done.returncode in (1, 2)
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert lines[-1].startswith("clew: ")
+    assert f"run pip install 'clew[{extra}]'" in lines[-1]
+    assert "Traceback" not in done.stderr
