@@ -5,18 +5,44 @@ Functions compiled this way may call each other, also across modules, and may us
 """
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 from functools import update_wrapper
 from threading import RLock
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 _logger = logging.getLogger(__name__)
 _lock = RLock()
 _NOTICE_SECONDS = 2.0
 
+_is_scipy_left_out = False
+
 prange = range  # replaced by numba's when a function is compiled
+
+
+def leave_scipy_out() -> None:
+    """Let numba load without scipy's linear algebra, for a process whose compiled functions are those of Clew.
+
+    Clew's use none; loading it takes a fifth of a second. It matters to numpy.cov and the like in compiled functions.
+    """
+    global _is_scipy_left_out
+    _is_scipy_left_out = True
+
+
+def _load_numba() -> ModuleType:
+    hidden = "scipy.linalg.cython_blas"
+    hide = _is_scipy_left_out and "numba" not in sys.modules and hidden not in sys.modules
+    if hide:
+        sys.modules[hidden] = None  # type: ignore[assignment]
+    try:
+        import numba
+        from numba.np import arraymath  # looks whether scipy can be imported  # noqa: F401
+    finally:
+        if hide:
+            del sys.modules[hidden]
+    return numba
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -53,8 +79,7 @@ class CompiledFunction:
         """Return numba's object for this function, with those of the functions that it calls in place."""
         with _lock:
             if self._dispatcher is None:
-                import numba
-
+                numba = _load_numba()
                 self._dispatcher = numba.njit(cache=True, nogil=True, **self._options)(self.py_func)
                 # numba finds the functions that this one calls by their names, when it compiles.
                 names = self.py_func.__globals__

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from clew import index as indexes
+from clew.arrays.kernels import leave_scipy_out
 from clew.commands.options import LLMOptions, RetrieverOptions
 from clew.errors import InputError
 from clew.index import Index
@@ -18,6 +19,8 @@ from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.types import Progress
+
+leave_scipy_out()
 
 BASE_OPTIONS = {
     "gear": ("base", "reader", "steps"),
