@@ -88,7 +88,8 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None, device: str =
     if not name.strip():
         raise InputError(f"encoder {name!r}; wanted {DEFAULT_ENCODER}, hashing, none or a sentence-transformers name")
     # Models of sentence-transformers have names like all-mpnet-base-v2, which resemble that of the default.
-    known = [*(other for other in ENCODERS if other not in (DEFAULT_ENCODER, FP32_MINILM)), "bundled"]
+    excluded = {*_WITHOUT_ARGUMENT, "bundled"} if argument else {DEFAULT_ENCODER, FP32_MINILM}
+    known = [other for other in (*ENCODERS, "bundled") if other not in excluded]
     if "/" not in name and not Path(name).exists() and (similar := nearest(kind, known)):
         raise InputError(f"encoder {name!r}; did you mean {similar}?")
     model, _, revision = name.rpartition("@")
