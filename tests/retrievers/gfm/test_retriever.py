@@ -13,7 +13,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
 from clew.index import Index
 from clew.inference.relational_sums import SortedEdges
-from clew.models.encoders.registry import DEFAULT_ENCODER
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import GraphBatch, collate
@@ -22,7 +22,8 @@ from clew.retrievers.gfm.factory import project_all_relations
 from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, PassageGraphBuilder
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.weights import load_weights
-from clew.retrievers.registry import open_retriever, parse_retriever
+from clew.retrievers.registry import default_retriever, open_retriever, parse_retriever
+from clew.settings import Settings
 from clew.store.pretrained import PRETRAINED_FOLDER
 from tests.conftest import EXAMPLES
 from tests.small_index import DOCUMENTS, make_index, result_ids, without_timing
@@ -159,6 +160,16 @@ def test_projections_do_not_depend_on_the_batches(index: Index) -> None:
 def test_an_index_of_another_encoder_is_refused(small: Index) -> None:
     with pytest.raises(InputError, match="--encoder all-MiniLM-L6-v2"):
         small.retriever("gfm")
+
+
+def test_both_forms_of_the_default_encoder_have_the_default_retriever_gfm(index: Index) -> None:
+    for name in (DEFAULT_ENCODER, "all-MiniLM-L6-v2"):
+        assert default_retriever(index.context, open_encoder(name).fingerprint) == "gfm"
+    assert default_retriever(index.context, open_encoder("hashing").fingerprint) == "pagerank"
+
+
+def test_new_indexes_have_the_default_encoder() -> None:
+    assert Settings.model_fields["encoder"].default == DEFAULT_ENCODER
 
 
 def test_an_index_without_vectors_is_refused(tmp_path: Path) -> None:
