@@ -13,6 +13,7 @@ from clew.indexing import snapshot_builder
 from clew.indexing.snapshot_builder import are_distinguishable, ensure_snapshot, is_comparable
 from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
+from clew.store import snapshot_files
 from clew.store.atomic import discard
 from clew.store.snapshot_files import MANIFEST_FILE, check_snapshot, read_manifest, snapshot_folder, snapshot_problems
 from clew.text import bm25
@@ -74,7 +75,8 @@ def test_a_snapshot_of_another_recipe_is_not_read_but_made_again(
     for path in old.rglob("*.npy"):
         path.write_bytes(b"")
     if stale == "recipe":
-        monkeypatch.setattr(snapshot_builder, "SNAPSHOT_FORMAT", "snapshot-of-tomorrow")
+        for module in (snapshot_builder, snapshot_files):
+            monkeypatch.setattr(module, "SNAPSHOT_FORMAT", "snapshot-of-tomorrow")
     else:
         monkeypatch.setattr(bm25, "_FORMAT_VERSION", 99)
     newer = clew.open(tmp_path / "index")

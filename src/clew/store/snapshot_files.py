@@ -67,6 +67,8 @@ def check_snapshot(folder: Path) -> None:
 
     Files are hashed once, and again when a size or a time of modification has changed; `clew verify` always hashes.
     """
+    if not folder.is_dir():
+        return  # not built yet
     seal = _manifest_checksum(read_manifest(folder))
     try:
         stamps = {name: [path.stat().st_size, path.stat().st_mtime_ns] for name, path in _files(folder).items()}

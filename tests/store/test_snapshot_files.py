@@ -1,0 +1,93 @@
+"""Checks of a snapshot's files: hashed once, again after a change, and always by `snapshot_problems`."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clew.errors import IndexFormatError
+from clew.store import snapshot_files
+from clew.store.snapshot_files import check_snapshot, hash_files, snapshot_problems, write_manifest
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "derived" / "snapshots" / "00000001-0123456789abcdef"
+    (place / "lexical").mkdir(parents=True)
+    (place / "nodes.npy").write_bytes(b"12345678")
+    (place / "lexical" / "terms.npy").write_bytes(b"abc")
+    write_manifest({"files": hash_files(place)}, place)
+    return place
+
+
+def count_hashes(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    hashed: list[Path] = []
+    original = snapshot_files.file_hash
+    monkeypatch.setattr(snapshot_files, "file_hash", lambda path: hashed.append(path) or original(path))
+    return hashed
+
+
+def test_files_are_hashed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = count_hashes(monkeypatch)
+    for _ in range(3):
+        check_snapshot(folder)
+    assert len(hashed) == 2
+
+
+def test_a_change_is_seen_by_its_size_or_time_and_refused(folder: Path) -> None:
+    check_snapshot(folder)
+    file = folder / "nodes.npy"
+    file.write_bytes(b"12345679")
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(IndexFormatError, match=r"nodes\.npy is not as it was written"):
+        check_snapshot(folder)
+
+
+def test_a_file_that_was_only_touched_is_hashed_again_and_accepted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_snapshot(folder)
+    os.utime(folder / "nodes.npy", ns=(1, 1))
+    hashed = count_hashes(monkeypatch)
+    check_snapshot(folder)
+    assert len(hashed) == 2
+    check_snapshot(folder)
+    assert len(hashed) == 2
+
+
+@pytest.mark.parametrize("change", ["missing", "extra", "manifest"])
+def test_missing_and_further_files_are_refused(folder: Path, change: str) -> None:
+    check_snapshot(folder)
+    if change == "missing":
+        (folder / "lexical" / "terms.npy").unlink()
+    elif change == "extra":
+        (folder / "other.npy").write_bytes(b"")
+    else:
+        write_manifest({"files": {**hash_files(folder), "nodes.npy": "0"}}, folder)
+    with pytest.raises(IndexFormatError):
+        check_snapshot(folder)
+
+
+def test_a_silent_change_is_found_by_the_full_check(folder: Path) -> None:
+    check_snapshot(folder)
+    file = folder / "nodes.npy"
+    times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+    file.write_bytes(b"12345679")
+    os.utime(file, ns=times)
+    check_snapshot(folder)
+    assert snapshot_problems(folder) == [f"{folder.name}/nodes.npy is not as it was written: run `clew repair`"]
+
+
+def test_a_folder_that_cannot_be_written_is_checked_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(snapshot_files, "atomic_file", refuse)
+    hashed = count_hashes(monkeypatch)
+    check_snapshot(folder)
+    check_snapshot(folder)
+    assert len(hashed) == 4
+
+
+def test_a_snapshot_that_is_not_built_yet_has_no_fault(tmp_path: Path) -> None:
+    check_snapshot(tmp_path / "derived" / "snapshots" / "none")
