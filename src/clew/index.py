@@ -25,10 +25,7 @@ from clew.store.writer_lock import writer_lock
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
 
 if TYPE_CHECKING:
-    from clew.indexing.index_stats import IndexStats
-    from clew.indexing.kg_formats.files import GraphFile
-    from clew.indexing.kg_import import GraphReport
-    from clew.indexing.pipeline import IndexingReport
+    from clew.indexing.entry import GraphFile, GraphReport, IndexingReport, IndexStats
 
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
@@ -119,11 +116,7 @@ class Index:
                 kind than the index's.
             IndexLockedError: Another process is writing.
         """
-        from clew.indexing.chunking import Chunker
-        from clew.indexing.extraction.llm import LanguageModelExtractor
-        from clew.indexing.extraction.registry import open_extractor
-        from clew.indexing.pipeline import EXTRACTION_CALLS, IndexWriter, choose_extractor
-        from clew.indexing.sources.reader import read_documents
+        from clew.indexing import entry
 
         listed = list(documents) if not isinstance(documents, str | Path) else [documents]
         paths = [item for item in listed if isinstance(item, str | Path)]
@@ -131,17 +124,17 @@ class Index:
         if len(paths) + len(given) < len(listed):
             strange = next(item for item in listed if not isinstance(item, str | Path | Document | Failure))
             raise InputError(f"{type(strange).__name__} {strange!r:.80} cannot be indexed; give a Document or a path")
-        found = [*(read_documents(paths) if paths else ()), *given]
+        found = [*(entry.read_documents(paths) if paths else ()), *given]
         settings = self.table.settings
-        chosen = choose_extractor(extractor, str(settings["extractor"]))
+        chosen = entry.choose_extractor(extractor, str(settings["extractor"]))
         started = time.perf_counter()
         with self._writing():
-            chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
-            calls = int(settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
+            chunker = entry.Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
+            calls = int(settings.get(entry.EXTRACTION_CALLS, 2))  # an index made before models could extract has none
             count = count_progress(self._progress, "asking the model, passages")
-            opened = open_extractor(chosen, self.open_model, calls, count)
-            slow = isinstance(opened, LanguageModelExtractor)
-            writer = IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
+            opened = entry.open_extractor(chosen, self.open_model, calls, count)
+            slow = isinstance(opened, entry.LanguageModelExtractor)
+            writer = entry.IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
             report = writer.update(found, retry_failed=retry_failed)
         report.seconds = time.perf_counter() - started
         return report
@@ -162,11 +155,10 @@ class Index:
                 changed.
             IndexLockedError: Another process is writing.
         """
-        from clew.indexing.kg_formats.files import GraphFile, graph_file
-        from clew.indexing.kg_import import GraphImporter, clean_graph_name
+        from clew.indexing import entry
 
-        file = source if isinstance(source, GraphFile) else graph_file(source)
-        called = clean_graph_name(file.path.name if name is None else name)
+        file = source if isinstance(source, entry.GraphFile) else entry.graph_file(source)
+        called = entry.clean_graph_name(file.path.name if name is None else name)
         if strict:
             file.check()
         started = time.perf_counter()
@@ -174,7 +166,7 @@ class Index:
             before = self.table.version
             try:
                 with closing(file.statements()) as statements:
-                    report = GraphImporter(self.table, self._progress).import_graph(called, statements)
+                    report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
             except InputError as error:
                 if self.table.version == before:
                     raise
@@ -186,7 +178,7 @@ class Index:
 
     def remove(self, ids: Sequence[str]) -> "IndexingReport":
         """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed."""
-        from clew.indexing.pipeline import IndexingReport
+        from clew.indexing import entry
 
         with self._writing():
             known = self.table.document_hashes()
@@ -198,7 +190,7 @@ class Index:
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
             self.table.delete([*(documents & set(ids)), *parts])
-        return IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
+        return entry.IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -212,9 +204,9 @@ class Index:
             self._build_snapshot()
 
     def _build_snapshot(self) -> None:
-        from clew.indexing.snapshot_builder import ensure_snapshot
+        from clew.indexing import entry
 
-        ensure_snapshot(self.table, self._encoder, self._progress)
+        entry.ensure_snapshot(self.table, self._encoder, self._progress)
 
     def _move_to_version(self, table: PassageTable) -> None:
         self.table = table
@@ -318,9 +310,9 @@ class Index:
 
     def stats(self) -> "IndexStats":
         """Return counts, settings and the manifest of this version."""
-        from clew.indexing.index_stats import collect_stats
+        from clew.indexing import entry
 
-        return collect_stats(self.table, self.snapshot)
+        return entry.collect_stats(self.table, self.snapshot)
 
 
 def open(  # noqa: A001
@@ -357,16 +349,16 @@ def create(
     Raises:
         InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
     """
-    from clew.indexing.chunking import Chunker
-    from clew.indexing.extraction.registry import open_extractor
-    from clew.indexing.pipeline import EXTRACTION_CALLS
+    from clew.indexing import entry
 
     chosen = load_settings() if settings is None else settings
     check_device(chosen.device)
     encoder = open_encoder(chosen.encoder, device=chosen.device)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
-    open_extractor(chosen.extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls)
+    entry.open_extractor(
+        chosen.extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
+    )
     stored = {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
@@ -375,9 +367,9 @@ def create(
         "passage_overlap": chosen.passage_overlap,
         "synonym_threshold": chosen.synonym_threshold,
         "max_synonyms": chosen.max_synonyms,
-        EXTRACTION_CALLS: chosen.extraction_calls,
+        entry.EXTRACTION_CALLS: chosen.extraction_calls,
     }
-    Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
     with writer_lock(place):
         return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress, chosen.device)
 

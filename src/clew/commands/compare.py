@@ -16,6 +16,7 @@ from clew.commands.reports import print_comparisons
 from clew.commands.train_subgraph import GraphEncoderOption, SplitOption, note_truncated
 from clew.errors import InputError
 from clew.models.encoders.registry import DEFAULT_ENCODER
+from clew.settings import load_settings
 from clew.training.data.graph_sources import GraphQuestionSource, load_comparison_splits
 from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe
 
@@ -100,7 +101,6 @@ def _compare_selected(
 ) -> "SelectionReport":
     from clew.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
     from clew.models.encoders.registry import open_encoder
-    from clew.settings import load_settings
     from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
 
     # First what can fail at once: a language model or an encoder that cannot be opened.

@@ -28,11 +28,9 @@ def index(
     llm: LLMOptions,
 ) -> None:
     """Add documents to an index, creating it if there is none; unchanged documents cost nothing."""
-    from clew.commands.opening import make_llm_factory, open_or_create
-    from clew.index import AUTO
+    from clew.commands.opening import AUTO, load_settings, make_llm_factory, open_or_create
     from clew.indexing.cost_estimate import estimate_indexing
     from clew.indexing.sources.reader import read_documents
-    from clew.settings import load_settings
 
     if not paths and not retry_failed:
         raise InputError("no paths to read: give files or folders, or - for standard input (see clew index --help)")

@@ -6,21 +6,26 @@ Search and index import this module when they are called, so that their help doe
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from clew import index as indexes
 from clew.arrays.kernels import leave_scipy_out
 from clew.commands.options import LLMOptions, RetrieverOptions
 from clew.errors import InputError
+from clew.index import AUTO as AUTO
 from clew.index import Index
+from clew.index import create as create_index
+from clew.index import open as _open_index
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.spec import split_list, split_settings
 from clew.retrievers.registry import RERANKED
-from clew.settings import load_settings
+from clew.retrievers.registry import parse_retriever as parse_retriever
+from clew.settings import load_settings as load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.types import Progress
 
 leave_scipy_out()
+
+open_index = _open_index  # for commands that import this module when they are called
 
 BASE_OPTIONS = {
     "gear": ("base", "reader", "steps"),
@@ -50,7 +55,7 @@ def open_or_create(
     An existing index of another encoder is an InputError. None stands for the extractor or encoder of the settings.
     """
     if not create or open_dataset(locate(location)) is not None:
-        opened = indexes.open(location, progress, llm_factory, device)
+        opened = _open_index(location, progress, llm_factory, device)
         if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
             raise InputError(
                 f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
@@ -59,7 +64,7 @@ def open_or_create(
         return opened
     given = {"extractor": extractor, "encoder": encoder, "device": device}
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
-    return indexes.create(location, settings, progress, llm_factory)
+    return create_index(location, settings, progress, llm_factory)
 
 
 def make_llm_factory(options: LLMOptions) -> LLMClientFactory:

@@ -74,8 +74,7 @@ def ask(
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
     from clew.answering.feedback_log import log_answer
-    from clew.retrievers.registry import parse_retriever
-    from clew.settings import load_settings
+    from clew.commands.opening import load_settings, parse_retriever
 
     with progress_on_stderr() as progress:
         opened, retriever = _open_index(index, options, progress)
@@ -100,16 +99,14 @@ def ask(
 
 def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str]":
     """Open an index; return it and the retriever that the options name, in its text form, with its settings."""
-    from clew.commands.opening import make_llm_factory, retriever_names
-    from clew.index import open as open_index
+    from clew.commands.opening import make_llm_factory, open_index, retriever_names
 
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
     return opened, retriever_names(options.retriever, opened, several=False)[0]
 
 
 def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":
-    from clew.retrievers.registry import parse_retriever
-    from clew.settings import load_settings
+    from clew.commands.opening import load_settings, parse_retriever
 
     k = load_settings().k if options.k is None else options.k
     return opened.search(question, k, parse_retriever(retriever), options.where, options.paths, options.topic or ())

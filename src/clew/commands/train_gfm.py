@@ -11,6 +11,7 @@ from clew.commands.options import IndexOption
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.index import open as open_index
+from clew.settings import load_settings
 from clew.training.recipes.records import ADAPTATION, GFMRecipe
 from clew.types import ignore_progress
 
@@ -29,7 +30,6 @@ def gfm(
     ] = None,
 ) -> None:
     """Train the graph neural network of the retriever gfm."""
-    from clew.settings import load_settings
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 

@@ -10,6 +10,7 @@ from clew.commands.options import DeviceOption, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.plugins.spec import split_list
+from clew.settings import load_settings
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
 
 
@@ -35,7 +36,6 @@ def reranker(
     device: DeviceOption = None,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
-    from clew.settings import load_settings
     from clew.training.distributed import join_process_group
     from clew.training.recipes.reranker import train_reranker
 
