@@ -56,12 +56,7 @@ class SortedEdges:
     """
 
     def __init__(
-        self,
-        senders: LongArray,
-        relations: LongArray,
-        receivers: LongArray,
-        node_count: int,
-        relation_count: int,
+        self, senders: LongArray, relations: LongArray, receivers: LongArray, node_count: int, relation_count: int
     ) -> None:
         self.order: LongArray = np.lexsort((relations, senders, receivers)).astype(np.int64)
         self.senders, self.relations, self.receivers = (e[self.order] for e in (senders, relations, receivers))
