@@ -9,10 +9,11 @@ is bounded, nearest first.
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import IntArray
 from clew.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
@@ -23,9 +24,6 @@ from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_formats.statements import MalformedStatement, RawTriple, no_triples_message
 from clew.types import Question
-
-if TYPE_CHECKING:
-    from clew.types import IntArray
 
 EntityIds = tuple[int, ...]
 """Numbers of entities, ascending."""
@@ -112,7 +110,7 @@ class _TopicGraphs:
             tuple(self._relations[relation] for relation in relations),
         )
 
-    def _find_nodes(self, starts: EntityIds) -> "IntArray":
+    def _find_nodes(self, starts: EntityIds) -> IntArray:
         reached = neighbourhood(self._graph, np.array(starts, dtype=np.int32), self._hops, len(self._graph.edges))
         return reached.nodes[: max(self._max_nodes, len(starts))]
 

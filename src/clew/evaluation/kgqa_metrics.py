@@ -8,13 +8,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from numpy.typing import NDArray
+
 from clew.evaluation.answer_metrics import normalize_answer
 from clew.graph.paths.path_entities import path_entities
 from clew.types import Path
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
 GoldPath = Sequence[tuple[str, str, str]]
 

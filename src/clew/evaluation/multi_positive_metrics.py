@@ -19,16 +19,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb, fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.arrays import Ranks
+from clew.arrays import DoubleArray, Ranks
 from clew.datasets.relevance import creditable_id
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.types import DoubleArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +89,7 @@ def rank_positives(
     return PositiveRanks(tuple(retrieved.values()), len(gold_ids))
 
 
-def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> dict[str, DoubleArray]:
     """Return measures (n,), means over a question's gold ids, of which one not retrieved counts 0; NaN without gold.
 
     "positives_rr" is of 1 / rank, "tied_rr" of 1 / mean rank, "tied_hits@k" the expected share among the first k, from
@@ -109,7 +105,7 @@ def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequ
     return {measure: _mean_over_gold(questions, value) for measure, value in values.items()}
 
 
-def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> "DoubleArray":
+def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> DoubleArray:
     # An exact sum, so that the order of tied gold ids does not change the last digit.
     means = [fsum(map(value, item.retrieved)) / item.gold if item.gold else np.nan for item in questions]
     return np.array(means, dtype=np.float64)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
+from clew.arrays import DoubleArray
 from clew.datasets.relevance import match_gold
 from clew.errors import InputError
 from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
@@ -15,28 +16,20 @@ from clew.evaluation.runs import Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means
 from clew.types import Question, Usage
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from clew.types import DoubleArray
-
 CUTOFFS = (2, 5, 10)
 _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRun:
-    """Scores of one run.
-
-    Attributes:
-        values: For each measure and for "seconds" the value of each question (n,); NaN without gold.
-    """
+    """Scores of one run."""
 
     retriever: str
     question_ids: tuple[str, ...]  # n questions, in the order they were scored
     ks: tuple[int, ...]  # cut-offs of the measures
     depth: int  # maximum number of passages per question in the run; a lower rank counts as not found
-    values: "Mapping[str, DoubleArray]"
+    # for each measure and for "seconds" the value of each question (n,); NaN without gold
+    values: Mapping[str, DoubleArray]
     summary: RetrieverSummary
     usage: Usage  # total of all questions
 
@@ -173,7 +166,7 @@ def unknown_gold(questions: Sequence[Question], known_ids: Callable[[str], bool]
 
 
 def _summarize(
-    values: "Mapping[str, DoubleArray]", seconds: "DoubleArray", generator: "Generator", resamples: int
+    values: Mapping[str, DoubleArray], seconds: DoubleArray, generator: Generator, resamples: int
 ) -> RetrieverSummary:
     has_gold = ~np.isnan(np.stack(list(values.values()))).any(axis=0)
     if not has_gold.any():

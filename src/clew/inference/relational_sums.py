@@ -25,19 +25,12 @@ _CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other th
 
 @dataclass(frozen=True, slots=True)
 class EdgeGroups:
-    """The m edges of a graph grouped by one of their ends, in CSR form; there is one sum per group.
+    """The m edges of a graph grouped by one of their ends, in CSR form; there is one sum per group."""
 
-    Attributes:
-        indptr: (groups + 1,) first position of each group in `order`.
-        order: (m,) number of each edge in the graph.
-        first: (m,) for each edge of the graph, the end by which its left operand is looked up.
-        second: (m,) likewise for the right operand.
-    """
-
-    indptr: LongArray
-    order: LongArray
-    first: LongArray
-    second: LongArray
+    indptr: LongArray  # (groups + 1,) first position of each group in `order`
+    order: LongArray  # (m,) number of each edge in the graph
+    first: LongArray  # (m,) for each edge of the graph, the end by which its left operand is looked up
+    second: LongArray  # (m,) likewise for the right operand
 
 
 @final

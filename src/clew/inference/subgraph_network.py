@@ -19,23 +19,14 @@ SUM: Final = "sum"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeInput:
-    """b question graphs, concatenated to n nodes and m edges.
+    """b question graphs, concatenated to n nodes and m edges."""
 
-    Attributes:
-        inputs: (n, f) features of the nodes.
-        edges: (m, 2) indices of nodes.
-        cosines: (n,) cosines with the question of the node's graph.
-        prior: (n,) log share of a random walk from the question at the node.
-        graph_of: (n,) index of the node's graph, ascending.
-        graph_count: b.
-    """
-
-    inputs: FloatArray
-    edges: LongArray
-    cosines: FloatArray
-    prior: FloatArray
-    graph_of: LongArray
-    graph_count: int
+    inputs: FloatArray  # (n, f) features of the nodes
+    edges: LongArray  # (m, 2) indices of nodes
+    cosines: FloatArray  # (n,) cosines with the question of the node's graph
+    prior: FloatArray  # (n,) log share of a random walk from the question at the node
+    graph_of: LongArray  # (n,) index of the node's graph, ascending
+    graph_count: int  # b
 
 
 @final

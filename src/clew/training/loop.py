@@ -75,12 +75,10 @@ def train(
     """Train a model in place, and leave it on the CPU with the weights of its best epoch.
 
     The initial weights and the recipe's seed determine the result. The run folder holds the log and the checkpoints
-    from which a later call resumes; `group` are the processes that share the work.
-
-    Raises:
-        InputError: The folder holds a run of another recipe or model, another process is training in it, no batch of
-            the first epoch has a loss, or the loss is not finite.
-        ProviderError: A batch that cannot be halved exceeds the device's memory, or the folder cannot be written.
+    from which a later call resumes; `group` are the processes that share the work. Raises InputError where the folder
+    holds a run of another recipe or model, another process is training in it, no batch of the first epoch has a loss,
+    or the loss is not finite; ProviderError where a batch that cannot be halved exceeds the device's memory, or the
+    folder cannot be written.
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
         model.to(group.device)

@@ -26,10 +26,8 @@ def shortest_paths(
     """Return a cheapest path of 1 to `max_hops` edges from any start to every other node that can be reached.
 
     `starts` (s,) are positions; `costs` (m,) are those of the edges, positive, None for 1 each. The paths are ordered
-    by cost, then number of edges, then position of the end, and come with their costs (P,).
-
-    Raises:
-        InputError: A start is not in the graph, `max_hops` is negative, or not every edge has one positive cost.
+    by cost, then number of edges, then position of the end, and come with their costs (P,). Raises InputError where a
+    start is not in the graph, `max_hops` is negative, or not every edge has one positive cost.
     """
     if max_hops < 0:
         raise InputError(f"paths of {max_hops} hops: wanted 0 or more")

@@ -14,16 +14,14 @@ so that a hub may have more; equal neighbours are ordered by name.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.indexing.resolution.pair_cache import KEY_BYTES, PairCache
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 _BLOCK_ROWS, _BLOCK_COLUMNS = 1024, 4096  # 16 MB a block
 _EXACT_BLOCK_PAIRS = 128  # what fits the processor's cache
@@ -35,23 +33,23 @@ _MAX_PENDING_PAIRS = 2_000_000  # pairs held before they are pruned
 class Synonyms:
     """Pairs of names that are considered synonyms."""
 
-    left: "IntArray"  # row of the name that comes first, (m,)
-    right: "IntArray"  # row of the other, (m,); pairs ascend by left, then right
-    score: "FloatArray"  # cosines, (m,)
+    left: IntArray  # row of the name that comes first, (m,)
+    right: IntArray  # row of the other, (m,); pairs ascend by left, then right
+    score: FloatArray  # cosines, (m,)
     cache: PairCache  # input for the next run, so that it compares only new names
 
 
 class _Pairs(NamedTuple):
-    left: "IntArray"
-    right: "IntArray"
-    score: "FloatArray"
+    left: IntArray
+    right: IntArray
+    score: FloatArray
 
-    def take(self, chosen: "BoolArray | LongArray") -> "_Pairs":
+    def take(self, chosen: BoolArray | LongArray) -> "_Pairs":
         return _Pairs(self.left[chosen], self.right[chosen], self.score[chosen])
 
 
 def find_synonyms(
-    names: Sequence[str], vectors: "FloatArray", threshold: float, limit: int = 100, cache: PairCache | None = None
+    names: Sequence[str], vectors: FloatArray, threshold: float, limit: int = 100, cache: PairCache | None = None
 ) -> Synonyms:
     """Return all pairs with cosine >= threshold that are among the `limit` best of at least one end.
 
@@ -83,7 +81,7 @@ def find_synonyms(
     )
 
 
-def _check_input(names: Sequence[str], vectors: "FloatArray", threshold: float, limit: int) -> None:
+def _check_input(names: Sequence[str], vectors: FloatArray, threshold: float, limit: int) -> None:
     if vectors.ndim != 2 or len(vectors) != len(names):
         raise InputError(f"vectors of shape {vectors.shape} for {len(names)} names; wanted one row for each name")
     if len(set(names)) != len(names):
@@ -101,7 +99,7 @@ def _check_input(names: Sequence[str], vectors: "FloatArray", threshold: float, 
             raise InputError(f"{message}; wanted 1; divide each row by its length")
 
 
-def _name_keys(names: Sequence[str], vectors: "FloatArray") -> NDArray[np.uint8]:
+def _name_keys(names: Sequence[str], vectors: FloatArray) -> NDArray[np.uint8]:
     """Hash each name with its vector, so that a name with another vector counts as new, (n, 16)."""
     rows = np.ascontiguousarray(vectors, dtype="<f4")
     digests: list[bytes] = []
@@ -112,7 +110,7 @@ def _name_keys(names: Sequence[str], vectors: "FloatArray") -> NDArray[np.uint8]
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(names), KEY_BYTES)
 
 
-def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> "tuple[_Pairs, FloatArray, BoolArray]":
+def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> tuple[_Pairs, FloatArray, BoolArray]:
     """Return cached pairs in the new numbering, each name's floor, and which names must be compared with all others."""
     count = len(keys)
     fresh = np.ones(count, dtype=np.bool_)
@@ -137,7 +135,7 @@ def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> "tuple[_Pai
 
 
 def _search_pairs(
-    vectors: "FloatArray", fresh: "BoolArray", threshold: float, depth: int, floor: "FloatArray"
+    vectors: FloatArray, fresh: BoolArray, threshold: float, depth: int, floor: FloatArray
 ) -> Iterator[_Pairs]:
     """Yield once each pair with cosine >= threshold and a fresh end, except pruned ones, which raise `floor`."""
     fresh_rows = np.flatnonzero(fresh)
@@ -165,8 +163,8 @@ def _search_pairs(
 
 
 def _select_candidates(
-    block: "FloatArray", min_score: float, slack: float, depth: int
-) -> "tuple[BoolArray, FloatArray, FloatArray]":
+    block: FloatArray, min_score: float, slack: float, depth: int
+) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Select (rows, columns) that may be among the `depth` best of either, with scores above which none was pruned."""
     chosen: BoolArray = block >= min_score
     row_floor, column_floor = (np.zeros(size, dtype=np.float32) for size in block.shape)
@@ -183,7 +181,7 @@ def _select_candidates(
     return chosen, row_floor, column_floor
 
 
-def _duplicate_groups(rows: "FloatArray") -> "LongArray | None":
+def _duplicate_groups(rows: FloatArray) -> LongArray | None:
     """Give equal vectors (unknown words) one number, (n,), so that their pairs are not computed; None if none are."""
     first: dict[bytes, int] = {}
     digests = (blake2b(row.tobytes(), digest_size=16).digest() for row in rows)
@@ -192,7 +190,7 @@ def _duplicate_groups(rows: "FloatArray") -> "LongArray | None":
 
 
 def _exact_pairs(
-    vectors: "FloatArray", groups: "LongArray | None", left: "LongArray", right: "LongArray", threshold: float
+    vectors: FloatArray, groups: LongArray | None, left: LongArray, right: LongArray, threshold: float
 ) -> _Pairs:
     if groups is None:
         score = _cosines(vectors, left, right)
@@ -206,7 +204,7 @@ def _exact_pairs(
     return _Pairs(np.minimum(left, right), np.maximum(left, right), score[accepted].astype(np.float32))
 
 
-def _cosines(vectors: "FloatArray", left: "LongArray", right: "LongArray") -> NDArray[np.float64]:
+def _cosines(vectors: FloatArray, left: LongArray, right: LongArray) -> NDArray[np.float64]:
     score = np.empty(len(left))
     for start in range(0, len(left), _EXACT_BLOCK_PAIRS):
         block = slice(start, start + _EXACT_BLOCK_PAIRS)
@@ -215,7 +213,7 @@ def _cosines(vectors: "FloatArray", left: "LongArray", right: "LongArray") -> ND
 
 
 def _collect_pairs(
-    pairs: _Pairs, new_pairs: Iterator[_Pairs], order: "LongArray", depth: int, floor: "FloatArray"
+    pairs: _Pairs, new_pairs: Iterator[_Pairs], order: LongArray, depth: int, floor: FloatArray
 ) -> _Pairs:
     """Add the pairs found to `pairs`, pruning from time to time so that memory stays bounded."""
     max_pairs = max(_MAX_PENDING_PAIRS, 2 * depth * len(order))
@@ -233,7 +231,7 @@ def _concatenate(blocks: list[_Pairs]) -> _Pairs:
     return _Pairs(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
 
 
-def _prune(pairs: _Pairs, order: "LongArray", depth: int, floor: "FloatArray") -> _Pairs:
+def _prune(pairs: _Pairs, order: LongArray, depth: int, floor: FloatArray) -> _Pairs:
     best = _is_among_best(pairs, order, depth)
     dropped = pairs.take(~best)
     np.maximum.at(floor, dropped.left, dropped.score)
@@ -241,7 +239,7 @@ def _prune(pairs: _Pairs, order: "LongArray", depth: int, floor: "FloatArray") -
     return pairs.take(best)
 
 
-def _is_among_best(pairs: _Pairs, order: "LongArray", depth: int) -> "BoolArray":
+def _is_among_best(pairs: _Pairs, order: LongArray, depth: int) -> BoolArray:
     """Return which pairs are among the `depth` best of at least one end; ties are broken by the other end's name."""
     count = len(pairs.left)
     end = np.concatenate([pairs.left, pairs.right])

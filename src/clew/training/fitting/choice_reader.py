@@ -14,13 +14,12 @@ import torch
 from torch import nn
 
 from clew.answering.graph_readers.choice_reader import ChoiceWeights
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, Subgraph, full_subgraph, induced_subgraph
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from clew.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

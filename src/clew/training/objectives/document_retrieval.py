@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from clew.arrays import FloatArray
 from clew.nn.query_gnn import QueryGNN
 from clew.nn.ranking_losses import binary_loss, listwise_loss, ratio_loss
 from clew.retrievers.gfm.batch import GraphBatch, collate
@@ -20,8 +21,6 @@ from clew.training.hyperparameters import RetrievalLoss
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-    from clew.types import FloatArray
 
 
 def retrieval_loss(loss: RetrievalLoss, logits: "Tensor", relevant: "Tensor") -> "Tensor":
@@ -119,7 +118,7 @@ def score_questions(
     return compute_logits(model, batch, source.relations), batch, [len(graph.nodes) for graph in graphs]
 
 
-def compute_logits(model: QueryGNN, batch: GraphBatch, relations: "FloatArray") -> "Tensor":
+def compute_logits(model: QueryGNN, batch: GraphBatch, relations: FloatArray) -> "Tensor":
     """Return node logits (n,) on the model's device, from the text vectors (R or 2 R, t) of the relations."""
     device = next(model.parameters()).device
     texts = torch.from_numpy(relations[batch.needed_relations(model.settings)].astype(np.float32)).to(device)

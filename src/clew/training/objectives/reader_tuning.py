@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from clew.answering.graph_readers.protocols import TrainableGraphReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.training.trainable_parameters import ReaderParameters, swap_parameters
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-    from clew.answering.graph_readers.protocols import TrainableGraphReader
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +43,7 @@ class ReaderTuning:
         self,
         examples: Sequence[ReaderExample],
         validation: Sequence[ReaderExample],
-        reader: "TrainableGraphReader",
+        reader: TrainableGraphReader,
         batch: int,
         epoch_size: int = 0,
     ) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from clew.arrays import BoolArray
 from clew.nn.document_gnn import DocumentBatch, DocumentGNN
 from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.weights import FeatureColumns
@@ -31,8 +32,6 @@ from clew.training.hyperparameters import RerankLoss
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-    from clew.types import BoolArray
 
 _BATCH_SIZE = 16  # questions scored at a time
 
@@ -125,7 +124,7 @@ def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fe
     return scores
 
 
-def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "list[BoolArray]":
+def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> list[BoolArray]:
     """Return for each question which passages are evidence, ranked by the model; ties keep their order."""
     rankings: list[BoolArray] = []
     training = model.training
@@ -141,7 +140,7 @@ def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fea
 
 
 def figures_by_set(
-    validation: Mapping[str, Sequence[PoolExample]], rank: "Callable[[Sequence[PoolExample]], Sequence[BoolArray]]"
+    validation: Mapping[str, Sequence[PoolExample]], rank: Callable[[Sequence[PoolExample]], Sequence[BoolArray]]
 ) -> dict[str, float]:
     """Return the figures of each set of pools as they are ranked, their mean first; empty without a set."""
     figures = {
@@ -152,7 +151,7 @@ def figures_by_set(
     return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
-def pool_figures(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:
+def pool_figures(rankings: Sequence[BoolArray], examples: Sequence[PoolExample]) -> dict[str, float]:
     """Return the means of recall at 2 and at 5, and the share of questions with all evidence among the first 5."""
     pairs = list(zip(rankings, examples, strict=True))
     figures = {f"recall@{k}": float(np.mean([own[:k].sum() / one.gold_count for own, one in pairs])) for k in (2, 5)}

@@ -82,7 +82,7 @@ class SubgraphFeedback:
         """
         return scorer if self._trainable is None else SelectorAndReader(scorer, self._trainable.parameters())
 
-    def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[EncodedQuestion]]]":
+    def batches(self, epoch_seed: int) -> Iterator[tuple[int, list[EncodedQuestion]]]:
         """Yield a sampling seed with the questions of a batch."""
         order = np.random.default_rng(epoch_seed).permutation(len(self._examples))
         for start in range(0, len(order), self._recipe.batch):
@@ -155,7 +155,7 @@ class SubgraphFeedback:
         by_example = torch.split(losses, [len(one.question.answers) for one in examples])
         return torch.stack([own.min() for own in by_example])
 
-    def _averaged_reader(self, model: "nn.Module") -> "AbstractContextManager[None]":
+    def _averaged_reader(self, model: "nn.Module") -> AbstractContextManager[None]:
         """Give the reader the parameters of a model under validation, which may be moving averages."""
         if self._trainable is None or not isinstance(model, SelectorAndReader):
             return nullcontext()
