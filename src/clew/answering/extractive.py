@@ -57,10 +57,9 @@ OPTION_MARGIN = 0.03
 class ExtractiveAnswerer:
     """Quotes the sentences that answer a question and ranks the names in them; no language model, no network.
 
-    Args:
-        encoder: Encodes questions and sentences; None or one of dimension 0 compares words only.
-        name_finder: Given (text, start, end), returns the mentions inside `text[start:end]`.
-        max_encoded: Sentences encoded per question, those with the largest word overlap; at least 1.
+    `encoder` encodes questions and sentences; None or one of dimension 0 compares words only. `name_finder` returns for
+    (text, start, end) the mentions inside `text[start:end]`. `max_encoded` sentences are encoded per question, those
+    with the largest word overlap; at least 1.
     """
 
     def __init__(

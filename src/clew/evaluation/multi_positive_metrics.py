@@ -59,14 +59,10 @@ class PositiveRanks:
 def rank_positives(
     passage_ids: Sequence[str], document_ids: Sequence[str], scores: Sequence[float], gold: Sequence[str]
 ) -> PositiveRanks:
-    """Rank the gold ids of one question.
+    """Rank the gold ids, of passages or documents, of one question; duplicates count once.
 
-    Args:
-        passage_ids: (n,) the ranking, best first, distinct.
-        document_ids: (n,) document of each passage.
-        scores: (n,) on any scale, never rising; equal at single precision means tied, since a reranked retriever
-            separates its ties by less than that.
-        gold: Ids of passages or documents; duplicates count once.
+    The ranking (n,) is best first and distinct, with the document of each passage, and `scores` on any scale, never
+    rising; equal at single precision means tied, since a reranked retriever separates its ties by less than that.
     """
     if not len(passage_ids) == len(document_ids) == len(scores):
         raise InputError(

@@ -42,19 +42,13 @@ def score(
     *,
     positives: bool = False,
 ) -> ScoredRun:
-    """Score a run against the gold ids of its questions.
+    """Score a run, which holds every question and maybe others, against the gold ids; at least one question has gold.
 
-    Measures are "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
-    `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k, over the whole run, which should hold 100
-    passages. The summary's costs are the means per question of steps, and of a language model's calls, tokens and
+    Measures are "recall@k", "all_gold@k" and "ndcg@k" for each of the distinct `ks`, from 1 to the run's `k`, and "mrr"
+    over the run's first `k` passages; with `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k,
+    over the whole run, which should hold 100 passages. Questions without gold are left out of the means of the ranking
+    measures. The summary's costs are the means per question of steps, and of a language model's calls, tokens and
     money.
-
-    Args:
-        run: Holds every question; its other questions are ignored.
-        questions: At least one with gold; those without are left out of the means of the ranking measures.
-        ks: Distinct cut-offs, each from 1 to the run's `k`.
-        resamples: Number of bootstrap resamples.
-        positives: Whether to add the measures over all positives.
     """
     if len({question.id for question in questions}) != len(questions):
         raise InputError("two questions have the same id; give each question once")

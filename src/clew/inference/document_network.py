@@ -93,12 +93,7 @@ class DocumentInput:
 
 @final
 class DocumentNetwork:
-    """A trained network of `NUMPY_NETWORKS`.
-
-    Args:
-        settings: Shape of the network.
-        arrays: Float32 arrays by name, of `settings.shapes()`.
-    """
+    """A trained network of `NUMPY_NETWORKS`, with float32 arrays by name, of `settings.shapes()`."""
 
     def __init__(self, settings: DocumentGNNSettings, arrays: Mapping[str, FloatArray]) -> None:
         self.settings = settings

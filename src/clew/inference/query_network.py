@@ -73,12 +73,7 @@ class QueryBatch:
 
 @final
 class QueryNetwork:
-    """A trained model.
-
-    Args:
-        settings: Shape of the model.
-        arrays: Float32 arrays by name, of `settings.shapes()`.
-    """
+    """A trained model, with float32 arrays by name, of `settings.shapes()`."""
 
     def __init__(self, settings: QueryGNNSettings, arrays: Mapping[str, FloatArray]) -> None:
         self.settings = settings
@@ -116,12 +111,9 @@ class QueryNetwork:
         return np.concatenate([projected, self.project_inverses(projected)]) if learned else projected
 
     def logits(self, batch: QueryBatch, relations: FloatArray, workers: int = 1) -> FloatArray:
-        """Return a logit for each node, (n,).
+        """Return a logit for each node, (n,), by the projections (R, layers, width) of the batch's relations.
 
-        Args:
-            batch: Graphs of questions.
-            relations: (R, layers, width) projections of the batch's relations.
-            workers: Number of threads, for large graphs; the result does not depend on it.
+        `workers` is the number of threads, for large graphs; the result does not depend on it.
         """
         question, boundary = self._boundary(batch)
         states = boundary
@@ -133,10 +125,7 @@ class QueryNetwork:
     def edge_importances(self, batch: QueryBatch, relations: FloatArray, targets: Sequence[int]) -> list[FloatArray]:
         """Return for each target node the gradient (layers, m) of its logit in the weights, all 1, of the edges.
 
-        Args:
-            batch: Graphs of questions.
-            relations: (R, layers, width) projections of the batch's relations.
-            targets: Nodes.
+        `relations` (R, layers, width) are projections of the batch's relations.
         """
         question, boundary = self._boundary(batch)
         states, mixed = [boundary], []

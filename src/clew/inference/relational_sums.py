@@ -35,17 +35,9 @@ class EdgeGroups:
 
 @final
 class SortedEdges:
-    """The edges of a graph, sorted once by receiver, sender and relation.
+    """The m edges of a graph, int64 (m,), sorted once by receiver, sender and relation.
 
-    Args:
-        senders: (m,) int64.
-        relations: (m,) int64.
-        receivers: (m,) int64.
-        node_count: Number of nodes.
-        relation_count: Number of relations.
-
-    Attributes:
-        order: (m,) position of each edge in the arguments.
+    `order` (m,) is the position of each edge in the arguments.
     """
 
     def __init__(
@@ -85,12 +77,9 @@ def sum_messages(
 ) -> FloatArray:
     """Return for each group of edges the weighted sum of their terms, (groups, d).
 
-    Args:
-        groups: m edges in groups.
-        weights: (m,) float32, or None for 1.
-        left: Rows (., d) that `groups.first` indexes, float32 or bfloat16 as uint16.
-        right: Rows (., d) that `groups.second` indexes, of the same type.
-        kind: `PRODUCT`, `SUM` or `FIRST`: the term of an edge, from its left and its right row.
+    `weights` (m,) are float32, or None for 1. `groups.first` indexes the rows (., d) of `left`, and `groups.second`
+    those of `right`, float32 or bfloat16 as uint16, of the same type. `kind` is `PRODUCT`, `SUM` or `FIRST`: the term
+    of an edge, from its left and its right row.
     """
     width, count = left.shape[1], len(groups.indptr) - 1
     out = np.zeros((count, width), dtype=np.float32)
@@ -118,12 +107,9 @@ def edge_inner_products(
 ) -> FloatArray:
     """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
 
-    Args:
-        ends: Receivers, senders and relations, (m,) each.
-        gradients: (n, d) float32, or bfloat16 as uint16.
-        nodes: States (n, d) of the same type.
-        relations: Vectors (r, d) of the same type.
-        product: Whether a message is the product of state and relation; else their sum.
+    `ends` are receivers, senders and relations, (m,) each; `gradients` (n, d) are float32, or bfloat16 as uint16, as
+    are the states `nodes` (n, d) and the vectors `relations` (r, d). A message is the product of state and relation, or
+    their sum.
     """
     out = np.zeros(len(ends[0]), dtype=np.float32)
     dot_edges = _dot_edges_bfloat16 if gradients.dtype == np.uint16 else _dot_edges

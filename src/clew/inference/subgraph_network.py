@@ -31,13 +31,10 @@ class NodeInput:
 
 @final
 class SubgraphNetwork:
-    """A trained network.
+    """A trained network, with float32 arrays by their names in `SubgraphScorer`.
 
-    Args:
-        arrays: Float32 arrays by their names in `SubgraphScorer`.
-        layers: Number of layers of the graph convolution.
-        combination: `PRODUCT` of cosine and importance, or `SUM` of importance, cosine and prior.
-        stops: Whether a selection may end before the budget is spent.
+    `layers` are those of the graph convolution; `combination` is `PRODUCT` of cosine and importance, or `SUM` of
+    importance, cosine and prior; `stops` tells whether a selection may end before the budget is spent.
     """
 
     def __init__(self, arrays: Mapping[str, FloatArray], layers: int, combination: str, *, stops: bool) -> None:
@@ -77,12 +74,9 @@ def normalised_adjacency(edges: LongArray, count: int) -> sparse.csr_array:
 
 
 def likeliest_nodes(scores: FloatArray, end: float, budget: int) -> LongArray:
-    """Return the indices (k,) of the selected nodes, likeliest first, ties by position; at least one.
+    """Return the indices (k,) of the selected nodes, likeliest first, ties by position; at least one, at most `budget`.
 
-    Args:
-        scores: Logits (n,) of the nodes.
-        end: Logit of ending the selection.
-        budget: Maximum number of nodes.
+    `scores` (n,) are the logits of the nodes, `end` that of ending the selection.
     """
     order = np.argsort(-scores, kind="stable")[:budget]
     return order[: max(1, int((scores[order] > end).sum()))]

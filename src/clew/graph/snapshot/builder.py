@@ -52,14 +52,10 @@ def build_snapshot(
     names: Mapping[int, Sequence[str]],
     graph: ImportedGraph | None = None,
 ) -> Snapshot:
-    """Return the snapshot of an index without equivalences (see `with_equivalences`).
+    """Return the snapshot of an index of P passages and their facts, without equivalences (see `with_equivalences`).
 
-    Args:
-        columns: P passages.
-        facts: P, the facts of each passage.
-        surface_forms: For each entity key the number of occurrences of each written form.
-        names: For each hash of a name key the keys of the entities with this name.
-        graph: The imported graphs, if any; their labels take precedence as displayed names.
+    `surface_forms` counts for each entity key its written forms; `names` has for each hash of a name key the keys of
+    the entities with this name. The labels of the imported graphs, if any, take precedence as displayed names.
     """
     graph = graph or empty_graph()
     order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)

@@ -53,16 +53,10 @@ def find_synonyms(
 ) -> Synonyms:
     """Return all pairs with cosine >= threshold that are among the `limit` best of at least one end.
 
-    Args:
-        names: Distinct names, n of them.
-        vectors: Their unit vectors, (n, d); d = 0 gives no pairs.
-        threshold: Minimum cosine, above 0 and at most 1.
-        limit: Maximum pairs proposed by each name, at least 1.
-        cache: Of an earlier run over any names, for speed alone; that of another `threshold` or `limit` is ignored.
-
-    Raises:
-        InputError: Names are repeated, shapes do not match, a vector is not of unit length, or a number is out of
-            range.
+    The n names are distinct, `vectors` (n, d) their unit vectors, where d = 0 gives no pairs; the threshold is above 0
+    and at most 1; each name proposes at most `limit` pairs, at least 1. The cache of an earlier run over any names
+    serves speed alone; that of another `threshold` or `limit` is ignored. Raises InputError where names are repeated,
+    shapes do not match, a vector is not of unit length, or a number is out of range.
     """
     _check_input(names, vectors, threshold, limit)
     order = np.empty(len(names), dtype=np.int64)

@@ -4,7 +4,7 @@
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,7 +15,9 @@ from clew.rerankers.g_rag import amr_document_graph, document_graph
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.weights import load_weights
-from clew.training.recipes.records import GFMRecipe, RerankRecipe
+
+if TYPE_CHECKING:
+    from clew.training.recipes.records import GFMRecipe, RerankRecipe
 
 FeatureNames = tuple[tuple[str, ...], tuple[str, ...]]
 """Names of numbers of passages, and of features of edges."""
@@ -37,7 +39,7 @@ def settings_of_weights(folder: Path) -> dict[str, Any]:
     }
 
 
-def query_network_settings(recipe: GFMRecipe, text_width: int) -> QueryGNNSettings:
+def query_network_settings(recipe: "GFMRecipe", text_width: int) -> QueryGNNSettings:
     """Return the shape of the network of `gfm` for text vectors of a width."""
     of_passages = recipe.targets == "passages"
     return QueryGNNSettings(
@@ -52,33 +54,33 @@ def query_network_settings(recipe: GFMRecipe, text_width: int) -> QueryGNNSettin
     )
 
 
-def available_columns(recipe: RerankRecipe) -> FeatureNames:
+def available_columns(recipe: "RerankRecipe") -> FeatureNames:
     """Return the names of all numbers of passages and features of edges that graphs of the recipe's kind have."""
     if recipe.kind == "amr":
         return (), amr_document_graph.EDGE_FEATURES
     return document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES
 
 
-def input_columns(recipe: RerankRecipe) -> FeatureNames:
+def input_columns(recipe: "RerankRecipe") -> FeatureNames:
     """Return the names of the numbers of passages and of the features of edges that the network reads."""
     numbers, edges = available_columns(recipe)
     return numbers if recipe.numbers else (), recipe.edges or edges
 
 
-def check_shape(recipe: RerankRecipe) -> None:
+def check_shape(recipe: "RerankRecipe") -> None:
     """Raise InputError for a shape that no network has, and for features that its graphs lack."""
     _document_network_settings(recipe, 1)
     FeatureColumns.locate(input_columns(recipe), available_columns(recipe))
 
 
-def build_document_network(recipe: RerankRecipe, dimension: int) -> DocumentGNN:
+def build_document_network(recipe: "RerankRecipe", dimension: int) -> DocumentGNN:
     """Return an untrained network of `g-rag` for vectors of some dimension; equal seeds give equal ones."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.loop.seed)
         return DocumentGNN(_document_network_settings(recipe, dimension))
 
 
-def _document_network_settings(recipe: RerankRecipe, dimension: int) -> DocumentGNNSettings:
+def _document_network_settings(recipe: "RerankRecipe", dimension: int) -> DocumentGNNSettings:
     numbers, edges = map(len, input_columns(recipe))
     vectors = dimension if recipe.text else 0
     return DocumentGNNSettings(vectors, numbers, edges, recipe.network, recipe.width, recipe.layers, recipe.dropout)
