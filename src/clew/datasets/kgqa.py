@@ -58,7 +58,7 @@ def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: i
         for question, starts in zip(loaded, topics, strict=True)
     )
     graphs = LazyGraphs(len(distinct), lambda number: builder.build_graph(distinct[number]))
-    return GraphDataset(graphs, made, notes=_describe_losses(loaded, topics, made))
+    return GraphDataset(graphs, made, notes=_note_losses(loaded, topics, made))
 
 
 def _read_triples(path: Path) -> list[RawTriple]:
@@ -122,9 +122,7 @@ def _make_question(question: Question, starts: EntityIds, graph: int, builder: _
     return GraphQuestion(question.id, graph, question.text, question.answers, topics, tuple(dict.fromkeys(gold)), group)
 
 
-def _describe_losses(
-    loaded: list[Question], topics: list[EntityIds], made: tuple[GraphQuestion, ...]
-) -> tuple[str, ...]:
+def _note_losses(loaded: list[Question], topics: list[EntityIds], made: tuple[GraphQuestion, ...]) -> tuple[str, ...]:
     notes = []
     if empty := sum(not starts for starts in topics):
         notes.append(f"{empty:,} of {len(loaded):,} questions name no topic of the graph; their graphs are empty")

@@ -136,9 +136,7 @@ def _step_coverage(trace: SearchTrace, gold: NDArray[np.integer[Any]]) -> dict[s
         "covered by relation ranking": trace.connected_entities,
         "covered by path search": trace.path_ends,
     }
-    return {name: float(np.isin(gold, nodes).any()) for name, nodes in steps.items()} | {
-        "complex": float(trace.is_complex)
-    }
+    return {name: float(np.isin(gold, ids).any()) for name, ids in steps.items()} | {"complex": float(trace.is_complex)}
 
 
 def _is_main(measure: str) -> bool:

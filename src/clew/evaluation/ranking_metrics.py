@@ -29,18 +29,16 @@ def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]
 
 def all_gold(judgements: Sequence[RelevanceJudgments], k: int) -> DoubleArray:
     """Return (n,) 1 if all gold ids are among the first `k`, else 0; NaN without gold."""
-    return _per_question(judgements, lambda judgement: float(judgement.hits_at(k) == judgement.gold_count))
+    return _measure(judgements, lambda judgement: float(judgement.hits_at(k) == judgement.gold_count))
 
 
 def recall_ceiling(judgements: Sequence[RelevanceJudgments], k: int) -> DoubleArray:
     """Return the best possible recall@k (n,): min(k, gold ids) / gold ids, NaN without gold."""
     _check_cutoffs([k])
-    return _per_question(judgements, lambda judgement: min(k, judgement.gold_count) / judgement.gold_count)
+    return _measure(judgements, lambda judgement: min(k, judgement.gold_count) / judgement.gold_count)
 
 
-def _per_question(
-    judgements: Sequence[RelevanceJudgments], measure: Callable[[RelevanceJudgments], float]
-) -> DoubleArray:
+def _measure(judgements: Sequence[RelevanceJudgments], measure: Callable[[RelevanceJudgments], float]) -> DoubleArray:
     return np.array([measure(item) if item.gold_count else np.nan for item in judgements], dtype=np.float64)
 
 

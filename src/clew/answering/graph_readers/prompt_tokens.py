@@ -55,9 +55,7 @@ class PromptTokenizer:
         text = truncate_lines(graph, self._max_context_tokens, lambda lines: len(model.tokenize(lines)))
         ids = self._encode_prompt(model, question, text)
         if limit and len(ids) + reserved > limit:
-            text = truncate_lines(
-                text, limit - reserved, lambda lines: len(self._encode_prompt(model, question, lines))
-            )
+            text = truncate_lines(text, limit - reserved, lambda part: len(self._encode_prompt(model, question, part)))
             ids = self._encode_prompt(model, question, text)
         if text != graph:
             self._truncated.add(blake2b(graph.encode(errors="surrogatepass"), digest_size=8).digest())

@@ -38,9 +38,7 @@ def shortest_paths(
             "wanted one finite number above 0 for each"
         )
     first = np.sort(local.distinct_positions(starts))
-    best, lengths, parents, codes = _search_layers(
-        local.indptr, local.neighbours, local.edges, edge_costs, first, max_hops
-    )
+    best, lengths, parents, codes = _search(local.indptr, local.neighbours, local.edges, edge_costs, first, max_hops)
     ends = np.flatnonzero(lengths > 0)
     ends = ends[np.lexsort((ends, lengths[ends], best[ends]))]
     positions, edges = _trace_paths(ends, lengths, parents, codes)
@@ -50,7 +48,7 @@ def shortest_paths(
 # Of two paths to a node with equal length and cost the one with the smaller edges wins: `ranks` orders the paths of the
 # last layer by their edges, so that a path is compared by its parent's rank and its last edge.
 @njit
-def _search_layers(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
+def _search(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
     size = len(indptr) - 1
     best, lengths = np.full(size, np.inf), np.full(size, -1, dtype=np.int32)
     parents, codes = np.empty((hops, size), dtype=np.int32), np.empty((hops, size), dtype=np.int32)

@@ -67,7 +67,7 @@ def build_snapshot(
     relation = merge_sorted(relations, graph.relations)
     heads, relation_numbers, tails = graph.triples.T
     triples, triple_passages, imported = _merge_triples(
-        _stated_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
+        _fact_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
         np.column_stack([entity.second[heads], relation.second[relation_numbers], entity.second[tails]]),
     )
     mentions = _mention_rows(facts, number)
@@ -114,9 +114,7 @@ def most_frequent_form(surface_forms: Counter[str]) -> str:
     return min(surface_forms, key=lambda surface: (-surface_forms[surface], surface))
 
 
-def _stated_triples(
-    facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]
-) -> LongArray:
+def _fact_triples(facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]) -> LongArray:
     """Return (m, 4): numbers of head, relation and tail of each stated triple, and the passage that states it."""
     return np.array(
         [

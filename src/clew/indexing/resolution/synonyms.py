@@ -67,8 +67,8 @@ def find_synonyms(
         cache = None
     pairs, floor, fresh = _carry_over(cache, keys)
     if vectors.shape[1]:
-        new_pairs = _search_pairs(vectors, fresh, threshold, depth, floor)
-        pairs = _collect_pairs(pairs, new_pairs, order, depth, floor)
+        found = _search_pairs(vectors, fresh, threshold, depth, floor)
+        pairs = _collect_pairs(pairs, found, order, depth, floor)
     pairs = pairs.take(np.lexsort((pairs.right, pairs.left)))
     return Synonyms(
         *pairs.take(_is_among_best(pairs, order, limit)), cache=PairCache(threshold, limit, keys, *pairs, floor=floor)
@@ -206,13 +206,11 @@ def _cosines(vectors: FloatArray, left: LongArray, right: LongArray) -> NDArray[
     return score
 
 
-def _collect_pairs(
-    pairs: _Pairs, new_pairs: Iterator[_Pairs], order: LongArray, depth: int, floor: FloatArray
-) -> _Pairs:
+def _collect_pairs(pairs: _Pairs, found: Iterator[_Pairs], order: LongArray, depth: int, floor: FloatArray) -> _Pairs:
     """Add the pairs found to `pairs`, pruning from time to time so that memory stays bounded."""
     max_pairs = max(_MAX_PENDING_PAIRS, 2 * depth * len(order))
     blocks, pair_count = [pairs], len(pairs.left)
-    for block_pairs in new_pairs:
+    for block_pairs in found:
         blocks.append(block_pairs)
         pair_count += len(block_pairs.left)
         if pair_count > max_pairs:

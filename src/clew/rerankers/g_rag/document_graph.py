@@ -75,9 +75,7 @@ class DocumentGraphBuilder(Protocol):
     def edge_features(self) -> tuple[str, ...]:
         """Names of the edge features, in order."""
 
-    def build(
-        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
-    ) -> list[DocumentGraph]:
+    def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question, which depends on it and its passages only (best first, each once)."""
 
 
@@ -114,11 +112,9 @@ class IndexDocumentGraphBuilder:
         degrees = np.maximum(snapshot.walk.degrees(), 1)
         self._rarity = (1.0 - np.log(degrees) / np.log(len(degrees) + 1.0)).astype(np.float32)
 
-    def build(
-        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
-    ) -> list[DocumentGraph]:
+    def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question (see `DocumentGraphBuilder`)."""
-        inputs = zip(questions, self._encode(questions), ranked_passages, strict=True)
+        inputs = zip(questions, self._encode(questions), rankings, strict=True)
         return [self._build_one(*each) for each in inputs]
 
     def _build_one(self, question: str, vector: FloatArray, passages: Sequence[Scored[Passage]]) -> DocumentGraph:

@@ -79,9 +79,7 @@ class Router:
     def __init__(self, weights: RoutedWeights, preference: Preference, passages: int) -> None:
         self._weights = weights
         self._preference = preference
-        self._choice_positions = [
-            place for place, choice in enumerate(weights.choices) if choice.name in preference.names
-        ]
+        self._choice_positions = [i for i, choice in enumerate(weights.choices) if choice.name in preference.names]
         self.choices = [weights.choices[place] for place in self._choice_positions]
         look = weights.overhead.seconds_for(passages) * preference.time_scale
         own = np.array([choice.duration.seconds_for(passages) for choice in self.choices]) * preference.time_scale
@@ -168,9 +166,7 @@ class RoutedRetriever:
     @property
     def fingerprint(self) -> str:
         """Joined fingerprints of the router and all choices."""
-        return fingerprint_of(
-            self.router, *(self._retriever_at(position) for position in range(len(self.router.choices)))
-        )
+        return fingerprint_of(self.router, *(self._retriever_at(i) for i in range(len(self.router.choices))))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by the retriever chosen for it.
