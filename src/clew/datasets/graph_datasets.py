@@ -58,7 +58,6 @@ class LazyGraphs(Sequence[TextualGraph]):
         self._make_cached = lru_cache(maxsize=cache_size)(make)
 
     def __len__(self) -> int:
-        """Return the number of graphs."""
         return len(self._positions)
 
     @overload
@@ -68,7 +67,6 @@ class LazyGraphs(Sequence[TextualGraph]):
     def __getitem__(self, position: slice) -> Sequence[TextualGraph]: ...
 
     def __getitem__(self, position: int | slice) -> TextualGraph | Sequence[TextualGraph]:
-        """Return a graph, or all graphs of a slice."""
         if isinstance(position, slice):
             return [self._make_cached(one) for one in self._positions[position]]
         return self._make_cached(self._positions[position])

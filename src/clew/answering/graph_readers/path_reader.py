@@ -131,7 +131,6 @@ def _local_graph(context: GraphContext) -> tuple[LocalGraph, IntArray]:
 
 
 def _relation_texts(context: GraphContext) -> dict[int, str]:
-    """Return the texts of the subgraph's relations by their rows."""
     graph, edges = context.query.graph, context.subgraph.edges
     rows = graph.edge_relations[edges].tolist()
     return {row: graph.graph.relations[edge] for row, edge in zip(rows, edges.tolist(), strict=True)}

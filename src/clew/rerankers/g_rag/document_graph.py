@@ -26,30 +26,15 @@ from clew.text.bm25 import BM25Index
 from clew.types import Passage, Scored
 
 NODE_FEATURES = (
-    "score",
-    "reciprocal rank",
-    "rank",
-    "words",
-    "other words",
-    "likeness",
-    "likeness in the pool",
-    "named",
-    "mentions what is named",
-    "share of what is named",
-    "nearest relation",
-)
+    "score", "reciprocal rank", "rank", "words", "other words", "likeness", "likeness in the pool", "named",
+    "mentions what is named", "share of what is named", "nearest relation",
+)  # fmt: skip
 """Names of the node features, in order; values are between about -1 and 1."""
 
 EDGE_FEATURES = (
-    "common nodes",
-    "common edges",
-    "rare common nodes",
-    "rare common nodes not named",
-    "link to",
-    "link from",
-    "asked link to",
-    "asked link from",
-)
+    "common nodes", "common edges", "rare common nodes", "rare common nodes not named", "link to", "link from",
+    "asked link to", "asked link from",
+)  # fmt: skip
 """Names of the edge features, in order; the first two are the source's."""
 
 

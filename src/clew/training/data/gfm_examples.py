@@ -86,7 +86,6 @@ def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0)
 
 
 def _passage_positions(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return the passages of each passage id and document id."""
     positions: dict[str, list[int]] = {}
     for position, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
         positions.setdefault(document, []).append(position)
