@@ -11,10 +11,10 @@ passage; other true answers are never negatives ("strict", as in the authors' co
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.errors import InputError
@@ -28,9 +28,6 @@ from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.training.data.gfm_examples import GraphView
 from clew.training.hyperparameters import CompletionRecipe, RetrievalLoss
 from clew.training.objectives.document_retrieval import compute_logits, retrieval_loss
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 _DAMPING, _EPSILON = 0.7, 1e-4
 
@@ -189,7 +186,7 @@ class KGCompletion:
         first = CompletionBatch(batch.facts, batch.edges[:cut], batch.seed)
         return first, CompletionBatch(batch.facts, batch.edges[cut:], batch.seed + 1)
 
-    def loss(self, model: "nn.Module", batch: CompletionBatch) -> "Tensor | None":
+    def loss(self, model: nn.Module, batch: CompletionBatch) -> Tensor | None:
         """Return the mean loss of the facts with at least one negative; None if there are none."""
         assert isinstance(model, QueryGNN)
         random = np.random.default_rng(batch.seed)
@@ -206,7 +203,7 @@ class KGCompletion:
                 losses.append(retrieval_loss(self._loss, logits[chosen], relevant))
         return torch.stack(losses).mean() if losses else None
 
-    def validate(self, model: "nn.Module") -> dict[str, float]:
+    def validate(self, model: nn.Module) -> dict[str, float]:
         """Return the mean reciprocal rank and hits at 10 of the held-out facts; true answers are not ranked against."""
         assert isinstance(model, QueryGNN)
         ranks: list[float] = []
@@ -221,7 +218,7 @@ class KGCompletion:
         table = np.array(ranks)
         return {"reciprocal rank": float((1.0 / table).mean()), "hits@10": float((table <= 10).mean())}
 
-    def _score_batch(self, model: QueryGNN, batch: CompletionBatch) -> "list[tuple[QuestionGraph, Tensor]]":
+    def _score_batch(self, model: QueryGNN, batch: CompletionBatch) -> list[tuple[QuestionGraph, Tensor]]:
         graphs = [batch.facts.question_graph(edge) for edge in batch.edges]
         vectors = [batch.facts.question_vector(edge) for edge in batch.edges]
         logits = compute_logits(model, collate(graphs, vectors, batch.facts.edges), batch.facts.relations)

@@ -17,10 +17,11 @@ without other passages are skipped; further passages of an evidence document cou
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.arrays import BoolArray
@@ -30,13 +31,10 @@ from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.training.data.reranking_pools import PoolExample
 from clew.training.hyperparameters import RerankLoss
 
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
 _BATCH_SIZE = 16  # questions scored at a time
 
 
-def rerank_loss(loss: RerankLoss, scores: "Tensor", relevant: "Tensor") -> "Tensor":
+def rerank_loss(loss: RerankLoss, scores: Tensor, relevant: Tensor) -> Tensor:
     """Return the loss of one question with scores (n,) and relevance (n,), which has at least one of each kind."""
     if loss.hardest:
         others = torch.where(relevant, -torch.inf, scores)
@@ -52,7 +50,7 @@ def rerank_loss(loss: RerankLoss, scores: "Tensor", relevant: "Tensor") -> "Tens
     return set_loss(scores, relevant, loss.temperature)
 
 
-def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tensor":
+def set_loss(scores: Tensor, relevant: Tensor, temperature: float) -> Tensor:
     """Return the loss `set` of one question with scores (n,) and relevance (n,); see the module's formula."""
     others = torch.logsumexp(scores[~relevant], dim=0)
     losses = torch.logaddexp(scores[relevant], others) - scores[relevant]
@@ -98,7 +96,7 @@ class Reranking:
         cut = len(batch) // 2
         return (batch[:cut], batch[cut:]) if cut else None
 
-    def loss(self, model: "nn.Module", batch: Sequence[PoolExample]) -> "Tensor":
+    def loss(self, model: nn.Module, batch: Sequence[PoolExample]) -> Tensor:
         """Return the mean loss of one or more questions."""
         assert isinstance(model, DocumentGNN)
         scores = score_pools(model, batch, self._columns)
@@ -109,13 +107,13 @@ class Reranking:
             losses.append(rerank_loss(self._loss, own[: len(labelled)][labelled], relevant[labelled]))
         return torch.stack(losses).mean()
 
-    def validate(self, model: "nn.Module") -> dict[str, float]:
+    def validate(self, model: nn.Module) -> dict[str, float]:
         """Return recall at 2 and 5 and all-gold at 5 for each set, their mean first; empty without a set."""
         assert isinstance(model, DocumentGNN)
         return figures_by_set(self._validation, lambda examples: rank_pools(model, examples, self._columns))
 
 
-def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "Tensor":
+def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> Tensor:
     """Return passage scores (b, n), on the model's device; n is the size of the largest pool."""
     device = next(model.parameters()).device
     text = model.settings.text > 0
