@@ -47,8 +47,7 @@ def score(
     Measures are "recall@k", "all_gold@k" and "ndcg@k" for each of the distinct `ks`, from 1 to the run's `k`, and "mrr"
     over the run's first `k` passages; with `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k,
     over the whole run, which should hold 100 passages. Questions without gold are left out of the means of the ranking
-    measures. The summary's costs are the means per question of steps, and of a language model's calls, tokens and
-    money.
+    measures. The summary's costs are the means per question of steps, and of a model's calls, tokens and money.
     """
     if len({question.id for question in questions}) != len(questions):
         raise InputError("two questions have the same id; give each question once")
@@ -87,8 +86,7 @@ def score(
 def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = RESAMPLES) -> Comparison:
     """Compare two runs scored on the same questions in one measure, paired over the questions with gold.
 
-    The difference is the first mean minus the second. Raises InputError if the questions differ, or for an unknown
-    measure.
+    The difference is first minus second. Raises InputError if the questions differ, or for an unknown measure.
     """
     if first.question_ids != second.question_ids:
         raise InputError(

@@ -108,8 +108,7 @@ def edge_inner_products(
     """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
 
     `ends` are receivers, senders and relations, (m,) each; `gradients` (n, d) are float32, or bfloat16 as uint16, as
-    are the states `nodes` (n, d) and the vectors `relations` (r, d). A message is the product of state and relation, or
-    their sum.
+    are the states `nodes` (n, d) and the vectors `relations` (r, d). A message is their product, or their sum.
     """
     out = np.zeros(len(ends[0]), dtype=np.float32)
     dot_edges = _dot_edges_bfloat16 if gradients.dtype == np.uint16 else _dot_edges

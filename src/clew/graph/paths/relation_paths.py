@@ -71,9 +71,8 @@ def next_level(
     """Return the relation paths that extend some of the last level by one relation.
 
     The nodes of `local` come best first, so that the best ends stay where some are left out; `codes` (m,) are the
-    relation codes of its edges; `levels` are all levels so far, from the empty relation path on. The first of the
-    `selected` relation paths of the last level stay where `max_edges` are read; each is extended from at most
-    `max_ends` ends.
+    relation codes of its edges; `levels` are all levels so far, from the empty relation path on. The first `selected`
+    relation paths of the last level stay where `max_edges` are read; each is extended from at most `max_ends` ends.
     """
     last = levels[-1]
     distinct, compact = np.unique(codes, return_inverse=True)

@@ -222,10 +222,7 @@ def _add_note(evidence: Evidence, note: str, seconds: float) -> Evidence:
 
 
 def build_routed(context: IndexContext, settings: Routed, open_retriever: OpenRetriever) -> Retriever:
-    """Return the retriever over one index.
-
-    Raises InputError where a choice is not one of the weights, or the folder holds no weights.
-    """
+    """Return the retriever; raises InputError where a choice is not of the weights, or the folder holds no weights."""
     weights = load_choices(context.weights_folder("routed", settings.weights), tuple(SIGNALS))
     router = Router(weights, Preference.from_settings(settings, weights), len(context.scope))
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())

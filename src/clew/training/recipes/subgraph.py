@@ -54,8 +54,7 @@ def train_selection(
 ) -> tuple[TrainedScorer, TrainingResult]:
     """Train a network that selects subgraphs; a run of the same inputs that was killed resumes in its folder.
 
-    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained with the
-    network.
+    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained too.
     """
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
