@@ -27,15 +27,10 @@ class Retriever(Protocol):
     """Questions in, evidence out."""
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return for each question at most `k` passages, best first.
+        """Return for each question at most `k` passages, best first; an empty question gives empty evidence and a note.
 
-        Args:
-            questions: Any strings; an empty one gives empty evidence and a note.
-            k: At least 1; more than the corpus holds returns the whole ranking.
-            where: Passages that fail the predicate neither appear nor lend their triples to a path.
-
-        Raises:
-            InputError: `k` is below 1 or `where` cannot be parsed.
+        A `k` of more than the corpus holds returns the whole ranking. Passages that fail the predicate `where` neither
+        appear nor lend their triples to a path. Raises InputError where `k` is below 1 or `where` cannot be parsed.
         """
 
 

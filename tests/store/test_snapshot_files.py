@@ -7,6 +7,7 @@ import pytest
 
 from clew.errors import IndexFormatError
 from clew.store import snapshot_files
+from clew.store.atomic import file_hash
 from clew.store.snapshot_files import check_snapshot, hash_files, snapshot_problems, write_manifest
 
 
@@ -22,8 +23,12 @@ def folder(tmp_path: Path) -> Path:
 
 def count_hashes(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     hashed: list[Path] = []
-    original = snapshot_files.file_hash
-    monkeypatch.setattr(snapshot_files, "file_hash", lambda path: hashed.append(path) or original(path))
+
+    def count(path: Path) -> str:
+        hashed.append(path)
+        return file_hash(path)
+
+    monkeypatch.setattr(snapshot_files, "file_hash", count)
     return hashed
 
 

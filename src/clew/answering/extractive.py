@@ -12,7 +12,7 @@ among others. Differs from the source: nothing.
 import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from clew.answering.candidates import Candidate, compare_nationalities, rank_candidates, rank_options
 from clew.answering.question_types import classify_question, find_asked_verb, find_content_stems
@@ -26,14 +26,12 @@ from clew.answering.sentence_selection import (
     select_sentences,
 )
 from clew.errors import InputError
+from clew.protocols import Encoder
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key, strip_parentheses, tokens
 from clew.text.sentences import sentence_spans
 from clew.types import Answer, Evidence, Mention, Scored
-
-if TYPE_CHECKING:
-    from clew.protocols import Encoder
 
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
 CANDIDATE_NOTE = "the answer is the best-scored name, date or number of the quoted sentences: check it against them"
@@ -59,15 +57,14 @@ OPTION_MARGIN = 0.03
 class ExtractiveAnswerer:
     """Quotes the sentences that answer a question and ranks the names in them; no language model, no network.
 
-    Args:
-        encoder: Encodes questions and sentences; None or one of dimension 0 compares words only.
-        name_finder: Given (text, start, end), returns the mentions inside `text[start:end]`.
-        max_encoded: Sentences encoded per question, those with the largest word overlap; at least 1.
+    `encoder` encodes questions and sentences; None or one of dimension 0 compares words only. `name_finder` returns for
+    (text, start, end) the mentions inside `text[start:end]`. `max_encoded` sentences are encoded per question, those
+    with the largest word overlap; at least 1.
     """
 
     def __init__(
         self,
-        encoder: "Encoder | None" = None,
+        encoder: Encoder | None = None,
         name_finder: Callable[[str, int, int], Sequence[Mention]] = find_mentions,
         max_encoded: int = 12,
     ) -> None:

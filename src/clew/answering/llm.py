@@ -73,9 +73,7 @@ def find_quote(quote: str, text: str) -> tuple[int, int] | None:
     words = quote.split()
     if not words:
         return None
-    pattern = r"\s+".join(
-        "".join(_CHARACTER_VARIANTS.get(letter, re.escape(letter)) for letter in word) for word in words
-    )
+    pattern = r"\s+".join("".join(_CHARACTER_VARIANTS.get(char, re.escape(char)) for char in word) for word in words)
     for found in re.finditer(pattern, text):
         if not (_cuts_word(text, found.start()) or _cuts_word(text, found.end())):
             return found.start(), found.end()

@@ -77,15 +77,12 @@ _AFTER_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _word_set("won name
 
 @dataclass(frozen=True, slots=True)
 class QuestionType:
-    """The kind of answer that a question expects.
-
-    Attributes:
-        comparison: Criterion between the options: "earlier", "later", "description", "undecidable"; "" without options.
-    """
+    """The kind of answer that a question expects."""
 
     kind: str  # "date", "number", "person", "place", "name" or "yes or no"; "" when unknown
     noun: str = ""  # folded noun after "which", "what", "how many" or "who is the"; "" without one
     options: tuple[str, ...] = ()  # the two alternatives of "A or B", as written; () without them
+    # criterion between the options: "earlier", "later", "description", "undecidable"; "" without options
     comparison: str = ""
     asks_same_nationality: bool = False
 

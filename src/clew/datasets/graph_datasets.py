@@ -18,12 +18,7 @@ TOPIC_SEPARATOR = " | "
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """A question on one graph of a data set.
-
-    Attributes:
-        group: Questions of one group stay together in a split; several groups, such as topics, are separated by ` | `
-            and join all of them. "" for a question without a group.
-    """
+    """A question on one graph of a data set."""
 
     id: str  # distinct in the data set
     graph: int  # position of its graph in the data set
@@ -31,6 +26,8 @@ class GraphQuestion:
     answers: tuple[str, ...]
     topics: tuple[int, ...] = ()  # positions of the nodes named in the question
     gold: tuple[tuple[int, ...], ...] = ()  # for each alternative chain of evidence, the positions of its nodes
+    # questions of one group stay together in a split; several groups, such as topics, are separated by ` | ` and join
+    # all of them. "" for a question without a group.
     group: str = ""
 
 
@@ -61,7 +58,6 @@ class LazyGraphs(Sequence[TextualGraph]):
         self._make_cached = lru_cache(maxsize=cache_size)(make)
 
     def __len__(self) -> int:
-        """Return the number of graphs."""
         return len(self._positions)
 
     @overload
@@ -71,7 +67,6 @@ class LazyGraphs(Sequence[TextualGraph]):
     def __getitem__(self, position: slice) -> Sequence[TextualGraph]: ...
 
     def __getitem__(self, position: int | slice) -> TextualGraph | Sequence[TextualGraph]:
-        """Return a graph, or all graphs of a slice."""
         if isinstance(position, slice):
             return [self._make_cached(one) for one in self._positions[position]]
         return self._make_cached(self._positions[position])

@@ -9,10 +9,11 @@ is bounded, nearest first.
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import IntArray
 from clew.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
@@ -23,9 +24,6 @@ from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_formats.statements import MalformedStatement, RawTriple, no_triples_message
 from clew.types import Question
-
-if TYPE_CHECKING:
-    from clew.types import IntArray
 
 EntityIds = tuple[int, ...]
 """Numbers of entities, ascending."""
@@ -60,7 +58,7 @@ def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: i
         for question, starts in zip(loaded, topics, strict=True)
     )
     graphs = LazyGraphs(len(distinct), lambda number: builder.build_graph(distinct[number]))
-    return GraphDataset(graphs, made, notes=_describe_losses(loaded, topics, made))
+    return GraphDataset(graphs, made, notes=_note_losses(loaded, topics, made))
 
 
 def _read_triples(path: Path) -> list[RawTriple]:
@@ -112,7 +110,7 @@ class _TopicGraphs:
             tuple(self._relations[relation] for relation in relations),
         )
 
-    def _find_nodes(self, starts: EntityIds) -> "IntArray":
+    def _find_nodes(self, starts: EntityIds) -> IntArray:
         reached = neighbourhood(self._graph, np.array(starts, dtype=np.int32), self._hops, len(self._graph.edges))
         return reached.nodes[: max(self._max_nodes, len(starts))]
 
@@ -124,9 +122,7 @@ def _make_question(question: Question, starts: EntityIds, graph: int, builder: _
     return GraphQuestion(question.id, graph, question.text, question.answers, topics, tuple(dict.fromkeys(gold)), group)
 
 
-def _describe_losses(
-    loaded: list[Question], topics: list[EntityIds], made: tuple[GraphQuestion, ...]
-) -> tuple[str, ...]:
+def _note_losses(loaded: list[Question], topics: list[EntityIds], made: tuple[GraphQuestion, ...]) -> tuple[str, ...]:
     notes = []
     if empty := sum(not starts for starts in topics):
         notes.append(f"{empty:,} of {len(loaded):,} questions name no topic of the graph; their graphs are empty")

@@ -33,8 +33,7 @@ def load_questions(path: str | Path) -> list[Question]:
 
     `path` is a file of questions, a folder with `questions.jsonl`, a BEIR folder, or a file of a BEIR folder's `qrels`,
     which selects the split (a folder with several splits must have `test`). Raises InputError with file and line if the
-    file cannot be read, its layout is unknown, a key is missing or has the wrong type, or two questions have the same
-    id.
+    file cannot be read, its layout is unknown, a key is missing or has the wrong type, or an id repeats.
     """
     source = Path(path)
     if beir.is_beir_path(source):

@@ -14,14 +14,11 @@ _MAX_CELL_CHARACTERS = 1 << 24  # bounds what an unclosed quote can swallow
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as text.
-
-    Attributes:
-        rows: For each row the line on which it begins, and its cells, as many as in the header.
-    """
+    """A table as text."""
 
     path: Path
     header: Sequence[str]
+    # for each row the line on which it begins, and its cells, as many as in the header
     rows: Sequence[tuple[int, list[str]]]
 
     def location(self, line: int) -> str:

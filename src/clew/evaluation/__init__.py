@@ -8,22 +8,7 @@ from clew.evaluation.scoring import ScoredRun, build_report, compare, score, unk
 from clew.evaluation.significance import Comparison
 
 __all__ = [
-    "AnswerScores",
-    "Comparison",
-    "EvaluationReport",
-    "Ranking",
-    "RetrieverSummary",
-    "Run",
-    "ScoredRun",
-    "build_report",
-    "compare",
-    "containment",
-    "exact_match",
-    "execute",
-    "load_corpus",
-    "load_questions",
-    "score",
-    "score_answers",
-    "token_f1",
-    "unknown_gold",
-]
+    "AnswerScores", "Comparison", "EvaluationReport", "Ranking", "RetrieverSummary", "Run", "ScoredRun",
+    "build_report", "compare", "containment", "exact_match", "execute", "load_corpus", "load_questions", "score",
+    "score_answers", "token_f1", "unknown_gold",
+]  # fmt: skip

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
 from clew.answering.graph_readers.protocols import GraphReader
+from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_truncated, evaluate_selector
 from clew.evaluation.reports import SelectionReport, SelectionSummary
@@ -22,11 +23,6 @@ from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import train_selection, tune_reader
 from clew.types import Progress
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from clew.types import DoubleArray
 
 UNTRAINED_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
     "steiner": lambda _: selectors.SteinerSelector(),
@@ -51,19 +47,16 @@ SELECTIONS = (GCN, GCN_PAPER, GCN_UNTRAINED, *UNTRAINED_SELECTIONS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonConfig:
-    """Questions to train on, to choose the epoch by and to evaluate, readers and budget of a comparison.
-
-    Attributes:
-        make_reader: Returns a reader for a seed, a new one at every call, since selections train it.
-        own_readers: The same as `make_reader` for selections with a reader of their own, by name.
-    """
+    """Questions to train on, to choose the epoch by and to evaluate, readers and budget of a comparison."""
 
     training: Sequence[EncodedQuestion]
     validation: Sequence[EncodedQuestion]
     test: Sequence[EncodedQuestion]
+    # returns a reader for a seed, a new one at every call, since selections train it
     make_reader: Callable[[int], GraphReader]
     encoder: Encoder  # encoder of the graphs' texts
     budget: int  # maximum number of nodes of a selection; ignored for the whole graph
+    # the same as `make_reader` for selections with a reader of their own, by name
     own_readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
 
 
@@ -146,7 +139,7 @@ def _prepare_selector(
 
 def _build_report(
     names: Sequence[str],
-    values: "Mapping[str, list[DoubleArray]]",
+    values: Mapping[str, list[DoubleArray]],
     seconds: Mapping[str, list[float]],
     truncated: Mapping[str, int],
     config: ComparisonConfig,
@@ -173,7 +166,7 @@ def _build_report(
 
 
 def _summarize_selection(
-    means: "DoubleArray", by_seed: "Sequence[DoubleArray]", seconds: Sequence[float], generator: "Generator"
+    means: DoubleArray, by_seed: Sequence[DoubleArray], seconds: Sequence[float], generator: Generator
 ) -> SelectionSummary:
     columns = {measure: means[:, i][~np.isnan(means[:, i])] for i, measure in enumerate(MEASURES)}
     columns = {measure: column for measure, column in columns.items() if len(column)}

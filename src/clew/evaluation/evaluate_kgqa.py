@@ -3,12 +3,14 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.answering.feedback_log import log_feedback
 from clew.answering.kg_paths import PathAnswerer
+from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon_p
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
@@ -17,11 +19,6 @@ from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
 from clew.types import Answer, Progress, Question
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import DoubleArray
 
 BATCH_SIZE = 64
 _SEED = 0
@@ -91,7 +88,7 @@ def _evaluate_retriever(
     questions: Sequence[Question],
     progress: Progress,
     answerer: Answerer | None,
-) -> "tuple[dict[str, DoubleArray], list[Answer]]":
+) -> tuple[dict[str, DoubleArray], list[Answer]]:
     snapshot = index.snapshot
     rows: list[dict[str, float]] = []
     answers: list[Answer] = []
@@ -131,7 +128,7 @@ def _evaluate_retriever(
     return columns, answers
 
 
-def _step_coverage(trace: SearchTrace, gold: "NDArray[np.integer[Any]]") -> dict[str, float]:
+def _step_coverage(trace: SearchTrace, gold: NDArray[np.integer[Any]]) -> dict[str, float]:
     """Return for each step of the search whether an answer is among its entities."""
     steps = {
         "covered by neighbourhood": trace.neighbourhood,
@@ -139,16 +136,14 @@ def _step_coverage(trace: SearchTrace, gold: "NDArray[np.integer[Any]]") -> dict
         "covered by relation ranking": trace.connected_entities,
         "covered by path search": trace.path_ends,
     }
-    return {name: float(np.isin(gold, nodes).any()) for name, nodes in steps.items()} | {
-        "complex": float(trace.is_complex)
-    }
+    return {name: float(np.isin(gold, ids).any()) for name, ids in steps.items()} | {"complex": float(trace.is_complex)}
 
 
 def _is_main(measure: str) -> bool:
     return measure == "hits@1" or measure.startswith("coverage@")
 
 
-def _summarize(columns: "Mapping[str, DoubleArray]") -> RetrieverSummary:
+def _summarize(columns: Mapping[str, DoubleArray]) -> RetrieverSummary:
     """Return means of all measures, and intervals of hits@1 and coverage."""
     means = {
         name: float(np.nanmean(values))

@@ -38,17 +38,10 @@ def evaluate_retrievers(
 ) -> EvaluationReport:
     """Evaluate retrievers on questions with gold ids, and compare the first with each other one.
 
-    Args:
-        index: The index to search.
-        questions_path: File of the questions.
-        retrievers: Retrievers by their names in the report.
-        cutoffs: Ascending cut-offs k.
-        where: Filter of the passages.
-        runs_folder: Cache of runs; a run of the same index, questions and options is scored without searching again.
-        progress: Progress callback.
-        answerer: Answers the questions from each retriever's evidence, to be scored too; None for none.
-        paths: Number of paths that explain each passage, for retrievers where that costs time.
-        positives: Whether to add the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
+    The retrievers come by their names in the report, the cut-offs k ascending. `runs_folder` caches runs: one of the
+    same index, questions and options is scored without searching again. `answerer` answers the questions from each
+    retriever's evidence, to be scored too. `paths` is the number of paths that explain each passage, for retrievers
+    where that costs time; `positives` adds the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
     """
     questions = load_questions(questions_path)
     opened = {name: index.retriever(spec, paths) for name, spec in retrievers.items()}  # fails before any search

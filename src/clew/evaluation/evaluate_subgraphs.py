@@ -2,19 +2,16 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.answering.graph_readers.protocols import GraphReader, TokenCounter
+from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion, lowest_losses
-
-if TYPE_CHECKING:
-    from clew.types import DoubleArray
 
 MEASURES = ("accuracy", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
 """Measures of each question: whether the answer is correct, whether all nodes of a gold path are selected, the reader's
@@ -27,7 +24,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 def evaluate_selector(
     selector: SubgraphSelector, reader: GraphReader, questions: Sequence[EncodedQuestion], budget: int
-) -> "DoubleArray":
+) -> DoubleArray:
     """Return `MEASURES` (n, m) of a selector and a reader; NaN for gold without gold paths, and for warm-up times.
 
     Compilation and loading at first use are not timed: the times of the first `BATCH_SIZE` questions are NaN if there

@@ -6,15 +6,13 @@ Differs from the source: names are compared after normalization; the start of a 
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from clew.evaluation.answer_metrics import normalize_answer
 from clew.graph.paths.path_entities import path_entities
 from clew.types import Path
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 GoldPath = Sequence[tuple[str, str, str]]
 
@@ -43,7 +41,7 @@ def path_recall(paths: Sequence[Path], gold: Sequence[GoldPath]) -> float:
     return sum(tuple(map(tuple, path)) in retrieved for path in gold) / len(gold)
 
 
-def wilcoxon_p(differences: "NDArray[np.float64]") -> float:
+def wilcoxon_p(differences: NDArray[np.float64]) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test on differences (n,), 1 if all are 0."""
     if not differences.any():
         return 1.0

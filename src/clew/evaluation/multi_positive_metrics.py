@@ -19,16 +19,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb, fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.arrays import Ranks
+from clew.arrays import DoubleArray, Ranks
 from clew.datasets.relevance import creditable_id
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.types import DoubleArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +59,10 @@ class PositiveRanks:
 def rank_positives(
     passage_ids: Sequence[str], document_ids: Sequence[str], scores: Sequence[float], gold: Sequence[str]
 ) -> PositiveRanks:
-    """Rank the gold ids of one question.
+    """Rank the gold ids, of passages or documents, of one question; duplicates count once.
 
-    Args:
-        passage_ids: (n,) the ranking, best first, distinct.
-        document_ids: (n,) document of each passage.
-        scores: (n,) on any scale, never rising; equal at single precision means tied, since a reranked retriever
-            separates its ties by less than that.
-        gold: Ids of passages or documents; duplicates count once.
+    The ranking (n,) is best first and distinct, with the document of each passage, and `scores` on any scale, never
+    rising; equal at single precision means tied, since a reranked retriever separates its ties by less than that.
     """
     if not len(passage_ids) == len(document_ids) == len(scores):
         raise InputError(
@@ -93,7 +85,7 @@ def rank_positives(
     return PositiveRanks(tuple(retrieved.values()), len(gold_ids))
 
 
-def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> dict[str, DoubleArray]:
     """Return measures (n,), means over a question's gold ids, of which one not retrieved counts 0; NaN without gold.
 
     "positives_rr" is of 1 / rank, "tied_rr" of 1 / mean rank, "tied_hits@k" the expected share among the first k, from
@@ -109,7 +101,7 @@ def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequ
     return {measure: _mean_over_gold(questions, value) for measure, value in values.items()}
 
 
-def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> "DoubleArray":
+def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> DoubleArray:
     # An exact sum, so that the order of tied gold ids does not change the last digit.
     means = [fsum(map(value, item.retrieved)) / item.gold if item.gold else np.nan for item in questions]
     return np.array(means, dtype=np.float64)

@@ -7,18 +7,15 @@ Differs from the source: a question without gold is NaN, to be left out of a mea
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import DoubleArray
 from clew.datasets.relevance import RelevanceJudgments
 from clew.errors import InputError
 
-if TYPE_CHECKING:
-    from clew.types import DoubleArray
 
-
-def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> dict[str, DoubleArray]:
     """Return "recall@k", "all_gold@k" and "ndcg@k" for each k from 1 on, then "mrr", (n,) each; NaN without gold.
 
     "mrr" is 1 / rank of the first hit, 0 without one.
@@ -30,20 +27,18 @@ def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]
     return {name: values[name] for name in (*names, "mrr")}
 
 
-def all_gold(judgements: Sequence[RelevanceJudgments], k: int) -> "DoubleArray":
+def all_gold(judgements: Sequence[RelevanceJudgments], k: int) -> DoubleArray:
     """Return (n,) 1 if all gold ids are among the first `k`, else 0; NaN without gold."""
-    return _per_question(judgements, lambda judgement: float(judgement.hits_at(k) == judgement.gold_count))
+    return _measure(judgements, lambda judgement: float(judgement.hits_at(k) == judgement.gold_count))
 
 
-def recall_ceiling(judgements: Sequence[RelevanceJudgments], k: int) -> "DoubleArray":
+def recall_ceiling(judgements: Sequence[RelevanceJudgments], k: int) -> DoubleArray:
     """Return the best possible recall@k (n,): min(k, gold ids) / gold ids, NaN without gold."""
     _check_cutoffs([k])
-    return _per_question(judgements, lambda judgement: min(k, judgement.gold_count) / judgement.gold_count)
+    return _measure(judgements, lambda judgement: min(k, judgement.gold_count) / judgement.gold_count)
 
 
-def _per_question(
-    judgements: Sequence[RelevanceJudgments], measure: Callable[[RelevanceJudgments], float]
-) -> "DoubleArray":
+def _measure(judgements: Sequence[RelevanceJudgments], measure: Callable[[RelevanceJudgments], float]) -> DoubleArray:
     return np.array([measure(item) if item.gold_count else np.nan for item in judgements], dtype=np.float64)
 
 
@@ -52,7 +47,7 @@ def _check_cutoffs(ks: Sequence[int]) -> None:
         raise InputError(f"cut-offs are {list(ks)}; each must be at least 1")
 
 
-def _compute_with_ir_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+def _compute_with_ir_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> dict[str, DoubleArray]:
     from ir_measures import RR, R, nDCG  # 0.1 s to load
     from ir_measures.providers import registry
 

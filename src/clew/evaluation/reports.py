@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
+from clew.arrays import DoubleArray
 from clew.evaluation.significance import RESAMPLES, Comparison, mean_intervals
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from clew.types import DoubleArray
 
 Interval = tuple[float, float]
 """Lower and upper end."""
@@ -19,25 +16,22 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class RetrieverSummary:
-    """Figures of one retriever: mean of each measure over the questions, and percentiles of the seconds per question.
-
-    Attributes:
-        costs: Means per question of steps, calls, tokens and money, and the figures of answers.
-    """
+    """Figures of a retriever: mean of each measure over the questions, and percentiles of the seconds per question."""
 
     means: Mapping[str, float]
     seconds_p50: float
     seconds_p95: float
     intervals: Mapping[str, Interval]  # 95 % interval of the means that have one
+    # means per question of steps, calls, tokens and money, and the figures of answers
     costs: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_values(
         cls,
         means: Mapping[str, float],
-        values: "Mapping[str, DoubleArray]",
-        seconds: "DoubleArray",
-        generator: "Generator",
+        values: Mapping[str, DoubleArray],
+        seconds: DoubleArray,
+        generator: Generator,
         resamples: int = RESAMPLES,
     ) -> "RetrieverSummary":
         """Summarize measures with intervals of their `values`, each (n,), and `seconds` (m,) of m >= n questions."""
@@ -94,11 +88,7 @@ class SelectionSummary:
 
 @dataclass(frozen=True, slots=True)
 class SelectionReport:
-    """Result of a comparison of subgraph selections.
-
-    Attributes:
-        truncated: By selection, the number of distinct graphs that were too long for the reader, if any.
-    """
+    """Result of a comparison of subgraph selections."""
 
     questions: int  # number of test questions
     training_questions: int
@@ -106,6 +96,7 @@ class SelectionReport:
     seeds: int
     selections: Mapping[str, SelectionSummary]
     comparisons: tuple[Comparison, ...]  # paired comparisons of the first selection with the others
+    # by selection, the number of distinct graphs that were too long for the reader, if any
     truncated: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
+from clew.arrays import DoubleArray
 from clew.datasets.relevance import match_gold
 from clew.errors import InputError
 from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
@@ -15,28 +16,20 @@ from clew.evaluation.runs import Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means
 from clew.types import Question, Usage
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from clew.types import DoubleArray
-
 CUTOFFS = (2, 5, 10)
 _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRun:
-    """Scores of one run.
-
-    Attributes:
-        values: For each measure and for "seconds" the value of each question (n,); NaN without gold.
-    """
+    """Scores of one run."""
 
     retriever: str
     question_ids: tuple[str, ...]  # n questions, in the order they were scored
     ks: tuple[int, ...]  # cut-offs of the measures
     depth: int  # maximum number of passages per question in the run; a lower rank counts as not found
-    values: "Mapping[str, DoubleArray]"
+    # for each measure and for "seconds" the value of each question (n,); NaN without gold
+    values: Mapping[str, DoubleArray]
     summary: RetrieverSummary
     usage: Usage  # total of all questions
 
@@ -49,19 +42,12 @@ def score(
     *,
     positives: bool = False,
 ) -> ScoredRun:
-    """Score a run against the gold ids of its questions.
+    """Score a run, which holds every question and maybe others, against the gold ids; at least one question has gold.
 
-    Measures are "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
-    `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k, over the whole run, which should hold 100
-    passages. The summary's costs are the means per question of steps, and of a language model's calls, tokens and
-    money.
-
-    Args:
-        run: Holds every question; its other questions are ignored.
-        questions: At least one with gold; those without are left out of the means of the ranking measures.
-        ks: Distinct cut-offs, each from 1 to the run's `k`.
-        resamples: Number of bootstrap resamples.
-        positives: Whether to add the measures over all positives.
+    Measures are "recall@k", "all_gold@k" and "ndcg@k" for each of the distinct `ks`, from 1 to the run's `k`, and "mrr"
+    over the run's first `k` passages; with `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k,
+    over the whole run, which should hold 100 passages. Questions without gold are left out of the means of the ranking
+    measures. The summary's costs are the means per question of steps, and of a model's calls, tokens and money.
     """
     if len({question.id for question in questions}) != len(questions):
         raise InputError("two questions have the same id; give each question once")
@@ -100,8 +86,7 @@ def score(
 def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = RESAMPLES) -> Comparison:
     """Compare two runs scored on the same questions in one measure, paired over the questions with gold.
 
-    The difference is the first mean minus the second. Raises InputError if the questions differ, or for an unknown
-    measure.
+    The difference is first minus second. Raises InputError if the questions differ, or for an unknown measure.
     """
     if first.question_ids != second.question_ids:
         raise InputError(
@@ -173,7 +158,7 @@ def unknown_gold(questions: Sequence[Question], known_ids: Callable[[str], bool]
 
 
 def _summarize(
-    values: "Mapping[str, DoubleArray]", seconds: "DoubleArray", generator: "Generator", resamples: int
+    values: Mapping[str, DoubleArray], seconds: DoubleArray, generator: Generator, resamples: int
 ) -> RetrieverSummary:
     has_gold = ~np.isnan(np.stack(list(values.values()))).any(axis=0)
     if not has_gold.any():

@@ -11,16 +11,12 @@ Differs from the source: the test is exact if there are no more sign patterns th
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
+from clew.arrays import DoubleArray
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from clew.types import DoubleArray
 
 RESAMPLES = 10_000
 _CELLS = 100_000  # random numbers per batch; they fit into the processor's cache
@@ -41,8 +37,8 @@ class Comparison:
 
 
 def mean_intervals(
-    values: "DoubleArray", generator: "Generator", level: float = 0.95, resamples: int = RESAMPLES
-) -> "DoubleArray":
+    values: DoubleArray, generator: Generator, level: float = 0.95, resamples: int = RESAMPLES
+) -> DoubleArray:
     """Return the percentile bootstrap interval (m, 2) of the mean of each column of values (n, m), low and high.
 
     All m measures share the same resamples, at least 1. `level` is the share of the resampled means inside the
@@ -60,14 +56,14 @@ def mean_intervals(
 
 
 def mean_interval(
-    values: "DoubleArray", generator: "Generator", level: float = 0.95, resamples: int = RESAMPLES
+    values: DoubleArray, generator: Generator, level: float = 0.95, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
     """Return the percentile bootstrap interval of the mean of `values` (n,), low and high."""
     low, high = mean_intervals(values[:, None], generator, level, resamples)[0]
     return float(low), float(high)
 
 
-def randomisation_p(differences: "DoubleArray", generator: "Generator", resamples: int = RESAMPLES) -> float:
+def randomisation_p(differences: DoubleArray, generator: Generator, resamples: int = RESAMPLES) -> float:
     """Return the two-sided p-value of a mean difference under random signs of the questions' differences (n,).
 
     If there are no more sign patterns than `resamples`, at least 1, all are tried instead of random ones.
@@ -94,12 +90,12 @@ def randomisation_p(differences: "DoubleArray", generator: "Generator", resample
 def compare_means(
     names: tuple[str, str],
     measure: str,
-    first: "DoubleArray",
-    second: "DoubleArray",
-    generator: "Generator",
+    first: DoubleArray,
+    second: DoubleArray,
+    generator: Generator,
     resamples: int = RESAMPLES,
     *,
-    p_value: "Callable[[DoubleArray], float] | None" = None,
+    p_value: Callable[[DoubleArray], float] | None = None,
 ) -> Comparison:
     """Compare two systems, of these names, on the same questions, with values (n,) in the same order.
 
@@ -114,7 +110,7 @@ def compare_means(
     return Comparison(*names, measure, float(differences.mean()), low, high, p)
 
 
-def _check_values(values: "DoubleArray", resamples: int) -> None:
+def _check_values(values: DoubleArray, resamples: int) -> None:
     if not len(values):
         raise InputError("there are no values; measure at least one question")
     if not np.isfinite(values).all():
@@ -128,7 +124,7 @@ def _batch_sizes(n: int, resamples: int) -> list[int]:
     return [min(size, resamples - start) for start in range(0, resamples, size)]
 
 
-def _resample_counts(n: int, rows: int, generator: "Generator") -> "DoubleArray":
+def _resample_counts(n: int, rows: int, generator: Generator) -> DoubleArray:
     """Return the counts (rows, n) of each question in each resample of n questions."""
     samples = generator.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
     return np.bincount(samples.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

@@ -28,11 +28,7 @@ from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
 # Bytes of a reply for each byte of title and text, by prompt name.
-REPLY_SHARES = {
-    extraction.NAMES.name: 0.35,
-    extraction.TRIPLES.name: 1.13,
-    extraction.NAMES_AND_TRIPLES.name: 1.48,
-}
+REPLY_SHARES = {extraction.NAMES.name: 0.35, extraction.TRIPLES.name: 1.13, extraction.NAMES_AND_TRIPLES.name: 1.48}
 SECONDS_PER_CALL = 0.5  # seconds until the first word of a reply, for a hosted model that is not busy
 # Output rate of a small hosted model for one reply; a model on a laptop has a tenth of it and runs few calls at once.
 TOKENS_PER_SECOND = 60.0

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.indexing.chunking import Chunker
 from clew.protocols import Encoder, Extractor
@@ -24,9 +25,6 @@ from clew.store.kg_shards import is_shard, shards_by_graph
 from clew.store.passage_table import PassageTable
 from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
 from clew.types import Document, Extraction, Failure, Passage, Progress
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 BATCH_PASSAGES = 256
 # A commit costs a few milliseconds and a file: fast extraction fills larger batches, slow encoding commits more often.
@@ -184,7 +182,7 @@ class IndexWriter:
             if report.stop_error is not None:
                 return
 
-    def _encode_passages(self, passages: Sequence[Passage]) -> "FloatArray | None":
+    def _encode_passages(self, passages: Sequence[Passage]) -> FloatArray | None:
         if not self.encoder.dimension:
             return None
         return np.asarray(self.encoder.encode([f"{p.title}\n{p.text}" if p.title else p.text for p in passages]))

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from clew.arrays import FloatArray
 from clew.graph.snapshot.builder import PassageColumns, build_snapshot, with_equivalences
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.snapshot.snapshot import Snapshot, save_snapshot
@@ -40,11 +42,6 @@ from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
 from clew.types import Extraction, Mention, Progress, count_progress
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from clew.types import FloatArray
-
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 
 
@@ -68,14 +65,14 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     return folder
 
 
-def read_named_texts(rows: "pa.Table") -> list[NamedText]:
+def read_named_texts(rows: pa.Table) -> list[NamedText]:
     """Return the names and texts of the passages of a table, in the order of the rows."""
     names = ("document_id", "title", "text", "aliases", "links", "ordinal")
     columns = [rows.column(name).to_pylist() for name in names]
     return [NamedText(d, t, x, a, li, o == 0) for d, t, x, a, li, o in zip(*columns, strict=True)]
 
 
-def read_extractions(rows: "pa.Table") -> list[Extraction]:
+def read_extractions(rows: pa.Table) -> list[Extraction]:
     """Return the extraction of each passage of a table, an empty one where the extraction failed."""
     columns = rows.column("mentions").to_pylist(), rows.column("triples").to_pylist()
     return [
@@ -110,7 +107,7 @@ def _read_imported_graph(table: PassageTable, progress: Progress) -> ImportedGra
     return build_imported_graph(triples_by_kind[TRIPLE_SHARD], triples_by_kind[NAME_SHARD]) if done else None
 
 
-def _build_snapshot(rows: "pa.Table", dimension: int, graph: ImportedGraph | None) -> Snapshot:
+def _build_snapshot(rows: pa.Table, dimension: int, graph: ImportedGraph | None) -> Snapshot:
     corpus = corpus_facts(read_named_texts(rows), read_extractions(rows))
     names = ("id", "document_id", "title", "text", "metadata", "start", "end")
     ids, documents, titles, texts, metadata, starts, ends = (rows.column(name).to_pylist() for name in names)
@@ -119,7 +116,7 @@ def _build_snapshot(rows: "pa.Table", dimension: int, graph: ImportedGraph | Non
     return build_snapshot(columns, corpus.facts, corpus.surfaces, corpus.names, graph)
 
 
-def _vector_matrix(rows: "pa.Table", dimension: int) -> "FloatArray":
+def _vector_matrix(rows: pa.Table, dimension: int) -> FloatArray:
     if not dimension:
         return np.zeros((rows.num_rows, 0), dtype=np.float32)
     flat = rows.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -177,7 +174,7 @@ def is_comparable(name: str) -> bool:
     return any(letter.isalpha() for letter in name) and not any(letter.isdigit() for letter in name)
 
 
-def _make_manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[str, Any]:
+def _make_manifest(rows: pa.Table, table: PassageTable, folder: Path) -> dict[str, Any]:
     pairs = zip(rows.column("document_id").to_pylist(), rows.column("document_hash").to_pylist(), strict=True)
     documents = sorted(set(pairs))
     shards = sorted((id_, hash_) for id_, hash_ in table.document_hashes().items() if is_shard(hash_))

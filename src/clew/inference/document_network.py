@@ -24,30 +24,16 @@ GAT_HEADS = 8  # as in the source's table 5
 @final
 @dataclass(frozen=True, slots=True)
 class DocumentGNNSettings:
-    """Shape of a network.
+    """Shape of a network; raises InputError where a value is invalid."""
 
-    Attributes:
-        text: Width of the embeddings of passages and questions; 0 where only numbers are read.
-        numbers: Number of numeric features of a passage; 0 where only its embedding is read, as in the source.
-        edges: Number of features of an edge.
-        network: One of `NETWORKS`.
-        width: Width of a passage's state.
-        layers: Number of layers.
-        dropout: Dropout rate of states in training.
-        edge_update: Whether edge features are updated between the layers; `g-rag` only.
-
-    Raises:
-        InputError: A value is invalid.
-    """
-
-    text: int
-    numbers: int = 0
-    edges: int = 2
-    network: str = "relational"
-    width: int = 64
-    layers: int = 2
-    dropout: float = 0.1
-    edge_update: bool = True
+    text: int  # width of the embeddings of passages and questions; 0 where only numbers are read
+    numbers: int = 0  # number of numeric features of a passage; 0 where only its embedding is read, as in the source
+    edges: int = 2  # number of features of an edge
+    network: str = "relational"  # one of `NETWORKS`
+    width: int = 64  # width of a passage's state
+    layers: int = 2  # number of layers
+    dropout: float = 0.1  # dropout rate of states in training
+    edge_update: bool = True  # whether edge features are updated between the layers; `g-rag` only
 
     def __post_init__(self) -> None:
         if self.network not in NETWORKS:
@@ -97,29 +83,17 @@ class DocumentGNNSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentInput:
-    """A question with its n passages.
+    """A question with its n passages."""
 
-    Attributes:
-        vectors: (n, text) embeddings of passages.
-        numbers: (n, numbers) numeric features of passages.
-        edges: (n, n, l) features of the edge from the second passage to the first; 0 where there is none.
-        question: (text,) embedding of the question.
-    """
-
-    vectors: FloatArray
-    numbers: FloatArray
-    edges: FloatArray
-    question: FloatArray
+    vectors: FloatArray  # (n, text) embeddings of passages
+    numbers: FloatArray  # (n, numbers) numeric features of passages
+    edges: FloatArray  # (n, n, l) features of the edge from the second passage to the first; 0 where there is none
+    question: FloatArray  # (text,) embedding of the question
 
 
 @final
 class DocumentNetwork:
-    """A trained network of `NUMPY_NETWORKS`.
-
-    Args:
-        settings: Shape of the network.
-        arrays: Float32 arrays by name, of `settings.shapes()`.
-    """
+    """A trained network of `NUMPY_NETWORKS`, with float32 arrays by name, of `settings.shapes()`."""
 
     def __init__(self, settings: DocumentGNNSettings, arrays: Mapping[str, FloatArray]) -> None:
         self.settings = settings

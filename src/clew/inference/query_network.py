@@ -21,28 +21,18 @@ _CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large 
 @final
 @dataclass(frozen=True, slots=True)
 class QueryGNNSettings:
-    """Shape of a model.
+    """Shape of a model."""
 
-    Attributes:
-        width: Width of a node's state.
-        text_width: Width of question and relation embeddings.
-        layers: Number of layers.
-        features: Number of node features beside the seed weight; 0 for the published model.
-        prior: Whether the scores start from given ones.
-        learned_inverse: Whether the inverse of a relation is computed from the relation by a learned scale and shift;
-            else it has an embedding of its own.
-        message: "distmult" or "transe".
-        aggregate: "sum" or "mean".
-    """
-
-    width: int = 512
-    text_width: int = 768
-    layers: int = 6
-    features: int = 0
-    prior: bool = False
+    width: int = 512  # width of a node's state
+    text_width: int = 768  # width of question and relation embeddings
+    layers: int = 6  # number of layers
+    features: int = 0  # number of node features beside the seed weight; 0 for the published model
+    prior: bool = False  # whether the scores start from given ones
+    # whether the inverse of a relation is computed from the relation by a learned scale and shift; else it has an
+    # embedding of its own
     learned_inverse: bool = False
-    message: str = "distmult"
-    aggregate: str = "sum"
+    message: str = "distmult"  # "distmult" or "transe"
+    aggregate: str = "sum"  # "sum" or "mean"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of a model's arrays by their names in published checkpoints."""
@@ -71,33 +61,19 @@ class QueryGNNSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryBatch:
-    """Graphs of b questions, without edges between them: n nodes in all.
-
-    Attributes:
-        edges: The edges.
-        questions: (b, t) text embeddings.
-        owners: (n,) index of the question of each node.
-        seeds: (n,) weight of a node that the question names, 0 for the others.
-        features: (n, f); read if the model has features.
-        prior: (n,); read if the model has a prior.
-    """
+    """Graphs of b questions, without edges between them: n nodes in all."""
 
     edges: SortedEdges
-    questions: FloatArray
-    owners: LongArray
-    seeds: FloatArray
-    features: FloatArray
-    prior: FloatArray
+    questions: FloatArray  # (b, t) text embeddings
+    owners: LongArray  # (n,) index of the question of each node
+    seeds: FloatArray  # (n,) weight of a node that the question names, 0 for the others
+    features: FloatArray  # (n, f); read if the model has features
+    prior: FloatArray  # (n,); read if the model has a prior
 
 
 @final
 class QueryNetwork:
-    """A trained model.
-
-    Args:
-        settings: Shape of the model.
-        arrays: Float32 arrays by name, of `settings.shapes()`.
-    """
+    """A trained model, with float32 arrays by name, of `settings.shapes()`."""
 
     def __init__(self, settings: QueryGNNSettings, arrays: Mapping[str, FloatArray]) -> None:
         self.settings = settings
@@ -123,8 +99,7 @@ class QueryNetwork:
     def project_inverses(self, projected: FloatArray) -> FloatArray:
         """Return the projections (R, layers, width) of the inverses of relations, with `learned_inverse`.
 
-        Raises:
-            InputError: The model has no learned inverse.
+        Raises InputError where the model has no learned inverse.
         """
         if not self.settings.learned_inverse:
             raise InputError("this model has no learned inverse: give it embeddings of the inverse relations' texts")
@@ -136,12 +111,9 @@ class QueryNetwork:
         return np.concatenate([projected, self.project_inverses(projected)]) if learned else projected
 
     def logits(self, batch: QueryBatch, relations: FloatArray, workers: int = 1) -> FloatArray:
-        """Return a logit for each node, (n,).
+        """Return a logit for each node, (n,), by the projections (R, layers, width) of the batch's relations.
 
-        Args:
-            batch: Graphs of questions.
-            relations: (R, layers, width) projections of the batch's relations.
-            workers: Number of threads, for large graphs; the result does not depend on it.
+        `workers` is the number of threads, for large graphs; the result does not depend on it.
         """
         question, boundary = self._boundary(batch)
         states = boundary
@@ -153,10 +125,7 @@ class QueryNetwork:
     def edge_importances(self, batch: QueryBatch, relations: FloatArray, targets: Sequence[int]) -> list[FloatArray]:
         """Return for each target node the gradient (layers, m) of its logit in the weights, all 1, of the edges.
 
-        Args:
-            batch: Graphs of questions.
-            relations: (R, layers, width) projections of the batch's relations.
-            targets: Nodes.
+        `relations` (R, layers, width) are projections of the batch's relations.
         """
         question, boundary = self._boundary(batch)
         states, mixed = [boundary], []

@@ -25,43 +25,23 @@ _CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other th
 
 @dataclass(frozen=True, slots=True)
 class EdgeGroups:
-    """The m edges of a graph grouped by one of their ends, in CSR form; there is one sum per group.
+    """The m edges of a graph grouped by one of their ends, in CSR form; there is one sum per group."""
 
-    Attributes:
-        indptr: (groups + 1,) first position of each group in `order`.
-        order: (m,) number of each edge in the graph.
-        first: (m,) for each edge of the graph, the end by which its left operand is looked up.
-        second: (m,) likewise for the right operand.
-    """
-
-    indptr: LongArray
-    order: LongArray
-    first: LongArray
-    second: LongArray
+    indptr: LongArray  # (groups + 1,) first position of each group in `order`
+    order: LongArray  # (m,) number of each edge in the graph
+    first: LongArray  # (m,) for each edge of the graph, the end by which its left operand is looked up
+    second: LongArray  # (m,) likewise for the right operand
 
 
 @final
 class SortedEdges:
-    """The edges of a graph, sorted once by receiver, sender and relation.
+    """The m edges of a graph, int64 (m,), sorted once by receiver, sender and relation.
 
-    Args:
-        senders: (m,) int64.
-        relations: (m,) int64.
-        receivers: (m,) int64.
-        node_count: Number of nodes.
-        relation_count: Number of relations.
-
-    Attributes:
-        order: (m,) position of each edge in the arguments.
+    `order` (m,) is the position of each edge in the arguments.
     """
 
     def __init__(
-        self,
-        senders: LongArray,
-        relations: LongArray,
-        receivers: LongArray,
-        node_count: int,
-        relation_count: int,
+        self, senders: LongArray, relations: LongArray, receivers: LongArray, node_count: int, relation_count: int
     ) -> None:
         self.order: LongArray = np.lexsort((relations, senders, receivers)).astype(np.int64)
         self.senders, self.relations, self.receivers = (e[self.order] for e in (senders, relations, receivers))
@@ -97,12 +77,9 @@ def sum_messages(
 ) -> FloatArray:
     """Return for each group of edges the weighted sum of their terms, (groups, d).
 
-    Args:
-        groups: m edges in groups.
-        weights: (m,) float32, or None for 1.
-        left: Rows (., d) that `groups.first` indexes, float32 or bfloat16 as uint16.
-        right: Rows (., d) that `groups.second` indexes, of the same type.
-        kind: `PRODUCT`, `SUM` or `FIRST`: the term of an edge, from its left and its right row.
+    `weights` (m,) are float32, or None for 1. `groups.first` indexes the rows (., d) of `left`, and `groups.second`
+    those of `right`, float32 or bfloat16 as uint16, of the same type. `kind` is `PRODUCT`, `SUM` or `FIRST`: the term
+    of an edge, from its left and its right row.
     """
     width, count = left.shape[1], len(groups.indptr) - 1
     out = np.zeros((count, width), dtype=np.float32)
@@ -130,12 +107,8 @@ def edge_inner_products(
 ) -> FloatArray:
     """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
 
-    Args:
-        ends: Receivers, senders and relations, (m,) each.
-        gradients: (n, d) float32, or bfloat16 as uint16.
-        nodes: States (n, d) of the same type.
-        relations: Vectors (r, d) of the same type.
-        product: Whether a message is the product of state and relation; else their sum.
+    `ends` are receivers, senders and relations, (m,) each; `gradients` (n, d) are float32, or bfloat16 as uint16, as
+    are the states `nodes` (n, d) and the vectors `relations` (r, d). A message is their product, or their sum.
     """
     out = np.zeros(len(ends[0]), dtype=np.float32)
     dot_edges = _dot_edges_bfloat16 if gradients.dtype == np.uint16 else _dot_edges

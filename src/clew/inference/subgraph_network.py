@@ -19,34 +19,22 @@ SUM: Final = "sum"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeInput:
-    """b question graphs, concatenated to n nodes and m edges.
+    """b question graphs, concatenated to n nodes and m edges."""
 
-    Attributes:
-        inputs: (n, f) features of the nodes.
-        edges: (m, 2) indices of nodes.
-        cosines: (n,) cosines with the question of the node's graph.
-        prior: (n,) log share of a random walk from the question at the node.
-        graph_of: (n,) index of the node's graph, ascending.
-        graph_count: b.
-    """
-
-    inputs: FloatArray
-    edges: LongArray
-    cosines: FloatArray
-    prior: FloatArray
-    graph_of: LongArray
-    graph_count: int
+    inputs: FloatArray  # (n, f) features of the nodes
+    edges: LongArray  # (m, 2) indices of nodes
+    cosines: FloatArray  # (n,) cosines with the question of the node's graph
+    prior: FloatArray  # (n,) log share of a random walk from the question at the node
+    graph_of: LongArray  # (n,) index of the node's graph, ascending
+    graph_count: int  # b
 
 
 @final
 class SubgraphNetwork:
-    """A trained network.
+    """A trained network, with float32 arrays by their names in `SubgraphScorer`.
 
-    Args:
-        arrays: Float32 arrays by their names in `SubgraphScorer`.
-        layers: Number of layers of the graph convolution.
-        combination: `PRODUCT` of cosine and importance, or `SUM` of importance, cosine and prior.
-        stops: Whether a selection may end before the budget is spent.
+    `layers` are those of the graph convolution; `combination` is `PRODUCT` of cosine and importance, or `SUM` of
+    importance, cosine and prior; `stops` tells whether a selection may end before the budget is spent.
     """
 
     def __init__(self, arrays: Mapping[str, FloatArray], layers: int, combination: str, *, stops: bool) -> None:
@@ -86,12 +74,9 @@ def normalised_adjacency(edges: LongArray, count: int) -> sparse.csr_array:
 
 
 def likeliest_nodes(scores: FloatArray, end: float, budget: int) -> LongArray:
-    """Return the indices (k,) of the selected nodes, likeliest first, ties by position; at least one.
+    """Return the indices (k,) of the selected nodes, likeliest first, ties by position; at least one, at most `budget`.
 
-    Args:
-        scores: Logits (n,) of the nodes.
-        end: Logit of ending the selection.
-        budget: Maximum number of nodes.
+    `scores` (n,) are the logits of the nodes, `end` that of ending the selection.
     """
     order = np.argsort(-scores, kind="stable")[:budget]
     return order[: max(1, int((scores[order] > end).sum()))]

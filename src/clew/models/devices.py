@@ -17,9 +17,8 @@ def check_device(name: str) -> None:
 def choose_device(name: str) -> str:
     """Return the name of a torch device: "auto" is a CUDA device where torch can use one, else the processor.
 
-    Raises:
-        InputError: There is no such device, or torch cannot use it on this machine.
-        ProviderError: A device is asked for and torch is not installed.
+    Raises InputError where there is no such device, or torch cannot use it on this machine; ProviderError where a
+    device is asked for and torch is not installed.
     """
     if name not in DEVICES:
         raise InputError(f"the device is {name!r}; wanted one of {', '.join(DEVICES)}")

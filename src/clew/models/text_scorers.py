@@ -5,19 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.errors import ProviderError
 from clew.models.devices import choose_device
 from clew.models.library_errors import map_load_errors
 from clew.models.validation import replace_surrogates
 from clew.models.weights_checksum import hash_weights
 from clew.plugins.extras import import_extra
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 # Suffixes of architectures with a trained head; `sentence-transformers` adds a random one to any other.
 _SCORING_ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
@@ -30,10 +28,10 @@ _MAX_CHARACTERS_PER_TOKEN = 8
 class BiEncoderScorer:
     """Cosine of the embeddings of question and text, unit rows (n, d) that the two functions return."""
 
-    encode: "Callable[[Sequence[str]], FloatArray]"
-    encode_questions: "Callable[[Sequence[str]], FloatArray]"
+    encode: Callable[[Sequence[str]], FloatArray]
+    encode_questions: Callable[[Sequence[str]], FloatArray]
 
-    def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
+    def score(self, question: str, texts: Sequence[str]) -> FloatArray:
         """Return cosines (len(texts),)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
@@ -58,7 +56,7 @@ class CrossEncoderScorer:
         digest.update(f"{self._model.activation_fn} {self._model.max_seq_length} {rules}".encode())
         return f"cross-encoder-{self._name}-{digest.hexdigest()}"
 
-    def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
+    def score(self, question: str, texts: Sequence[str]) -> FloatArray:
         """Return scores (len(texts),), greater for more relevant; a ProviderError where one is not a finite number."""
         if not texts:
             return np.zeros(0, dtype=np.float32)

@@ -5,16 +5,14 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.errors import ProviderError
 
-if TYPE_CHECKING:
-    from hashlib import blake2b
 
-
-def hash_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
+def hash_weights(digest: blake2b, state: Mapping[str, Any]) -> None:
     """Update a hash with PyTorch tensors by name, independently of the format of their files."""
     import torch
 

@@ -126,17 +126,12 @@ class QueryGNN(nn.Module):
         prior: Tensor | None = None,
         edge_weights: Sequence[Tensor] | None = None,
     ) -> Tensor:
-        """Return a logit for each node, (n,).
+        """Return a logit for each node, (n,), of one or several questions without edges between their nodes.
 
-        Args:
-            graph: n nodes, of one or several questions without edges between them.
-            relations: (R, layers, width) projections of the graph's relations.
-            questions: (b, t) text embeddings.
-            owners: (n,) index of the question of each node.
-            seeds: (n,) weight of a node that the question names, 0 for the others.
-            features: (n, f) if the settings have features.
-            prior: (n,) if the settings have a prior.
-            edge_weights: Weights (m,) of the edges at each layer, whose gradients explain scores; None for 1.
+        `relations` (R, layers, width) are projections of the graph's relations, `questions` (b, t) text embeddings,
+        `owners` (n,) the index of the question of each node, and `seeds` (n,) the weight of a node that the question
+        names, 0 for the others; `features` (n, f) and `prior` (n,) are read if the settings have them. `edge_weights`
+        (m,) at each layer have gradients that explain scores; None for 1.
         """
         question = self.question_mlp(questions)[owners]
         boundary = question * seeds[:, None]

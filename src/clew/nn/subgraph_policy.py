@@ -41,14 +41,10 @@ class NodeBatch:
 
 @final
 class SubgraphScorer(nn.Module):
-    """Logits of the nodes, and of ending a selection.
+    """Logits of the nodes, and of ending a selection; `width` and `layers` are those of the hidden layers of the GCN.
 
-    Args:
-        input_width: Number of features of a node.
-        width: Width of the hidden layers of the GCN.
-        layers: Number of its layers.
-        combination: `product` of cosine and importance, or `sum` of importance, cosine and prior.
-        stops: Whether a selection may end before the budget is spent.
+    `combination` is `product` of cosine and importance, or `sum` of importance, cosine and prior; `stops` tells whether
+    a selection may end before the budget is spent.
     """
 
     def __init__(self, input_width: int, width: int, layers: int, combination: str, *, stops: bool) -> None:

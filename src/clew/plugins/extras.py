@@ -24,16 +24,7 @@ def describe_missing(error: ImportError) -> str:
 
 
 def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import a module of an optional extra.
-
-    Args:
-        module: Name of the module.
-        extra: The extra of Clew that installs it.
-        purpose: What needs it, for the message.
-
-    Raises:
-        ProviderError: It cannot be imported.
-    """
+    """Import a module of an optional extra; a ProviderError names its `purpose` where it cannot be imported."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

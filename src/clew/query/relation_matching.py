@@ -27,11 +27,8 @@ PathScorer = Callable[[Sequence[RelationPath]], FloatArray]
 class RelationTexts:
     """Relations as texts: their names, and the names at either end; the vectors of all texts are cached.
 
-    Args:
-        name: Returns the text of a relation.
-        ends: Returns for a relation code the commonest names where such a step ends, as one text.
-        encode: Encodes texts of relations to unit rows (n, d).
-        encode_words: Encodes words of questions to unit rows (n, d).
+    `ends` returns for a relation code the commonest names where such a step ends, as one text; `encode` and
+    `encode_words` encode texts of relations and words of questions to unit rows (n, d).
     """
 
     def __init__(
@@ -97,17 +94,11 @@ def match_relations(question: MaskedQuestion, codes: IntArray, texts: RelationTe
 def match_words(
     phrases: Sequence[Sequence[str]], relations: FloatArray, encode: Callable[[Sequence[str]], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the similarity of a question's words to relations, and a weight for each word.
+    """Return the similarity (w, c) of a question's words to relations, and a weight (w,), at least 0, for each word.
 
-    The mean over all relations is subtracted from the similarities of a phrase: it separates no relation.
-
-    Args:
-        phrases: For each of w words the phrases that contain it, at least one.
-        relations: (c, d) unit rows.
-        encode: Encodes phrases to unit rows (n, d).
-
-    Returns:
-        Similarity (w, c) of the most similar phrase that contains the word, and weights (w,), at least 0.
+    Each of the w words has phrases that contain it, at least one; the most similar one counts. `relations` (c, d) are
+    unit rows; `encode` encodes phrases to unit rows (n, d). The mean over all relations is subtracted from the
+    similarities of a phrase: it separates no relation.
     """
     if not phrases or not len(relations):
         return np.zeros((len(phrases), len(relations)), dtype=np.float32), np.zeros(len(phrases), dtype=np.float32)

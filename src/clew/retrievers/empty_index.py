@@ -24,6 +24,4 @@ class EmptyIndexRetriever:
         self.scope.mask(where)
         started = time.perf_counter()
         note = ONLY_GRAPH if len(self.scope.snapshot.triples) else NO_PASSAGES
-        return [
-            make_evidence((), (), (note if question.strip() else EMPTY_QUESTION,), started) for question in questions
-        ]
+        return [make_evidence((), (), (note if text.strip() else EMPTY_QUESTION,), started) for text in questions]

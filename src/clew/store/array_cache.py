@@ -2,19 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.store.atomic import atomic_folder, discard_older, file_hash, remove_leftovers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _ARRAY_FILE, _CHECKSUM_FILE = "array.npy", "checksum"
 
 
-def load_or_compute(folder: Path, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
+def load_or_compute(folder: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
     """Return a folder's array, memory-mapped; compute and store it when absent or damaged, or raise a ProviderError.
 
     The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest stays.

@@ -6,19 +6,16 @@ Of 800 random changes to Lance's data files most gave wrong values and no error.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from clew.arrays import LongArray
 from clew.errors import IndexFormatError, InputError
 from clew.store.schema import canonical_json, passages_schema
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import LongArray
 
 TABLE_FORMAT = 1
 INTEGRITY_COLUMNS = ("document_rows", "checksum")
@@ -139,7 +136,7 @@ def row_checksums(rows: pa.Table) -> list[bytes]:
     return digests
 
 
-def _row_buffers(arrays: Sequence[pa.Array], bounds: "LongArray") -> Iterator[tuple[memoryview, list[int]]]:
+def _row_buffers(arrays: Sequence[pa.Array], bounds: LongArray) -> Iterator[tuple[memoryview, list[int]]]:
     """Yield byte buffers with the offsets of each row in them; few large ones, since each costs one hash call per row.
 
     Row r owns the elements bounds[r]:bounds[r + 1] of each column.
@@ -182,6 +179,6 @@ def _flatten_structs(arrays: Sequence[pa.Array]) -> Iterator[pa.Array]:
             yield array
 
 
-def _to_int64(array: pa.Array, absent: int) -> "NDArray[np.int64]":
+def _to_int64(array: pa.Array, absent: int) -> NDArray[np.int64]:
     values: NDArray[np.int64] = pc.fill_null(array.cast(pa.int64()), absent).to_numpy(zero_copy_only=False)
     return values

@@ -3,16 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.types import Mention
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 MENTIONS_TYPE = pa.list_(
     pa.struct([("name", pa.string()), ("kind", pa.string()), ("start", pa.int32()), ("end", pa.int32())])
@@ -39,7 +37,7 @@ class PassageRow:
     triples: tuple[tuple[str, str, str], ...] = ()
     failure: str | None = None  # reason why the extraction failed, None when it succeeded
     extractor: str = ""  # fingerprint of the extractor
-    vector: "FloatArray | None" = field(default=None, compare=False)  # unit (dimension,) or None
+    vector: FloatArray | None = field(default=None, compare=False)  # unit (dimension,) or None
 
 
 def passages_schema(dimension: int) -> pa.Schema:

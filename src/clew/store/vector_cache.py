@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from clew.arrays import FloatArray, LongArray
 from clew.errors import IndexFormatError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
@@ -17,9 +19,6 @@ from clew.store.error_mapping import map_errors
 
 if TYPE_CHECKING:
     from lance import LanceDataset
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, LongArray
 
 _KEY_BYTES = 16
 _CHECKSUM_BLOCK_ROWS = 256  # rows: what fits the processor's cache
@@ -36,7 +35,7 @@ class VectorCache:
 
     def get_or_encode(
         self, texts: Sequence[str], encoder: Encoder, on_progress: Callable[[int], None] | None = None
-    ) -> "FloatArray":
+    ) -> FloatArray:
         """Return unit vectors, (len(texts), dimension); distinct texts not in the cache are encoded and counted."""
         distinct = list(dict.fromkeys(texts))
         keys = text_keys(distinct, encoder.fingerprint)
@@ -51,7 +50,7 @@ class VectorCache:
         positions = {text: position for position, text in enumerate(distinct)}
         return vectors[np.array([positions[text] for text in texts], dtype=np.int64)]
 
-    def _load(self, keys: "NDArray[np.bytes_]", dimension: int) -> "tuple[FloatArray, NDArray[np.bool_]]":
+    def _load(self, keys: NDArray[np.bytes_], dimension: int) -> tuple[FloatArray, NDArray[np.bool_]]:
         vectors = np.zeros((len(keys), dimension), dtype=np.float32)
         is_cached = np.zeros(len(keys), dtype=np.bool_)
         if dimension == 0 or not len(keys) or not self._path.exists():
@@ -67,7 +66,7 @@ class VectorCache:
         is_cached[hits] = True
         return vectors, is_cached
 
-    def _append(self, keys: "NDArray[np.bytes_]", vectors: "FloatArray") -> None:
+    def _append(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> None:
         import lance
 
         columns = {
@@ -93,7 +92,7 @@ class VectorCache:
             raise ProviderError(f"{message}: remove them by hand and run the same command again") from error
 
 
-def text_keys(texts: Sequence[str], fingerprint: str) -> "NDArray[np.bytes_]":
+def text_keys(texts: Sequence[str], fingerprint: str) -> NDArray[np.bytes_]:
     """Return a hash of 16 bytes of the encoder's fingerprint and each text, (len(texts),)."""
     digests = [blake2b(f"{fingerprint}\0{text}".encode(), digest_size=_KEY_BYTES).digest() for text in texts]
     return np.array(digests, dtype=f"S{_KEY_BYTES}")
@@ -117,7 +116,7 @@ def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
     return dataset
 
 
-def _find_rows(dataset: "LanceDataset", keys: "NDArray[np.bytes_]") -> "tuple[LongArray, LongArray]":
+def _find_rows(dataset: "LanceDataset", keys: NDArray[np.bytes_]) -> tuple[LongArray, LongArray]:
     """Return the rows that hold any of the keys, ascending, and the positions of their keys."""
     with map_errors(dataset.uri, "reading"):
         column = dataset.to_table(columns=["key"])["key"].to_numpy()
@@ -132,7 +131,7 @@ def _find_rows(dataset: "LanceDataset", keys: "NDArray[np.bytes_]") -> "tuple[Lo
     return rows[ascending], hits[ascending]
 
 
-def _read_vectors(dataset: "LanceDataset", rows: "LongArray") -> "FloatArray":
+def _read_vectors(dataset: "LanceDataset", rows: LongArray) -> FloatArray:
     columns = ["vector", "check"]
     with map_errors(dataset.uri, "reading"):
         if len(rows) * _SCAN_SHARE > dataset.count_rows():
@@ -146,7 +145,7 @@ def _read_vectors(dataset: "LanceDataset", rows: "LongArray") -> "FloatArray":
     return vectors
 
 
-def _encode(encoder: Encoder, texts: list[str]) -> "FloatArray":
+def _encode(encoder: Encoder, texts: list[str]) -> FloatArray:
     vectors = np.ascontiguousarray(encoder.encode(texts), dtype=np.float32)
     if vectors.shape != (len(texts), encoder.dimension):
         message = f"encoder {encoder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts"
@@ -154,7 +153,7 @@ def _encode(encoder: Encoder, texts: list[str]) -> "FloatArray":
     return vectors
 
 
-def _row_checksums(vectors: "FloatArray") -> "NDArray[np.uint64]":
+def _row_checksums(vectors: FloatArray) -> NDArray[np.uint64]:
     """Return a checksum of the bits of each row, (n,), that changes with any single value."""
     odd = np.arange(vectors.shape[1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
     bits = np.ascontiguousarray(vectors).view(np.uint32)

@@ -3,22 +3,20 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.errors import ProviderError
 from clew.store.atomic import atomic_file
 from clew.store.pretrained import CONFIG_FILE
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 ARRAYS_FILE = "model.safetensors"
 T = TypeVar("T")
 
 
-def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str, FloatArray]") -> None:
+def write_weights(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> None:
     """Write a configuration and arrays to a folder, created if absent; each file is written atomically."""
     from safetensors.numpy import save
 
@@ -29,7 +27,7 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str,
         file.write_text(json.dumps(dict(config), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def read_weights(folder: Path, description: str, build: "Callable[[dict[str, Any], dict[str, FloatArray]], T]") -> T:
+def read_weights(folder: Path, description: str, build: Callable[[dict[str, Any], dict[str, FloatArray]], T]) -> T:
     """Return what `build` makes of a folder's configuration and arrays, which must be finite; else a ProviderError."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file

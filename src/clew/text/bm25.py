@@ -20,19 +20,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 from Stemmer import Stemmer
 from Stemmer import version as stemmer_version
 
+from clew.arrays import FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.text.normalization import is_plain, key_hash, token_keys, tokens
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, IntArray, LongArray
 
 # Function words, question words, and the letters left over after an apostrophe.
 STOP_WORDS = frozenset(
@@ -50,10 +47,10 @@ _ARRAYS = {"terms": "<u8", "offsets": "<i8", "passages": "<i4", "weights": "<f4"
 class BM25Index:
     """Inverted index of passages with BM25 weights; created by `build` or `load`."""
 
-    terms: "NDArray[np.uint64]"  # (v,) term hashes, ascending
-    offsets: "LongArray"  # (v + 1,) the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`
-    passages: "IntArray"  # (m,) passage of each posting
-    weights: "FloatArray"  # (m,) contribution of the term to that passage's score
+    terms: NDArray[np.uint64]  # (v,) term hashes, ascending
+    offsets: LongArray  # (v + 1,) the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`
+    passages: IntArray  # (m,) passage of each posting
+    weights: FloatArray  # (m,) contribution of the term to that passage's score
     size: int  # number of passages, n
 
     def __len__(self) -> int:
@@ -83,7 +80,7 @@ class BM25Index:
         """Identify the text analysis; an index with another fingerprint must be rebuilt."""
         return f"bm25-{_FORMAT_VERSION}-snowball-{stemmer_version()}"
 
-    def scores(self, question: str) -> "FloatArray":
+    def scores(self, question: str) -> FloatArray:
         """Return the BM25 score (n,) of every passage, 0 where no term matches; `question` may be any text."""
         scores = np.zeros(self.size, dtype=np.float32)
         counts = Counter(key_hash(term) for term in _Analyzer().terms(question))
@@ -144,7 +141,7 @@ class _Analyzer:
 
 def _compute_postings(
     numbers: dict[int, int], rows: list["array[int]"], k1: float, b: float
-) -> tuple["NDArray[np.uint64]", "LongArray", "IntArray", "FloatArray"]:
+) -> tuple[NDArray[np.uint64], LongArray, IntArray, FloatArray]:
     """Return terms, offsets, passages and weights, from the numbers of term hashes and of each passage's terms."""
     terms = np.fromiter(numbers, dtype=np.uint64, count=len(numbers))
     if not numbers:
@@ -192,6 +189,6 @@ def _unusable_error(folder: Path, reason: str) -> IndexFormatError:
 class BM25Scorer:
     """BM25 scorer of texts without a stored index: each call builds a temporary one."""
 
-    def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
+    def score(self, question: str, texts: Sequence[str]) -> FloatArray:
         """Return BM25 scores (len(texts),)."""
         return BM25Index.build(texts).scores(question)

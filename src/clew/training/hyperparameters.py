@@ -50,19 +50,16 @@ class CheckedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Recipe(CheckedRecord):
-    """Hyper-parameters of the training loop.
-
-    Attributes:
-        rate: Of AdamW; rises over `warmup` steps and falls as a cosine.
-        average: How slowly the stored weights follow those that take the steps, 0 (at once) to below 1: each step they
-            keep this share of themselves. Averaged weights generalise better when questions are few.
-    """
+    """Hyper-parameters of the training loop."""
 
     epochs: Annotated[int, Field(ge=1, description="Passes over the training data, at most.")] = 5
+    # of AdamW; rises over `warmup` steps and falls as a cosine
     rate: Annotated[float, Field(gt=0, lt=math.inf, description="Highest learning rate.")] = 2e-3
     decay: Annotated[float, Field(ge=0, lt=math.inf)] = 1e-4  # weight decay
     warmup: Annotated[int, Field(ge=0)] = 30
     clip: Annotated[float, Field(gt=0, lt=math.inf)] = 1.0  # greatest norm of the gradient
+    # how slowly the stored weights follow those that take the steps, 0 (at once) to below 1: each step they keep this
+    # share of themselves. Averaged weights generalise better when questions are few.
     average: Annotated[float, Field(ge=0, lt=1)] = 0.99
     patience: Annotated[
         int, Field(ge=0, description="Epochs without a better figure before training stops; 0 for never.")
@@ -72,11 +69,7 @@ class Recipe(CheckedRecord):
 
 @dataclass(frozen=True, slots=True)
 class RetrievalLoss:
-    """The loss of each question, or of each fact to be completed; see `objectives.document_retrieval`.
-
-    Attributes:
-        forms: How often each form of a question is drawn (`data.gfm_examples.FORMS`), as relative frequencies.
-    """
+    """The loss of each question, or of each fact to be completed; see `objectives.document_retrieval`."""
 
     alpha: Annotated[
         float, Field(ge=0, le=1, description="Share of the cross-entropy beside the ranking loss; 1 to pretrain.")
@@ -85,6 +78,7 @@ class RetrievalLoss:
         Literal["listwise", "paper", "code"],
         Field(description="Ranking loss: listwise, or the ratio of the paper or of its code."),
     ] = "listwise"
+    # how often each form of a question is drawn (`data.gfm_examples.FORMS`), as relative frequencies
     forms: tuple[float, float, float, float] = (0.6, 0.15, 0.15, 0.1)
     batch: Annotated[int, Field(ge=1, description="Questions or facts per step.")] = 8  # of one index
 
@@ -96,16 +90,13 @@ class RetrievalLoss:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRecipe(CheckedRecord):
-    """Sampling of the facts to complete; see `objectives.kg_completion`.
-
-    Attributes:
-        negatives: The paper has 128, its code 256.
-        held_out: Facts of each index for validation; training asks for neither of their ends.
-    """
+    """Sampling of the facts to complete; see `objectives.kg_completion`."""
 
     steps: Annotated[int, Field(ge=1, description="Batches of facts per epoch, to pretrain.")] = 400
     batch: Annotated[int, Field(ge=1)] = 8  # of one index
+    # the paper has 128, its code 256
     negatives: Annotated[int, Field(ge=1, description="Wrong ends drawn for each fact, to pretrain.")] = 128
+    # facts of each index for validation; training asks for neither of their ends
     held_out: Annotated[int, Field(ge=0)] = 100
     nodes: Annotated[int, Field(ge=1)] = 250  # nodes of a fact's graph, at most
 

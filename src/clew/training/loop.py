@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
@@ -27,9 +27,6 @@ from clew.training.distributed import ProcessGroup
 from clew.training.hyperparameters import Recipe
 from clew.training.result import TrainingResult
 from clew.types import Progress
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Item = TypeVar("Item")
 LOG_FILE = "log.jsonl"
@@ -54,7 +51,7 @@ class Objective(Protocol[Item]):
     def halve(self, batch: Item) -> tuple[Item, Item] | None:
         """Split a batch that exceeds the device's memory; None if it cannot be split."""
 
-    def loss(self, model: nn.Module, batch: Item) -> "Tensor | None":
+    def loss(self, model: nn.Module, batch: Item) -> Tensor | None:
         """Return the loss of a batch, on the model's device; None for a batch without a training signal."""
 
     def validate(self, model: nn.Module) -> dict[str, float]:
@@ -75,12 +72,10 @@ def train(
     """Train a model in place, and leave it on the CPU with the weights of its best epoch.
 
     The initial weights and the recipe's seed determine the result. The run folder holds the log and the checkpoints
-    from which a later call resumes; `group` are the processes that share the work.
-
-    Raises:
-        InputError: The folder holds a run of another recipe or model, another process is training in it, no batch of
-            the first epoch has a loss, or the loss is not finite.
-        ProviderError: A batch that cannot be halved exceeds the device's memory, or the folder cannot be written.
+    from which a later call resumes; `group` are the processes that share the work. Raises InputError where the folder
+    holds a run of another recipe or model, another process is training in it, no batch of the first epoch has a loss,
+    or the loss is not finite; ProviderError where a batch that cannot be halved exceeds the device's memory, or the
+    folder cannot be written.
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
         model.to(group.device)
@@ -141,7 +136,7 @@ class _LossModule(nn.Module, Generic[Item]):
         self.has_signal = False
         self._objective = objective
 
-    def forward(self, batch: Item | None) -> "Tensor":
+    def forward(self, batch: Item | None) -> Tensor:
         """Return the loss; 0 with a zero gradient for a batch without a training signal."""
         loss = None if batch is None else self._objective.loss(self.model, batch)
         self.has_signal = loss is not None

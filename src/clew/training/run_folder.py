@@ -18,8 +18,7 @@ def own_run_folder(path: Path, identity: Mapping[str, str]) -> Iterator[None]:
     """Record in a run folder which run it belongs to, and raise InputError for the folder of another run.
 
     `identity` names everything the result depends on: questions, network, recipe. If the run fails before its first
-    epoch, a folder that did not exist before is removed: the corrected run would be another one, which the folder would
-    refuse.
+    epoch, a folder that did not exist before is removed: the corrected run would be another one, which it would refuse.
     """
     recorded = path / IDENTITY_FILE
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, cast, final
 
 from torch import nn
 
-from clew.answering.graph_readers.protocols import GraphReader
+from clew.answering.graph_readers.protocols import GraphReader, TrainableGraphReader
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
-    from clew.answering.graph_readers.protocols import TrainableGraphReader
     from clew.nn.subgraph_policy import NodeBatch
 
 
@@ -40,7 +39,7 @@ class SelectorAndReader(nn.Module):
         return scores
 
 
-def as_trainable(reader: GraphReader) -> "TrainableGraphReader | None":
+def as_trainable(reader: GraphReader) -> TrainableGraphReader | None:
     """Return the reader if it has trainable parameters, else None."""
     if not hasattr(reader, "losses") or not hasattr(reader, "parameters"):
         return None

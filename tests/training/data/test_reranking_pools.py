@@ -21,11 +21,9 @@ class RandomGraphs:
     def __init__(self) -> None:
         self.batch_sizes: list[int] = []
 
-    def build(
-        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
-    ) -> list[DocumentGraph]:
+    def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         self.batch_sizes.append(len(questions))
-        return [self._graph(question, pool) for question, pool in zip(questions, ranked_passages, strict=True)]
+        return [self._graph(question, pool) for question, pool in zip(questions, rankings, strict=True)]
 
     def _graph(self, question: str, pool: Sequence[Scored[Passage]]) -> DocumentGraph:
         random = np.random.default_rng([len(question), len(pool)])

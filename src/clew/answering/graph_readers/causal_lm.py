@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, TypeVar, final
 import numpy as np
 
 from clew.answering.graph_readers.prompt_tokens import GraphPrompt, PromptTokenizer
-from clew.answering.graph_readers.protocols import check_counts
+from clew.answering.graph_readers.protocols import SoftTokenEncoder, check_counts
+from clew.arrays import FloatArray
 from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.models.causal_lm.batching import PaddingSide, TokenBatch, TokenizedExample, answer_losses, collate, generate
+from clew.models.causal_lm.model import CausalModel, LoadedModel
 from clew.models.validation import require_unicode
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
-    from clew.answering.graph_readers.protocols import SoftTokenEncoder
-    from clew.graph.subgraphs.textual_graph import GraphContext
-    from clew.models.causal_lm.model import CausalModel, LoadedModel
-    from clew.types import FloatArray
-
-    Examples = tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]  # questions, contexts, answers
+Examples = tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]
 
 MAX_CONTEXT_TOKENS, MAX_NEW_TOKENS = 512, 32  # the authors' code
 BATCH_SIZE = 8
@@ -55,7 +53,7 @@ class CausalReader:
 
     def __init__(
         self,
-        model: "CausalModel",
+        model: CausalModel,
         prompt: GraphPrompt,
         *,
         batch_size: int = BATCH_SIZE,
@@ -93,7 +91,7 @@ class CausalReader:
         """Number of distinct graphs that were truncated so far."""
         return self._prompts.truncated_graphs
 
-    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+    def count_tokens(self, questions: Sequence[str], contexts: Sequence[GraphContext]) -> list[int]:
         """Return the number of tokens of each graph's text in its prompt (see `TokenCounter`)."""
         model, texts = self.model.load(), self._context_texts(questions, contexts)
         return [
@@ -104,10 +102,10 @@ class CausalReader:
     def loss(
         self,
         questions: Sequence[str],
-        contexts: Sequence["GraphContext"],
+        contexts: Sequence[GraphContext],
         answers: Sequence[str],
-        soft_tokens: "SoftTokenEncoder | None" = None,
-    ) -> "FloatArray":
+        soft_tokens: SoftTokenEncoder | None = None,
+    ) -> FloatArray:
         """Return `losses` (n,) without gradients."""
         import torch
 
@@ -117,9 +115,9 @@ class CausalReader:
     def losses(
         self,
         questions: Sequence[str],
-        contexts: Sequence["GraphContext"],
+        contexts: Sequence[GraphContext],
         answers: Sequence[str],
-        soft_tokens: "SoftTokenEncoder | None" = None,
+        soft_tokens: SoftTokenEncoder | None = None,
     ) -> "Tensor":
         """Return (n,) mean negative log-likelihoods in nats over the tokens of each answer and its end token.
 
@@ -140,8 +138,8 @@ class CausalReader:
     def generate(
         self,
         questions: Sequence[str],
-        contexts: Sequence["GraphContext"],
-        soft_tokens: "SoftTokenEncoder | None" = None,
+        contexts: Sequence[GraphContext],
+        soft_tokens: SoftTokenEncoder | None = None,
     ) -> list[str]:
         """Return the greedy continuation of each prompt, up to its end token; `soft_tokens` come before the prompts."""
         import torch
@@ -159,7 +157,7 @@ class CausalReader:
         """Return the weights of a model that was opened for training, else []."""
         return self.model.parameters()
 
-    def _context_texts(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
+    def _context_texts(self, questions: Sequence[str], contexts: Sequence[GraphContext]) -> list[str]:
         check_counts(questions, contexts)
         texts = [context.text if self._with_text else "" for context in contexts]
         require_unicode(questions)
@@ -167,7 +165,7 @@ class CausalReader:
         return texts
 
     def _batches(
-        self, model: "LoadedModel", examples: "Examples", soft_tokens: "SoftTokenEncoder | None", side: PaddingSide
+        self, model: LoadedModel, examples: Examples, soft_tokens: SoftTokenEncoder | None, side: PaddingSide
     ) -> Iterator[tuple[list[int], TokenBatch]]:
         """Yield batches with the places of their rows, longest first: rows of similar length need little padding."""
         questions, contexts, answer_ids = examples
@@ -178,7 +176,7 @@ class CausalReader:
             batch = _take(questions, places), _take(contexts, places), _take(answer_ids, places)
             yield places, self._collate(model, _take(rows, places), batch, soft_tokens, side)
 
-    def _build_rows(self, model: "LoadedModel", examples: "Examples", reserved: int = 0) -> list[TokenizedExample]:
+    def _build_rows(self, model: LoadedModel, examples: Examples, reserved: int = 0) -> list[TokenizedExample]:
         """Return prompts with answer tokens, shortened so that `reserved` more tokens and an answer fit the model.
 
         At least `max_new_tokens` are left for the answer, so that loss and generation see the same prompt.
@@ -193,10 +191,10 @@ class CausalReader:
 
     def _collate(
         self,
-        model: "LoadedModel",
+        model: LoadedModel,
         rows: Sequence[TokenizedExample],
-        examples: "Examples",
-        soft_tokens: "SoftTokenEncoder | None",
+        examples: Examples,
+        soft_tokens: SoftTokenEncoder | None,
         side: PaddingSide,
     ) -> TokenBatch:
         """Return a padded batch; graphs are truncated further where soft tokens take positions."""

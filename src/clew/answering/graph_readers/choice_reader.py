@@ -8,31 +8,26 @@ Zaheer et al., "Deep Sets" (2017). Differs from the source: nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from clew.answering.graph_readers.protocols import check_counts
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChoiceWeights:
-    """Weights of `ChoiceGraphReader` for c `choices` and h hidden numbers.
-
-    Attributes:
-        edge: (h, d) projection of a relation vector, before the hyperbolic tangent; `edge_bias` (h,) is its bias.
-    """
+    """Weights of `ChoiceGraphReader` for c `choices` and h hidden numbers."""
 
     choices: tuple[str, ...]
-    edge: "FloatArray"
-    edge_bias: "FloatArray"
-    choice: "FloatArray"  # (c, h) weights of the sums over edges for each answer; `choice_bias` (c,) are their biases
-    choice_bias: "FloatArray"
+    # (h, d) projection of a relation vector, before the hyperbolic tangent; `edge_bias` (h,) is its bias
+    edge: FloatArray
+    edge_bias: FloatArray
+    choice: FloatArray  # (c, h) weights of the sums over edges for each answer; `choice_bias` (c,) are their biases
+    choice_bias: FloatArray
 
 
 @final
@@ -53,7 +48,7 @@ class ChoiceGraphReader:
             digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
         return f"choices-{digest.hexdigest()}"
 
-    def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
+    def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> FloatArray:
         """Return losses (n,) in nats (see `GraphReader`); raises InputError if an answer is not among the choices."""
         check_counts(questions, contexts, answers)
         columns = {choice: column for column, choice in enumerate(self._weights.choices)}
@@ -69,7 +64,7 @@ class ChoiceGraphReader:
         check_counts(questions, contexts)
         return [self._weights.choices[place] for place in self._log_probabilities(contexts).argmax(axis=1)]
 
-    def _log_probabilities(self, contexts: Sequence[GraphContext]) -> "FloatArray":
+    def _log_probabilities(self, contexts: Sequence[GraphContext]) -> FloatArray:
         sums = np.zeros((len(contexts), len(self._weights.edge_bias)), dtype=np.float32)
         for row, context in enumerate(contexts):
             graph = context.query.graph

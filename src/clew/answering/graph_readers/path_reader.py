@@ -10,21 +10,18 @@ Question Answering with LLMs" (2024). Differs from the source: nothing.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from clew.answering.graph_readers.protocols import check_counts
-from clew.arrays import top_order
+from clew.arrays import FloatArray, IntArray, LongArray, top_order
 from clew.errors import InputError
 from clew.graph.paths.relation_paths import first_level, next_level
 from clew.graph.subgraphs.fact_graph import symmetric_rows
 from clew.graph.subgraphs.induced import LocalGraph
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.text.normalization import name_key
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray, LongArray
 
 TEMPERATURE = 0.05
 """Divisor that turns cosines, which differ little between texts, into log-likelihoods."""
@@ -46,7 +43,7 @@ class PathGraphReader:
 
     def __init__(
         self,
-        encode: "Callable[[Sequence[str]], FloatArray]",
+        encode: Callable[[Sequence[str]], FloatArray],
         hops: int = 3,
         temperature: float = TEMPERATURE,
         min_likelihood: float = MIN_LIKELIHOOD,
@@ -64,7 +61,7 @@ class PathGraphReader:
         """The settings of the path scores."""
         return f"paths-{self._hops}-{self._temperature}-{self._min_likelihood}"
 
-    def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
+    def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> FloatArray:
         """Return losses (n,) in nats (see `GraphReader`); an answer's likelihood sums over all nodes of its name."""
         check_counts(questions, contexts, answers)
         losses = np.empty(len(questions), dtype=np.float32)
@@ -85,7 +82,7 @@ class PathGraphReader:
             answers.append(context.query.graph.graph.nodes[int(nodes[probabilities.argmax()])] if len(nodes) else "")
         return answers
 
-    def _probabilities(self, context: GraphContext) -> "tuple[IntArray, FloatArray]":
+    def _probabilities(self, context: GraphContext) -> tuple[IntArray, FloatArray]:
         """Return the candidates (c,) as ascending nodes of the graph, and their probabilities (c,)."""
         scores = self._path_scores(context)
         candidates = np.flatnonzero(np.isfinite(scores))
@@ -94,7 +91,7 @@ class PathGraphReader:
         weights = np.exp(scores[candidates] - scores[candidates].max())
         return context.subgraph.nodes[candidates], (weights / weights.sum()).astype(np.float32)
 
-    def _path_scores(self, context: GraphContext) -> "FloatArray":
+    def _path_scores(self, context: GraphContext) -> FloatArray:
         """Return the log-likelihood (k,) of each node of the subgraph by its best path, -inf without one."""
         best = np.full(len(context.subgraph.nodes), -np.inf, dtype=np.float32)
         starts = _start_nodes(context)
@@ -115,7 +112,7 @@ class PathGraphReader:
         return best
 
 
-def _start_nodes(context: GraphContext) -> "LongArray":
+def _start_nodes(context: GraphContext) -> LongArray:
     """Return the positions in the subgraph of the topic entities, else of the node most similar to the question."""
     query, nodes = context.query, context.subgraph.nodes
     topics = np.flatnonzero(np.isin(nodes, query.topics))
@@ -124,7 +121,7 @@ def _start_nodes(context: GraphContext) -> "LongArray":
     return np.array([np.argmax(query.graph.node_vectors[nodes] @ query.question_vector)], dtype=np.int64)
 
 
-def _local_graph(context: GraphContext) -> "tuple[LocalGraph, IntArray]":
+def _local_graph(context: GraphContext) -> tuple[LocalGraph, IntArray]:
     """Return the subgraph with local node ids, and for each directed edge twice its relation, plus 1 if reversed."""
     graph, nodes, edges = context.query.graph, context.subgraph.nodes, context.subgraph.edges
     ends = np.searchsorted(nodes, graph.graph.edges[edges]).astype(np.int32)
@@ -134,7 +131,6 @@ def _local_graph(context: GraphContext) -> "tuple[LocalGraph, IntArray]":
 
 
 def _relation_texts(context: GraphContext) -> dict[int, str]:
-    """Return the texts of the subgraph's relations by their rows."""
     graph, edges = context.query.graph, context.subgraph.edges
     rows = graph.edge_relations[edges].tolist()
     return {row: graph.graph.relations[edge] for row, edge in zip(rows, edges.tolist(), strict=True)}

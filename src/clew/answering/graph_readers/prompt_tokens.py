@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.models.causal_lm.model import LoadedModel
+from clew.models.causal_lm.model import LoadedModel
 
 GraphPrompt = Callable[[str, str], str]
 """Maps a question and a graph's text to the prompt text that the answer follows."""
@@ -39,33 +37,31 @@ class PromptTokenizer:
         """Number of distinct graphs that were truncated so far."""
         return len(self._truncated)
 
-    def encode(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> tuple[int, ...]:
+    def encode(self, model: LoadedModel, question: str, graph: str, reserved: int = 0) -> tuple[int, ...]:
         """Return the token ids of a prompt, at least one; the graph's text is cut to leave `reserved` positions free.
 
         Raises InputError if `chat` is set and the tokenizer has no chat template.
         """
         return self._fit_graph(model, question, graph, reserved)[1]
 
-    def count_graph_tokens(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> int:
+    def count_graph_tokens(self, model: LoadedModel, question: str, graph: str, reserved: int = 0) -> int:
         """Return the number of tokens of the graph's text that are in the prompt (see `encode`)."""
         text, _ = self._fit_graph(model, question, graph, reserved)
         return len(model.tokenize(text)) if text else 0
 
-    def _fit_graph(self, model: "LoadedModel", question: str, graph: str, reserved: int) -> tuple[str, tuple[int, ...]]:
+    def _fit_graph(self, model: LoadedModel, question: str, graph: str, reserved: int) -> tuple[str, tuple[int, ...]]:
         """Return the truncated text of the graph, and the token ids of its prompt."""
         limit = model.max_positions
         text = truncate_lines(graph, self._max_context_tokens, lambda lines: len(model.tokenize(lines)))
         ids = self._encode_prompt(model, question, text)
         if limit and len(ids) + reserved > limit:
-            text = truncate_lines(
-                text, limit - reserved, lambda lines: len(self._encode_prompt(model, question, lines))
-            )
+            text = truncate_lines(text, limit - reserved, lambda part: len(self._encode_prompt(model, question, part)))
             ids = self._encode_prompt(model, question, text)
         if text != graph:
             self._truncated.add(blake2b(graph.encode(errors="surrogatepass"), digest_size=8).digest())
         return text, ids
 
-    def _encode_prompt(self, model: "LoadedModel", question: str, graph: str) -> tuple[int, ...]:
+    def _encode_prompt(self, model: LoadedModel, question: str, graph: str) -> tuple[int, ...]:
         text = self._prompt(question, graph)
         template = getattr(model.tokenizer, "chat_template", None)
         if self._chat and not template:

@@ -30,17 +30,12 @@ _GRAPH_ENCODER_FILE = "graph_token.safetensors"
 
 @final
 class SoftPromptReader:
-    """Adds soft tokens to a reader of a frozen model.
+    """Adds soft tokens to `reader`, of a frozen model, which decides whether the graph's text is read too.
 
+    There are `num_virtual_tokens` virtual tokens of `peft`, initialised by `seed`, before all others; 0 for none, if
+    `graph_token` is given, which encodes graphs as tokens, such as `clew.nn.graph_prompt_encoder.GraphToken`. A
+    `folder` written by `save` is loaded from; its number of virtual tokens applies, unless `num_virtual_tokens` is 0.
     Opening the model raises InputError without `peft`, and ProviderError if model or folder cannot be opened.
-
-    Args:
-        reader: Of a frozen model; decides whether the graph's text is read too.
-        num_virtual_tokens: Virtual tokens of `peft`, before all others; 0 for none, if `graph_token` is given.
-        graph_token: Encodes graphs as tokens, such as `clew.nn.graph_prompt_encoder.GraphToken`.
-        seed: Random seed of the initial virtual tokens.
-        folder: Folder written by `save`, to load from; its number of virtual tokens applies, unless
-            `num_virtual_tokens` is 0.
     """
 
     def __init__(

@@ -70,13 +70,9 @@ def next_level(
 ) -> RelationPathLevel:
     """Return the relation paths that extend some of the last level by one relation.
 
-    Args:
-        local: The graph; its nodes best first, so that the best ends stay where some are left out.
-        codes: (m,) relation codes of its edges.
-        levels: All levels so far, from the empty relation path on.
-        selected: Which relation paths of the last level to extend; the first stay where `max_edges` are read.
-        max_ends: Maximum number of ends from which a relation path is extended.
-        max_edges: Maximum number of edges that are read.
+    The nodes of `local` come best first, so that the best ends stay where some are left out; `codes` (m,) are the
+    relation codes of its edges; `levels` are all levels so far, from the empty relation path on. The first `selected`
+    relation paths of the last level stay where `max_edges` are read; each is extended from at most `max_ends` ends.
     """
     last = levels[-1]
     distinct, compact = np.unique(codes, return_inverse=True)

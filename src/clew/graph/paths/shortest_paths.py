@@ -26,10 +26,8 @@ def shortest_paths(
     """Return a cheapest path of 1 to `max_hops` edges from any start to every other node that can be reached.
 
     `starts` (s,) are positions; `costs` (m,) are those of the edges, positive, None for 1 each. The paths are ordered
-    by cost, then number of edges, then position of the end, and come with their costs (P,).
-
-    Raises:
-        InputError: A start is not in the graph, `max_hops` is negative, or not every edge has one positive cost.
+    by cost, then number of edges, then position of the end, and come with their costs (P,). Raises InputError where a
+    start is not in the graph, `max_hops` is negative, or not every edge has one positive cost.
     """
     if max_hops < 0:
         raise InputError(f"paths of {max_hops} hops: wanted 0 or more")
@@ -40,9 +38,7 @@ def shortest_paths(
             "wanted one finite number above 0 for each"
         )
     first = np.sort(local.distinct_positions(starts))
-    best, lengths, parents, codes = _search_layers(
-        local.indptr, local.neighbours, local.edges, edge_costs, first, max_hops
-    )
+    best, lengths, parents, codes = _search(local.indptr, local.neighbours, local.edges, edge_costs, first, max_hops)
     ends = np.flatnonzero(lengths > 0)
     ends = ends[np.lexsort((ends, lengths[ends], best[ends]))]
     positions, edges = _trace_paths(ends, lengths, parents, codes)
@@ -52,7 +48,7 @@ def shortest_paths(
 # Of two paths to a node with equal length and cost the one with the smaller edges wins: `ranks` orders the paths of the
 # last layer by their edges, so that a path is compared by its parent's rank and its last edge.
 @njit
-def _search_layers(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
+def _search(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
     size = len(indptr) - 1
     best, lengths = np.full(size, np.inf), np.full(size, -1, dtype=np.int32)
     parents, codes = np.empty((hops, size), dtype=np.int32), np.empty((hops, size), dtype=np.int32)

@@ -39,10 +39,7 @@ def simple_paths(local: LocalGraph, starts: LongArray | IntArray, max_hops: int,
 
     Paths of length 0 are the starts in the given order, without duplicates; a path is extended by the edges of its end,
     ordered by the position of the neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at
-    hubs too.
-
-    Raises:
-        InputError: A start is not in the graph, or `max_hops` or `max_paths` is negative.
+    hubs too. Raises InputError where a start is not in the graph, or `max_hops` or `max_paths` is negative.
     """
     if max_hops < 0 or max_paths < 0:
         raise InputError(f"{max_paths} paths of {max_hops} hops: wanted 0 or more of each")

@@ -38,15 +38,11 @@ def push_pagerank(
     damping: float,
     epsilon: float,
 ) -> PushResult:
-    """Return approximate personalised PageRank around the restart nodes.
+    """Return approximate personalised PageRank around the restart nodes, in a symmetric graph of positive weights.
 
-    Args:
-        graph: n nodes, symmetric, positive weights.
-        restart: Distinct nodes (s,) and their probabilities (s,), which sum to 1.
-        attraction: (n,) positive.
-        blocked: (n,) nodes that the walk may not enter.
-        damping: Probability of another step, in [0, 1).
-        epsilon: Probability per edge below which a node is not expanded; smaller is more exact and slower.
+    `restart` are distinct nodes (s,) and their probabilities (s,), which sum to 1; `attraction` (n,) is positive; the
+    walk may not enter `blocked` nodes (n,). `damping` is the probability of another step, in [0, 1); `epsilon` the
+    probability per edge below which a node is not expanded: smaller is more exact and slower.
     """
     starts, weights = restart
     open_ = ~blocked[starts]

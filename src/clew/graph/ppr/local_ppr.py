@@ -35,17 +35,10 @@ def push_ppr(
     """Return approximate personalised PageRank (n,): too low by at most `epsilon` times the node's degree.
 
     Reads at most 1 / (epsilon (1 - damping)) edges and those of the starts, however large the graph. A start is always
-    expanded; a hub would have no effect otherwise.
-
-    Args:
-        local: n nodes.
-        starts: (s,) positions.
-        weights: (s,) at least 0; scaled to a sum of 1.
-        damping: Probability of another step, in [0, 1).
-        epsilon: Probability per edge below which a node is not expanded, positive.
-
-    Raises:
-        InputError: A start is not in the graph, or a weight, the damping or epsilon is out of range.
+    expanded; a hub would have no effect otherwise. `starts` (s,) are positions with `weights` (s,) of at least 0, which
+    are scaled to a sum of 1; `damping` is the probability of another step, in [0, 1); `epsilon`, positive, the
+    probability per edge below which a node is not expanded. Raises InputError where a start is not in the graph, or a
+    weight, the damping or epsilon is out of range.
     """
     if not epsilon > 0.0:
         raise InputError(f"epsilon is {epsilon}: wanted a number above 0, for example {EPSILON:g}")

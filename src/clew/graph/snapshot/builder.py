@@ -52,14 +52,10 @@ def build_snapshot(
     names: Mapping[int, Sequence[str]],
     graph: ImportedGraph | None = None,
 ) -> Snapshot:
-    """Return the snapshot of an index without equivalences (see `with_equivalences`).
+    """Return the snapshot of an index of P passages and their facts, without equivalences (see `with_equivalences`).
 
-    Args:
-        columns: P passages.
-        facts: P, the facts of each passage.
-        surface_forms: For each entity key the number of occurrences of each written form.
-        names: For each hash of a name key the keys of the entities with this name.
-        graph: The imported graphs, if any; their labels take precedence as displayed names.
+    `surface_forms` counts for each entity key its written forms; `names` has for each hash of a name key the keys of
+    the entities with this name. The labels of the imported graphs, if any, take precedence as displayed names.
     """
     graph = graph or empty_graph()
     order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)
@@ -71,7 +67,7 @@ def build_snapshot(
     relation = merge_sorted(relations, graph.relations)
     heads, relation_numbers, tails = graph.triples.T
     triples, triple_passages, imported = _merge_triples(
-        _stated_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
+        _fact_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
         np.column_stack([entity.second[heads], relation.second[relation_numbers], entity.second[tails]]),
     )
     mentions = _mention_rows(facts, number)
@@ -118,9 +114,7 @@ def most_frequent_form(surface_forms: Counter[str]) -> str:
     return min(surface_forms, key=lambda surface: (-surface_forms[surface], surface))
 
 
-def _stated_triples(
-    facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]
-) -> LongArray:
+def _fact_triples(facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]) -> LongArray:
     """Return (m, 4): numbers of head, relation and tail of each stated triple, and the passage that states it."""
     return np.array(
         [

@@ -118,11 +118,7 @@ def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def load_snapshot(folder: Path) -> Snapshot:
-    """Map a saved snapshot into memory.
-
-    Raises:
-        IndexFormatError: A file is missing or damaged.
-    """
+    """Map a saved snapshot into memory; raises IndexFormatError where a file is missing or damaged."""
 
     def load(name: str) -> NDArray[np.generic]:
         try:

@@ -38,8 +38,7 @@ class FactGraph:
 def fact_graph(triples: IntArray, entity_count: int) -> FactGraph:
     """Return the graph of triples (T, 3), in linear time; several between two entities are parallel edges.
 
-    Raises:
-        InputError: A head or tail is not below `entity_count`, or there are too many triples.
+    Raises InputError where a head or tail is not below `entity_count`, or there are too many triples.
     """
     if len(triples) > MAX_TRIPLES:
         raise InputError(f"the graph has {len(triples):,} triples: at most {MAX_TRIPLES:,} fit; leave some out")

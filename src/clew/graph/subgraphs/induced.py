@@ -50,10 +50,7 @@ def local_graph(graph: FactGraph, nodes: IntArray, blocked_triples: BoolArray | 
     """Return the graph induced by entities (n,), in the given order, without the `blocked_triples` (T,).
 
     An edge is found from its end of lower degree; a long row is not read but searched for the nodes of still higher
-    degree.
-
-    Raises:
-        InputError: A node is given twice or is not an entity of the graph.
+    degree. Raises InputError where a node is given twice or is not an entity of the graph.
     """
     entities = np.array(nodes, dtype=np.int32)
     check_range(entities, graph.entity_count, "a node is entity", "take entities of this graph")

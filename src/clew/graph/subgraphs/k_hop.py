@@ -35,10 +35,8 @@ def neighbourhood(
     """Return the entities within some hops of the starts (s,), without the `blocked_triples` (T,).
 
     Levels are finished in order. In the level where the bound of edges that are read is reached, nodes of few edges
-    come first, ties by id; the node that does not fit is expanded by its first edges.
-
-    Raises:
-        InputError: A start is not an entity of the graph, `hops` is not 0 to 127, or `max_edges` is negative.
+    come first, ties by id; the node that does not fit is expanded by its first edges. Raises InputError where a start
+    is not an entity of the graph, `hops` is not 0 to 127, or `max_edges` is negative.
     """
     level = np.unique(np.asarray(starts, dtype=np.int32))
     check_range(level, graph.entity_count, "a start of the search is entity", "take entities of this graph")

@@ -8,22 +8,18 @@ order of the shards.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from clew.arrays import IntArray, LongArray
 from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows
 from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.statements import ALIAS, NODE, is_iri, last_segment
 from clew.text.normalization import key_hash, name_key
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
 
 _KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; no name of a graph contains it
 _HEAD, _RELATION, _TAIL = range(3)
@@ -58,7 +54,7 @@ def _select_column(arrays: Iterable[pa.StructArray], index: int) -> list[pa.Arra
     return [array.flatten()[index].cast(pa.large_string()) for array in arrays]
 
 
-def _number_texts(columns: Sequence[pa.Array]) -> "tuple[pa.Array, IntArray]":
+def _number_texts(columns: Sequence[pa.Array]) -> tuple[pa.Array, IntArray]:
     """Return the distinct texts of some columns, sorted, and the position of each of the columns' texts among them."""
     encoded = pa.chunked_array(columns, pa.large_string()).dictionary_encode()
     if not encoded.num_chunks:
@@ -124,7 +120,7 @@ def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
 
 def _hash_names(
     ids: Sequence[str], labels: Sequence[str], folded: Sequence[str], other_names: Sequence[tuple[int, str]]
-) -> "tuple[NDArray[np.uint64], LongArray]":
+) -> tuple[NDArray[np.uint64], LongArray]:
     # A bare number as an id (a row of a table) would match every question that names a year.
     id_names = [(e, id_) for e, id_ in enumerate(ids) if id_ != labels[e] and not re.fullmatch(r"[0-9]+", id_)]
     other_keys = [(entity, name_key(name)) for entity, name in (*other_names, *id_names)]

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.arrays import FloatArray, IntArray
 from clew.errors import IndexFormatError, ProviderError
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray
 
 KEY_BYTES = 16
 _FORMAT = 1
@@ -24,10 +22,10 @@ class PairCache:
     threshold: float  # similarity threshold of that run
     limit: int  # limit of pairs for each name in that run; about twice as many of a name's best pairs are stored
     keys: NDArray[np.uint8]  # hashes of names and vectors, (n, 16) bytes
-    left: "IntArray"  # one end of each pair, a row of `keys`, (m,)
-    right: "IntArray"  # the other end, (m,)
-    score: "FloatArray"  # cosines, (m,)
-    floor: "FloatArray"  # (n,) score above which no pair of a name is missing, 0 when none is
+    left: IntArray  # one end of each pair, a row of `keys`, (m,)
+    right: IntArray  # the other end, (m,)
+    score: FloatArray  # cosines, (m,)
+    floor: FloatArray  # (n,) score above which no pair of a name is missing, 0 when none is
 
 
 _ARRAYS = {"keys": "u1", "left": "<i4", "right": "<i4", "score": "<f4", "floor": "<f4"}

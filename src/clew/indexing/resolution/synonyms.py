@@ -14,16 +14,14 @@ so that a hub may have more; equal neighbours are ordered by name.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.indexing.resolution.pair_cache import KEY_BYTES, PairCache
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 _BLOCK_ROWS, _BLOCK_COLUMNS = 1024, 4096  # 16 MB a block
 _EXACT_BLOCK_PAIRS = 128  # what fits the processor's cache
@@ -35,36 +33,30 @@ _MAX_PENDING_PAIRS = 2_000_000  # pairs held before they are pruned
 class Synonyms:
     """Pairs of names that are considered synonyms."""
 
-    left: "IntArray"  # row of the name that comes first, (m,)
-    right: "IntArray"  # row of the other, (m,); pairs ascend by left, then right
-    score: "FloatArray"  # cosines, (m,)
+    left: IntArray  # row of the name that comes first, (m,)
+    right: IntArray  # row of the other, (m,); pairs ascend by left, then right
+    score: FloatArray  # cosines, (m,)
     cache: PairCache  # input for the next run, so that it compares only new names
 
 
 class _Pairs(NamedTuple):
-    left: "IntArray"
-    right: "IntArray"
-    score: "FloatArray"
+    left: IntArray
+    right: IntArray
+    score: FloatArray
 
-    def take(self, chosen: "BoolArray | LongArray") -> "_Pairs":
+    def take(self, chosen: BoolArray | LongArray) -> "_Pairs":
         return _Pairs(self.left[chosen], self.right[chosen], self.score[chosen])
 
 
 def find_synonyms(
-    names: Sequence[str], vectors: "FloatArray", threshold: float, limit: int = 100, cache: PairCache | None = None
+    names: Sequence[str], vectors: FloatArray, threshold: float, limit: int = 100, cache: PairCache | None = None
 ) -> Synonyms:
     """Return all pairs with cosine >= threshold that are among the `limit` best of at least one end.
 
-    Args:
-        names: Distinct names, n of them.
-        vectors: Their unit vectors, (n, d); d = 0 gives no pairs.
-        threshold: Minimum cosine, above 0 and at most 1.
-        limit: Maximum pairs proposed by each name, at least 1.
-        cache: Of an earlier run over any names, for speed alone; that of another `threshold` or `limit` is ignored.
-
-    Raises:
-        InputError: Names are repeated, shapes do not match, a vector is not of unit length, or a number is out of
-            range.
+    The n names are distinct, `vectors` (n, d) their unit vectors, where d = 0 gives no pairs; the threshold is above 0
+    and at most 1; each name proposes at most `limit` pairs, at least 1. The cache of an earlier run over any names
+    serves speed alone; that of another `threshold` or `limit` is ignored. Raises InputError where names are repeated,
+    shapes do not match, a vector is not of unit length, or a number is out of range.
     """
     _check_input(names, vectors, threshold, limit)
     order = np.empty(len(names), dtype=np.int64)
@@ -75,15 +67,15 @@ def find_synonyms(
         cache = None
     pairs, floor, fresh = _carry_over(cache, keys)
     if vectors.shape[1]:
-        new_pairs = _search_pairs(vectors, fresh, threshold, depth, floor)
-        pairs = _collect_pairs(pairs, new_pairs, order, depth, floor)
+        found = _search_pairs(vectors, fresh, threshold, depth, floor)
+        pairs = _collect_pairs(pairs, found, order, depth, floor)
     pairs = pairs.take(np.lexsort((pairs.right, pairs.left)))
     return Synonyms(
         *pairs.take(_is_among_best(pairs, order, limit)), cache=PairCache(threshold, limit, keys, *pairs, floor=floor)
     )
 
 
-def _check_input(names: Sequence[str], vectors: "FloatArray", threshold: float, limit: int) -> None:
+def _check_input(names: Sequence[str], vectors: FloatArray, threshold: float, limit: int) -> None:
     if vectors.ndim != 2 or len(vectors) != len(names):
         raise InputError(f"vectors of shape {vectors.shape} for {len(names)} names; wanted one row for each name")
     if len(set(names)) != len(names):
@@ -101,7 +93,7 @@ def _check_input(names: Sequence[str], vectors: "FloatArray", threshold: float, 
             raise InputError(f"{message}; wanted 1; divide each row by its length")
 
 
-def _name_keys(names: Sequence[str], vectors: "FloatArray") -> NDArray[np.uint8]:
+def _name_keys(names: Sequence[str], vectors: FloatArray) -> NDArray[np.uint8]:
     """Hash each name with its vector, so that a name with another vector counts as new, (n, 16)."""
     rows = np.ascontiguousarray(vectors, dtype="<f4")
     digests: list[bytes] = []
@@ -112,7 +104,7 @@ def _name_keys(names: Sequence[str], vectors: "FloatArray") -> NDArray[np.uint8]
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(names), KEY_BYTES)
 
 
-def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> "tuple[_Pairs, FloatArray, BoolArray]":
+def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> tuple[_Pairs, FloatArray, BoolArray]:
     """Return cached pairs in the new numbering, each name's floor, and which names must be compared with all others."""
     count = len(keys)
     fresh = np.ones(count, dtype=np.bool_)
@@ -137,7 +129,7 @@ def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> "tuple[_Pai
 
 
 def _search_pairs(
-    vectors: "FloatArray", fresh: "BoolArray", threshold: float, depth: int, floor: "FloatArray"
+    vectors: FloatArray, fresh: BoolArray, threshold: float, depth: int, floor: FloatArray
 ) -> Iterator[_Pairs]:
     """Yield once each pair with cosine >= threshold and a fresh end, except pruned ones, which raise `floor`."""
     fresh_rows = np.flatnonzero(fresh)
@@ -165,8 +157,8 @@ def _search_pairs(
 
 
 def _select_candidates(
-    block: "FloatArray", min_score: float, slack: float, depth: int
-) -> "tuple[BoolArray, FloatArray, FloatArray]":
+    block: FloatArray, min_score: float, slack: float, depth: int
+) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Select (rows, columns) that may be among the `depth` best of either, with scores above which none was pruned."""
     chosen: BoolArray = block >= min_score
     row_floor, column_floor = (np.zeros(size, dtype=np.float32) for size in block.shape)
@@ -183,7 +175,7 @@ def _select_candidates(
     return chosen, row_floor, column_floor
 
 
-def _duplicate_groups(rows: "FloatArray") -> "LongArray | None":
+def _duplicate_groups(rows: FloatArray) -> LongArray | None:
     """Give equal vectors (unknown words) one number, (n,), so that their pairs are not computed; None if none are."""
     first: dict[bytes, int] = {}
     digests = (blake2b(row.tobytes(), digest_size=16).digest() for row in rows)
@@ -192,7 +184,7 @@ def _duplicate_groups(rows: "FloatArray") -> "LongArray | None":
 
 
 def _exact_pairs(
-    vectors: "FloatArray", groups: "LongArray | None", left: "LongArray", right: "LongArray", threshold: float
+    vectors: FloatArray, groups: LongArray | None, left: LongArray, right: LongArray, threshold: float
 ) -> _Pairs:
     if groups is None:
         score = _cosines(vectors, left, right)
@@ -206,7 +198,7 @@ def _exact_pairs(
     return _Pairs(np.minimum(left, right), np.maximum(left, right), score[accepted].astype(np.float32))
 
 
-def _cosines(vectors: "FloatArray", left: "LongArray", right: "LongArray") -> NDArray[np.float64]:
+def _cosines(vectors: FloatArray, left: LongArray, right: LongArray) -> NDArray[np.float64]:
     score = np.empty(len(left))
     for start in range(0, len(left), _EXACT_BLOCK_PAIRS):
         block = slice(start, start + _EXACT_BLOCK_PAIRS)
@@ -214,13 +206,11 @@ def _cosines(vectors: "FloatArray", left: "LongArray", right: "LongArray") -> ND
     return score
 
 
-def _collect_pairs(
-    pairs: _Pairs, new_pairs: Iterator[_Pairs], order: "LongArray", depth: int, floor: "FloatArray"
-) -> _Pairs:
+def _collect_pairs(pairs: _Pairs, found: Iterator[_Pairs], order: LongArray, depth: int, floor: FloatArray) -> _Pairs:
     """Add the pairs found to `pairs`, pruning from time to time so that memory stays bounded."""
     max_pairs = max(_MAX_PENDING_PAIRS, 2 * depth * len(order))
     blocks, pair_count = [pairs], len(pairs.left)
-    for block_pairs in new_pairs:
+    for block_pairs in found:
         blocks.append(block_pairs)
         pair_count += len(block_pairs.left)
         if pair_count > max_pairs:
@@ -233,7 +223,7 @@ def _concatenate(blocks: list[_Pairs]) -> _Pairs:
     return _Pairs(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
 
 
-def _prune(pairs: _Pairs, order: "LongArray", depth: int, floor: "FloatArray") -> _Pairs:
+def _prune(pairs: _Pairs, order: LongArray, depth: int, floor: FloatArray) -> _Pairs:
     best = _is_among_best(pairs, order, depth)
     dropped = pairs.take(~best)
     np.maximum.at(floor, dropped.left, dropped.score)
@@ -241,7 +231,7 @@ def _prune(pairs: _Pairs, order: "LongArray", depth: int, floor: "FloatArray") -
     return pairs.take(best)
 
 
-def _is_among_best(pairs: _Pairs, order: "LongArray", depth: int) -> "BoolArray":
+def _is_among_best(pairs: _Pairs, order: LongArray, depth: int) -> BoolArray:
     """Return which pairs are among the `depth` best of at least one end; ties are broken by the other end's name."""
     count = len(pairs.left)
     end = np.concatenate([pairs.left, pairs.right])

@@ -10,14 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from clew.text.gazetteer import Gazetteer, find_common_words
+from clew.text.gazetteer import Gazetteer, Match, find_common_words
 from clew.text.normalization import name_key, strip_parentheses, token_keys, token_spans
-
-if TYPE_CHECKING:
-    from clew.text.gazetteer import Match
 
 MAX_CANDIDATES = 4
 _HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -48,7 +44,7 @@ class TitleLinker:
         self.keys_by_name = _index_names(self.title_keys, linkable)
         self._key_by_document = {p.document_id: name_key(p.title) for p in passages if p.title}
 
-    def find_mentions(self, passage: NamedText) -> "list[Match]":
+    def find_mentions(self, passage: NamedText) -> list[Match]:
         """Return the titles mentioned in a passage's text; a target is a position in `title_keys`."""
         return self._gazetteer.find(passage.text)
 

@@ -29,16 +29,10 @@ def read_documents(paths: Sequence[str | Path], stdin: IO[bytes] | None = None) 
     """Return an iterator over the documents of files and folders, which are read one at a time.
 
     Supported are `.txt .md .markdown`, records in `.jsonl .ndjson .csv .tsv`, and with the extra `files` `.pdf .docx
-    .pptx .html .htm`. A failure names the path, or `path:line`, and does not stop the rest. Ids are unique; paths keep
-    their order, folders that of their relative paths.
-
-    Args:
-        paths: Files, folders (read recursively, hidden names skipped), and "-" for standard input: JSON lines if its
-            first character is `{`, else one text with the id "stdin".
-        stdin: Stream for "-"; the process's standard input if None.
-
-    Raises:
-        InputError: No path is given, or one does not exist; raised by the call, before anything is read.
+    .pptx .html .htm`. Folders are read recursively, hidden names skipped; "-" is `stdin`, by default that of the
+    process: JSON lines if its first character is `{`, else one text with the id "stdin". A failure names the path, or
+    `path:line`, and does not stop the rest. Ids are unique; paths keep their order, folders that of their relative
+    paths. The call raises InputError before anything is read where no path is given, or one does not exist.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
     if not sources:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from clew.models.causal_lm.model import LoadedModel
+
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from clew.models.causal_lm.model import LoadedModel
 
 PaddingSide = Literal["left", "right"]
 _IGNORED_LABEL = -100
@@ -38,7 +38,7 @@ class TokenBatch:
 
 
 def collate(
-    model: "LoadedModel", examples: Sequence[TokenizedExample], soft_tokens: "Tensor | None", padding_side: PaddingSide
+    model: LoadedModel, examples: Sequence[TokenizedExample], soft_tokens: "Tensor | None", padding_side: PaddingSide
 ) -> TokenBatch:
     """Pad at least one example to a batch; `soft_tokens` (n, s, width) stand before each prompt."""
     import torch
@@ -62,7 +62,7 @@ def collate(
     return TokenBatch(torch.stack(vectors), torch.stack(masks), torch.stack(labels))
 
 
-def answer_losses(model: "LoadedModel", batch: TokenBatch) -> "Tensor":
+def answer_losses(model: LoadedModel, batch: TokenBatch) -> "Tensor":
     """Return (n,) the mean negative log-likelihood of each answer's tokens, in nats, by one forward pass."""
     from torch.nn import functional
 
@@ -82,7 +82,7 @@ def answer_losses(model: "LoadedModel", batch: TokenBatch) -> "Tensor":
     return means
 
 
-def generate(model: "LoadedModel", batch: TokenBatch, max_new_tokens: int) -> list[str]:
+def generate(model: LoadedModel, batch: TokenBatch, max_new_tokens: int) -> list[str]:
     """Return the greedy continuation of each row, padded on the left, up to a stop token or the limit of at least 1."""
     import torch
 

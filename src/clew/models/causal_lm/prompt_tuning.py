@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
+from clew.models.causal_lm.model import LoadedModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clew.models.causal_lm.model import LoadedModel
 
-
-def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
+def init_prompt_tuning(model: LoadedModel, tokens: int, seed: int) -> Any:
     """Wrap a shared, frozen model in a `peft` model whose virtual tokens start as random tokens; needs `peft`."""
     import torch
 
@@ -25,7 +24,7 @@ def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
     return _wrap_model(model, vocabulary[sample.to(vocabulary.device)])
 
 
-def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
+def load_prompt_tuning(model: LoadedModel, folder: str | Path) -> Any:
     """Wrap a model in a `peft` model with the virtual tokens of a folder that `save_pretrained` wrote.
 
     No `peft` is an InputError; no virtual tokens in safetensors, or those of another width, a ProviderError.
@@ -50,7 +49,7 @@ def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
     return _wrap_model(model, values)
 
 
-def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
+def _wrap_model(model: LoadedModel, values: "Tensor") -> Any:
     import torch
 
     peft = _import_peft()

@@ -5,16 +5,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import ProviderError
+from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.error_text import describe_error
 from clew.models.validation import replace_surrogates
+from clew.types import Prompt
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
-
-    from clew.models.llm.call_settings import CallSettings
-    from clew.types import Prompt
 
 OnText = Callable[[str], None]
 
@@ -47,7 +46,7 @@ class NoReplyError(Exception):
         self.free = free or unreachable
 
 
-def build_messages(prompt: "Prompt") -> "list[ModelMessage]":
+def build_messages(prompt: Prompt) -> "list[ModelMessage]":
     """Return the messages of a prompt, lone surrogates replaced."""
     from pydantic_ai.messages import ModelRequest
 
@@ -68,7 +67,7 @@ def build_repair_messages(
 
 
 async def send_request(
-    model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
+    model: "Model", messages: "list[ModelMessage]", prompt: Prompt, settings: CallSettings, on_text: OnText | None
 ) -> "ModelResponse":
     """Send one request; a NoReplyError says that it got no reply, a ProviderError that none can (key, model, quota)."""
     import httpx2
@@ -104,7 +103,7 @@ async def send_request(
 
 
 async def _send(
-    model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
+    model: "Model", messages: "list[ModelMessage]", prompt: Prompt, settings: CallSettings, on_text: OnText | None
 ) -> "ModelResponse":
     from pydantic_ai.direct import model_request, model_request_stream
 
@@ -117,7 +116,7 @@ async def _send(
     return stream.get()
 
 
-def _model_settings(prompt: "Prompt", settings: "CallSettings") -> "ModelSettings":
+def _model_settings(prompt: Prompt, settings: CallSettings) -> "ModelSettings":
     from pydantic_ai.settings import ModelSettings
 
     return ModelSettings(
@@ -129,7 +128,7 @@ def _model_settings(prompt: "Prompt", settings: "CallSettings") -> "ModelSetting
     )
 
 
-def _output_parameters(prompt: "Prompt", settings: "CallSettings") -> "ModelRequestParameters":
+def _output_parameters(prompt: Prompt, settings: CallSettings) -> "ModelRequestParameters":
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
 

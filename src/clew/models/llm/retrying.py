@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, final
 
 from clew.errors import ClewError, ModelReplyError, ProviderError
 from clew.models.llm.budget import Budget
+from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.error_text import shorten_to_line
 from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
 from clew.models.llm.reply_parsing import parse_reply
@@ -28,8 +29,6 @@ from clew.types import Failure, Prompt, Reply, Usage
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
-
-    from clew.models.llm.call_settings import CallSettings
 
 MAX_QUOTED_CHARACTERS = 2000  # characters of a reply that a failure quotes, and that are sent back for correction
 _FIRST_WAIT, _MAX_WAIT = 1.0, 120.0  # seconds
@@ -80,7 +79,7 @@ class RetryingClient:
     """Completes calls, with as many requests each as its settings allow; the API key `secret` is cut from messages."""
 
     name: str
-    settings: "CallSettings"
+    settings: CallSettings
     secret: str = field(repr=False)
     budget: Budget
     prices: Prices

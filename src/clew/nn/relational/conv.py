@@ -36,16 +36,10 @@ def relational_conv(
 ) -> Tensor:
     """Return the aggregated messages of each node, (n, d), of a graph of n nodes, m edges and r relations.
 
-    Args:
-        graph: The edges.
-        nodes: States (n, d), float32 or bfloat16.
-        relations: Vectors (r, d) of the same type.
-        weights: (m,) float32, in the graph's order of edges; None for 1.
-        message: "distmult" multiplies sender and relation, "transe" adds them.
-        aggregate: "sum", or "mean" over the edges of a receiver, 0 where it has none.
-
-    Raises:
-        InputError: A shape, a type or an option is invalid.
+    States `nodes` (n, d) and vectors `relations` (r, d) are both float32 or both bfloat16; `weights` (m,) float32, in
+    the graph's order of edges, None for 1. `message` "distmult" multiplies sender and relation, "transe" adds them;
+    `aggregate` is "sum", or "mean" over the edges of a receiver, 0 where it has none. Raises InputError where a shape,
+    a type or an option is invalid.
     """
     if message not in MESSAGES or aggregate not in AGGREGATES:
         raise InputError(f"message {message!r}, aggregate {aggregate!r}; wanted one of {MESSAGES} and of {AGGREGATES}")

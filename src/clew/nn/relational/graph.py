@@ -27,9 +27,7 @@ class RelationalGraph:
     """The m edges of a graph, given as senders, relations and receivers (m,) of int64; sorted once.
 
     `order` (m,) is the index of each edge in the argument; the edges are stored by receiver, sender and relation.
-
-    Raises:
-        InputError: The lengths differ, or an index is out of range.
+    Raises InputError where the lengths differ, or an index is out of range.
     """
 
     def __init__(self, edges: tuple[Tensor, Tensor, Tensor], node_count: int, relation_count: int) -> None:

@@ -27,8 +27,7 @@ _Triples = list[tuple[str, str, str]]
 def parse_penman(notation: str, line: int = 1) -> AMRGraph:
     """Parse the notation of one graph that starts at a line; concepts are in its order, the top first.
 
-    Raises InputError, with the number of the line, where it is malformed; ProviderError where `penman` is not
-    installed.
+    Raises InputError, with the line's number, where it is malformed; ProviderError where `penman` is not installed.
     """
     penman = import_penman()
     from penman.models.amr import model

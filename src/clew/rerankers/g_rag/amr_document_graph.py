@@ -38,13 +38,11 @@ class AMRDocumentGraphBuilder:
         """Fingerprint of the parser."""
         return fingerprint_of(self._parser)
 
-    def build(
-        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
-    ) -> list[DocumentGraph]:
+    def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question (see `clew.rerankers.g_rag.document_graph.DocumentGraphBuilder`)."""
         pairs = [
             (question, scored.item)
-            for question, passages in zip(questions, ranked_passages, strict=True)
+            for question, passages in zip(questions, rankings, strict=True)
             for scored in passages
         ]
         parsed = self._parser.parse([question for question, _ in pairs], [passage for _, passage in pairs])
@@ -54,7 +52,7 @@ class AMRDocumentGraphBuilder:
         rows = self._encode([replace_surrogates(text) for text in (*questions, *texts)])
         graphs = []
         start = 0
-        for number, passages in enumerate(ranked_passages):
+        for number, passages in enumerate(rankings):
             part = slice(start, start + len(passages))
             start += len(passages)
             edges = count_common_parts(amr_graphs[part], _shared_concepts(amr_graphs[part])).astype(np.float32)

@@ -26,30 +26,15 @@ from clew.text.bm25 import BM25Index
 from clew.types import Passage, Scored
 
 NODE_FEATURES = (
-    "score",
-    "reciprocal rank",
-    "rank",
-    "words",
-    "other words",
-    "likeness",
-    "likeness in the pool",
-    "named",
-    "mentions what is named",
-    "share of what is named",
-    "nearest relation",
-)
+    "score", "reciprocal rank", "rank", "words", "other words", "likeness", "likeness in the pool", "named",
+    "mentions what is named", "share of what is named", "nearest relation",
+)  # fmt: skip
 """Names of the node features, in order; values are between about -1 and 1."""
 
 EDGE_FEATURES = (
-    "common nodes",
-    "common edges",
-    "rare common nodes",
-    "rare common nodes not named",
-    "link to",
-    "link from",
-    "asked link to",
-    "asked link from",
-)
+    "common nodes", "common edges", "rare common nodes", "rare common nodes not named", "link to", "link from",
+    "asked link to", "asked link from",
+)  # fmt: skip
 """Names of the edge features, in order; the first two are the source's."""
 
 
@@ -75,9 +60,7 @@ class DocumentGraphBuilder(Protocol):
     def edge_features(self) -> tuple[str, ...]:
         """Names of the edge features, in order."""
 
-    def build(
-        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
-    ) -> list[DocumentGraph]:
+    def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question, which depends on it and its passages only (best first, each once)."""
 
 
@@ -114,11 +97,9 @@ class IndexDocumentGraphBuilder:
         degrees = np.maximum(snapshot.walk.degrees(), 1)
         self._rarity = (1.0 - np.log(degrees) / np.log(len(degrees) + 1.0)).astype(np.float32)
 
-    def build(
-        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
-    ) -> list[DocumentGraph]:
+    def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question (see `DocumentGraphBuilder`)."""
-        inputs = zip(questions, self._encode(questions), ranked_passages, strict=True)
+        inputs = zip(questions, self._encode(questions), rankings, strict=True)
         return [self._build_one(*each) for each in inputs]
 
     def _build_one(self, question: str, vector: FloatArray, passages: Sequence[Scored[Passage]]) -> DocumentGraph:

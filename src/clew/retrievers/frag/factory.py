@@ -26,10 +26,7 @@ TEMPERATURES = {BI_ENCODER: 0.05, CROSS_ENCODER: 1.0, BM25: 1.0}
 
 
 def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
-    """Return the retriever over one index.
-
-    Raises InputError where a ranker does not exist, or reads another encoder than the index's.
-    """
+    """Return the retriever; raises InputError where a ranker is unknown, or reads another encoder than the index's."""
     notes: list[str] = []
     texts = lru_cache(maxsize=1)(context.relation_texts)
     fixed = settings.complexity != "auto"

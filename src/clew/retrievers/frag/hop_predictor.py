@@ -133,9 +133,7 @@ def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Hop
     if kind not in ARRAY_NAMES or set(arrays) != set(ARRAY_NAMES[kind]):
         raise ValueError(f"kind {kind!r} with {sorted(arrays)}")
     if not _have_valid_shapes(kind, arrays, len(terms)):
-        raise ValueError(
-            f"{len(terms)} terms and arrays of shapes {[arrays[name].shape for name in ARRAY_NAMES[kind]]}"
-        )
+        raise ValueError(f"{len(terms)} terms and arrays of shapes {[arrays[key].shape for key in ARRAY_NAMES[kind]]}")
     return HopPredictorWeights(kind, arrays, terms, str(config["encoder"]["fingerprint"]), dict(config["about"]))
 
 

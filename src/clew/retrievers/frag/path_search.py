@@ -45,8 +45,7 @@ def find_relation_paths(
 ) -> tuple[list[FoundPaths], bool]:
     """Find relation paths with one of `SEARCHES`; returns them unsorted, and whether a limit cut the search.
 
-    The nodes of the graph are best first; `codes` (m,) are the relation codes of its edges, `starts` (s,) positions in
-    it.
+    The nodes of the graph are best first; `codes` (m,) are the relation codes of its edges, `starts` (s,) positions.
     """
     if kind == "chains":
         return _search_relation_paths(local, codes, starts, bounds, score_paths)

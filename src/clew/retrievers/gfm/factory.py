@@ -36,8 +36,7 @@ _PROJECTION_BATCH = 8192
 def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     """Return the retriever over one index.
 
-    Raises InputError where the weights read another encoder than the index was made with, or take none of the settings
-    given.
+    Raises InputError where the weights read another encoder than the index was made with, or take none of the settings.
     """
     folder = context.weights_folder("gfm", settings.weights)
     trained = load_weights(folder)

@@ -65,13 +65,10 @@ class PassageRanker:
 class EntityRanker:
     """Ranks passages by the best entities that they mention.
 
-    Args:
-        snapshot: The index.
-        weighted: Whether entities count by their score, and ties of passages are broken by similarity to the question;
-            else each of the best entities counts the same, as published.
-        entities: Number of best entities that count; None for all.
-        rarity: Whether an entity's weight is divided by the number of passages that mention it.
-        same_encoder: Whether the snapshot's vectors and the question's are of one encoder.
+    If `weighted`, entities count by their score, and ties of passages are broken by similarity to the question; else
+    each of the best entities counts the same, as published. `entities` is the number of best entities that count, None
+    for all; `rarity` divides an entity's weight by the number of passages that mention it; `same_encoder` tells whether
+    the snapshot's vectors and the question's are of one encoder.
     """
 
     def __init__(

@@ -79,9 +79,7 @@ class Router:
     def __init__(self, weights: RoutedWeights, preference: Preference, passages: int) -> None:
         self._weights = weights
         self._preference = preference
-        self._choice_positions = [
-            place for place, choice in enumerate(weights.choices) if choice.name in preference.names
-        ]
+        self._choice_positions = [i for i, choice in enumerate(weights.choices) if choice.name in preference.names]
         self.choices = [weights.choices[place] for place in self._choice_positions]
         look = weights.overhead.seconds_for(passages) * preference.time_scale
         own = np.array([choice.duration.seconds_for(passages) for choice in self.choices]) * preference.time_scale
@@ -168,9 +166,7 @@ class RoutedRetriever:
     @property
     def fingerprint(self) -> str:
         """Joined fingerprints of the router and all choices."""
-        return fingerprint_of(
-            self.router, *(self._retriever_at(position) for position in range(len(self.router.choices)))
-        )
+        return fingerprint_of(self.router, *(self._retriever_at(i) for i in range(len(self.router.choices))))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by the retriever chosen for it.
@@ -226,10 +222,7 @@ def _add_note(evidence: Evidence, note: str, seconds: float) -> Evidence:
 
 
 def build_routed(context: IndexContext, settings: Routed, open_retriever: OpenRetriever) -> Retriever:
-    """Return the retriever over one index.
-
-    Raises InputError where a choice is not one of the weights, or the folder holds no weights.
-    """
+    """Return the retriever; raises InputError where a choice is not of the weights, or the folder holds no weights."""
     weights = load_choices(context.weights_folder("routed", settings.weights), tuple(SIGNALS))
     router = Router(weights, Preference.from_settings(settings, weights), len(context.scope))
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())

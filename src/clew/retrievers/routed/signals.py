@@ -104,9 +104,7 @@ def _value_signals(values: DoubleArray) -> dict[str, float]:
     shares = values / max(float(values.max(initial=0.0)), 1e-30)
     normalised = shares / max(float(shares.sum()), 1e-30)
     entropy = -float((normalised * np.log(np.maximum(normalised, 1e-30))).sum()) / float(np.log(LONG_DEPTH))
-    return {name: float(shares[n]) if n < len(shares) else 0.0 for name, n in _VALUE_RANKS.items()} | {
-        "entropy": entropy
-    }
+    return {key: float(shares[n]) if n < len(shares) else 0.0 for key, n in _VALUE_RANKS.items()} | {"entropy": entropy}
 
 
 def _passage_signals(snapshot: Snapshot, walk: QuestionWalk, first_passages: Sequence[int]) -> dict[str, float]:

@@ -42,9 +42,7 @@ def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> 
     offsets = node_offsets([len(query.graph.node_vectors) for query in queries])
     walks = [walk_shares(query) for query in queries]
     inputs = [node_features(query, settings.inputs, shares) for query, shares in zip(queries, walks, strict=True)]
-    edges = [
-        query.graph.graph.edges.reshape(-1, 2) + offset for query, offset in zip(queries, offsets[:-1], strict=True)
-    ]
+    edges = [query.graph.graph.edges.reshape(-1, 2) + shift for query, shift in zip(queries, offsets[:-1], strict=True)]
     return NodeInput(
         np.concatenate(inputs),
         np.concatenate(edges).astype(np.int64),

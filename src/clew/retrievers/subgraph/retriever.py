@@ -195,11 +195,8 @@ def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVecto
 def paths_to_selected(selection: SubgraphSelection) -> tuple[list[tuple[IntArray, float]], int]:
     """Return a path from the topic entities to each other selected entity, that of the most similar entity first.
 
-    Each path has as few facts outside the selection as possible, then as few facts as possible.
-
-    Returns:
-        Edge codes (h,) and the similarity of the entity's name to the question; and the number of paths with facts
-        outside the selection.
+    Each path, as edge codes (h,) and the similarity of the entity's name to the question, has as few facts outside the
+    selection as possible, then as few facts as possible. Also returns the number of paths with facts outside it.
     """
     local, subgraph = selection.local, selection.subgraph
     if not len(subgraph.nodes) or not len(local.edges):

@@ -7,21 +7,18 @@ lower case, with some of its names unlinked, and with none linked.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, LongArray
 from clew.errors import InputError
+from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.protocols import Encoder
 from clew.query.linking import LinkedQuestion, link_question
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.types import Question
-
-if TYPE_CHECKING:
-    from clew.graph.snapshot.relational_edges import RelationalEdges
-    from clew.types import BoolArray, FloatArray, LongArray
 
 FORMS = ("whole", "lower case", "names dropped", "no names")
 DROPPED_SHARE = 0.3
@@ -33,23 +30,20 @@ class GFMExample:
     """One question in all forms."""
 
     graphs: tuple[QuestionGraph, ...]  # question graph of each form, with its question vector (d,) in `vectors`
-    vectors: tuple["FloatArray", ...]
-    relevant: tuple["BoolArray", ...]  # (n,) which nodes of the graph are to be found, for each form
+    vectors: tuple[FloatArray, ...]
+    relevant: tuple[BoolArray, ...]  # (n,) which nodes of the graph are to be found, for each form
     gold: tuple[tuple[int, ...], ...]  # for each piece of evidence, the passages that count as having found it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GFMExamples:
-    """The questions of one index.
-
-    Attributes:
-        relations: (R, t) text vectors of its relations, or (2 R, t) with their inverses if the model reads them.
-    """
+    """The questions of one index."""
 
     items: tuple[GFMExample, ...]
     passages: int  # number of passages in the index
-    edges: "RelationalEdges"  # graph of the index
-    relations: "FloatArray"
+    edges: RelationalEdges  # graph of the index
+    # (R, t) text vectors of its relations, or (2 R, t) with their inverses if the model reads them
+    relations: FloatArray
     ranker: Ranker  # ranks passages by the scores of nodes
 
 
@@ -61,8 +55,8 @@ class GraphView:
     graphs: QuestionGraphBuilder
     ranker: Ranker  # ranks passages by the scores of nodes
     encoder: Encoder
-    relations: "FloatArray"  # (R, t) text vectors of the relations, or (2 R, t) with inverses
-    encode_texts: "Callable[[Sequence[str]], FloatArray]"  # encodes other short texts alike
+    relations: FloatArray  # (R, t) text vectors of the relations, or (2 R, t) with inverses
+    encode_texts: Callable[[Sequence[str]], FloatArray]  # encodes other short texts alike
     targets_entities: bool  # whether the network is to find entities instead of passages
 
 
@@ -92,7 +86,6 @@ def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0)
 
 
 def _passage_positions(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return the passages of each passage id and document id."""
     positions: dict[str, list[int]] = {}
     for position, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
         positions.setdefault(document, []).append(position)
@@ -104,7 +97,7 @@ def _passage_positions(snapshot: Snapshot) -> dict[str, list[int]]:
 def _make_example(
     view: GraphView,
     linked: Sequence[LinkedQuestion],
-    vectors: tuple["FloatArray", ...],
+    vectors: tuple[FloatArray, ...],
     gold: tuple[tuple[int, ...], ...],
 ) -> GFMExample:
     allowed = np.ones(len(view.snapshot.passage_ids), dtype=bool)
@@ -116,7 +109,7 @@ def _make_example(
     return GFMExample(graphs, vectors, relevant, gold)
 
 
-def _target_nodes(view: GraphView, passages: Sequence[int]) -> "LongArray":
+def _target_nodes(view: GraphView, passages: Sequence[int]) -> LongArray:
     """Return the nodes to find for some gold passages: the passages themselves, or the entities they mention."""
     if not view.targets_entities or not passages:
         return np.array(passages, dtype=np.int64)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.answering.graph_readers.protocols import GraphReader
+from clew.arrays import FloatArray
 from clew.datasets.graph_datasets import (
     TOPIC_SEPARATOR,
     GraphDataset,
@@ -20,6 +20,7 @@ from clew.datasets.graph_datasets import (
 )
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphContext, GraphQuery, TextualGraph
 from clew.index import Index
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
@@ -27,10 +28,6 @@ from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.retriever import SubgraphRetriever, SubgraphSettings
 from clew.retrievers.subgraph.selectors import WholeGraph
 from clew.types import Progress
-
-if TYPE_CHECKING:
-    from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphContext, GraphQuery, TextualGraph
-    from clew.types import FloatArray
 
 Note = Callable[[str], None]
 
@@ -40,7 +37,7 @@ class EncodedQuestion:
     """A question of a data set with the encoded graph it is on."""
 
     question: GraphQuestion
-    question_graph: "GraphQuery"
+    question_graph: GraphQuery
 
 
 def encode_questions(
@@ -154,7 +151,7 @@ def digest_questions(questions: Sequence[EncodedQuestion]) -> str:
     return f"{len(questions)}-{digest.hexdigest()}"
 
 
-def _digest_graph(graph: "TextualGraph") -> str:
+def _digest_graph(graph: TextualGraph) -> str:
     texts = json.dumps([list(graph.nodes), list(graph.relations)]).encode()
     return blake2b(texts + graph.edges.astype(np.int64).tobytes(), digest_size=12).hexdigest()
 
@@ -175,8 +172,8 @@ def train_test_split(
 
 
 def reader_inputs(
-    examples: Sequence[EncodedQuestion], contexts: Sequence["GraphContext"]
-) -> tuple[list[str], list["GraphContext"], list[str]]:
+    examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
+) -> tuple[list[str], list[GraphContext], list[str]]:
     """Return the question, context and answer of every answer of every example."""
     return (
         [one.question.text for one in examples for _ in one.question.answers],
@@ -186,8 +183,8 @@ def reader_inputs(
 
 
 def lowest_losses(
-    reader: GraphReader, examples: Sequence[EncodedQuestion], contexts: Sequence["GraphContext"]
-) -> "FloatArray":
+    reader: GraphReader, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
+) -> FloatArray:
     """Return a reader's lowest loss (n,) among the answers of each question, given its context."""
     losses = reader.loss(*reader_inputs(examples, contexts))
     return np.minimum.reduceat(losses, node_offsets([len(one.question.answers) for one in examples])[:-1])

@@ -88,10 +88,7 @@ class GraphQuestionSource(CheckedRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """Questions by their use, and the possible answers, if all questions share a small set of them.
-
-    `validation` selects the epoch.
-    """
+    """Questions by use (`validation` selects the epoch), and the possible answers, if all share a small set."""
 
     train: list[EncodedQuestion]
     validation: list[EncodedQuestion]

@@ -5,39 +5,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray
 from clew.datasets.relevance import creditable_id, match_gold
 from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
 from clew.store.atomic import atomic_file
 from clew.types import Evidence, Question
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray
 
 _BATCH_SIZE = 32  # questions whose passages are read at a time; more would only use more memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolExample:
-    """The passages retrieved for one question.
-
-    Attributes:
-        others: (n,) which passages are not. A further passage of an evidence document is neither.
-    """
+    """The passages retrieved for one question."""
 
     graph: DocumentGraph  # document graph of n passages, in the order in which they were retrieved
-    relevant: "BoolArray"  # (n,) which passages are evidence; each piece of evidence counts once, at its first passage
-    others: "BoolArray"
+    relevant: BoolArray  # (n,) which passages are evidence; each piece of evidence counts once, at its first passage
+    others: BoolArray  # (n,) which passages are not. A further passage of an evidence document is neither.
     gold_count: int  # pieces of evidence that the question has, retrieved or not; at least 1
 
 
-_ARRAYS: "dict[str, Callable[[PoolExample], NDArray[Any]]]" = {
+_ARRAYS: dict[str, Callable[[PoolExample], NDArray[Any]]] = {
     "vectors": lambda one: one.graph.vectors,
     "numbers": lambda one: one.graph.node_features,
     "edges": lambda one: one.graph.edge_features,
@@ -99,7 +92,7 @@ def load_pools(path: Path) -> list[PoolExample] | None:
     ]
 
 
-def _split_by_shape(values: "NDArray[Any]", shapes: "NDArray[Any]") -> "list[NDArray[Any]]":
+def _split_by_shape(values: NDArray[Any], shapes: NDArray[Any]) -> list[NDArray[Any]]:
     """Return the arrays of some shapes (n, dimensions) that are concatenated in `values`."""
     ends = np.cumsum(shapes.prod(axis=1)) if len(shapes) else np.zeros(0, dtype=np.int64)
     parts = np.split(values, ends[:-1]) if len(shapes) else []

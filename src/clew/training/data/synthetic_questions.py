@@ -12,18 +12,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import LongArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import MENTIONS_RELATION
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.normalization import strip_parentheses
 from clew.types import Question
-
-if TYPE_CHECKING:
-    from clew.types import LongArray
 
 _MAX_FACTS = 40  # per entity; entities with more facts are too common to lead anywhere
 _LENGTH_ODDS = {1: 0.1, 2: 0.6, 3: 0.2, 4: 0.1}
@@ -91,7 +88,7 @@ class PathQuestionMaker:
         return list(questions.values())
 
     @cached_property
-    def _entity_facts(self) -> "tuple[LongArray, LongArray]":
+    def _entity_facts(self) -> tuple[LongArray, LongArray]:
         """Triples of each entity as compressed rows: offsets (E + 1,) and triple positions."""
         ends = self._snapshot.triples[:, [0, 2]].astype(np.int64)
         # Informative relations have two or more words, or one of four or more letters, but are not `mentions`.
@@ -106,7 +103,7 @@ class PathQuestionMaker:
         return indptr, np.tile(triples, 2)[order]
 
     @cached_property
-    def _starts(self) -> "LongArray":
+    def _starts(self) -> LongArray:
         """Entities at which a walk may start: those with a document of their own, since people ask about them."""
         indptr, _ = self._entity_facts
         titled = np.unique(self._snapshot.title_entities[self._snapshot.title_entities >= 0])

@@ -7,20 +7,15 @@ Source: none. Differs from the source: nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from clew.answering.graph_readers.choice_reader import ChoiceWeights
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, Subgraph, full_subgraph, induced_subgraph
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from clew.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ def _training_rows(
     choices: tuple[str, ...],
     recipe: ChoiceReaderRecipe,
     generator: np.random.Generator,
-) -> "tuple[Tensor, Tensor, list[int], Tensor]":
+) -> tuple[Tensor, Tensor, list[int], Tensor]:
     """Return distinct relation vectors (r, d), the rows of all edges read, the offset of each reading, and labels."""
     row_of: dict[bytes, int] = {}
     vectors: list[FloatArray] = []
@@ -109,7 +104,7 @@ def _sample_subgraphs(graph: EncodedGraph, count: int, generator: np.random.Gene
     return [full_subgraph(graph.graph), *(induced_subgraph(graph.graph, some.astype(np.int32)) for some in samples)]
 
 
-def _sum_rows(table: "Tensor", rows: "Sequence[Tensor]") -> "Tensor":
+def _sum_rows(table: Tensor, rows: Sequence[Tensor]) -> Tensor:
     """Return the sums (b, h) of the table's rows (r, h) of each reading."""
     counts = torch.tensor([len(some) for some in rows])
     readings = torch.repeat_interleave(torch.arange(len(rows)), counts)

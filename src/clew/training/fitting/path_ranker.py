@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
+from clew.arrays import FloatArray, LongArray
 from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
 from clew.retrievers.frag.path_ranking import PathRankerWeights
@@ -23,8 +24,6 @@ from clew.training.hyperparameters import CheckedRecord
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from clew.types import FloatArray, LongArray
 
 _EVENLY_WEIGHTED = ("explained", "in_order", "explained_by_ends", "mean_likeness")
 
@@ -50,14 +49,14 @@ class PathRecipe(CheckedRecord):
 class PathExample:
     """A question and the n relation paths that lead away from its topics."""
 
-    features: "FloatArray"  # (n, f) features of each path
-    relations: "LongArray"  # (n, h) rows of the table of relation vectors, -1 beyond the end of a path
-    question: "FloatArray"  # (d,) vector of the masked question
-    f1_scores: "FloatArray"  # (n,) F1 of each path's ends against the answers, 0 to 1
+    features: FloatArray  # (n, f) features of each path
+    relations: LongArray  # (n, h) rows of the table of relation vectors, -1 beyond the end of a path
+    question: FloatArray  # (d,) vector of the masked question
+    f1_scores: FloatArray  # (n,) F1 of each path's ends against the answers, 0 to 1
 
 
 def train_path_ranker(
-    examples: Sequence[PathExample], table: "FloatArray", recipe: PathRecipe, encoder: str
+    examples: Sequence[PathExample], table: FloatArray, recipe: PathRecipe, encoder: str
 ) -> PathRankerWeights:
     """Train a path ranker; questions without a path to an answer are skipped, and InputError is raised if none is left.
 
@@ -75,7 +74,7 @@ def train_path_ranker(
     parameters = _init_parameters(even, table.shape[1], recipe)
     vectors = torch.from_numpy(np.ascontiguousarray(table))
 
-    def loss_of(positions: "LongArray") -> "Tensor":
+    def loss_of(positions: LongArray) -> "Tensor":
         loss = _loss([useful[i] for i in positions], vectors, scale, parameters)
         return loss + recipe.nearness * (parameters["weights"] - even).square().sum()
 

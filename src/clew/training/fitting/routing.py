@@ -11,18 +11,16 @@ recall that was never observed; the mean is not penalised.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
+from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Router
 from clew.retrievers.routed.weights import REFERENCE_PASSAGES, Choice, Duration, RoutedWeights
 from clew.training.hyperparameters import CheckedRecord
-
-if TYPE_CHECKING:
-    from clew.types import DoubleArray
 
 SECONDS_PRICES = (0.0, 5.0, 10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
 """Candidate prices of a second, in points of recall."""
@@ -32,17 +30,13 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class RoutingRecipe(CheckedRecord):
-    """Settings of the fit.
-
-    Attributes:
-        penalty: Of the ridge.
-        kept_recall: In validation, of the recall when time is free.
-    """
+    """Settings of the fit."""
 
     cutoff: Annotated[int, Field(ge=1, description="Passages of which the recall is fitted.")] = 5
     penalty: Annotated[
         float, Field(gt=0, description="Number of questions by which each signal is assumed not to matter.")
     ] = 100.0
+    # in validation, of the recall when time is free
     kept_recall: Annotated[
         float, Field(gt=0, le=1, alias="kept", description="Share of the recall that the default price of time keeps.")
     ] = 0.995
@@ -51,21 +45,18 @@ class RoutingRecipe(CheckedRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutingObservations:
-    """Signals, recalls and seconds on the questions of one corpus: n questions, m of them timed; s signals, c choices.
-
-    Attributes:
-        overhead_seconds: (m,) seconds of computing the signals, which includes the walk of the first retriever.
-    """
+    """Signals, recalls and seconds of one corpus: n questions, m of them timed; s signals, c choices."""
 
     name: str
     passages: int  # number of passages in the corpus
-    signals: "DoubleArray"  # (n, s) signals of the questions
-    recalls: "DoubleArray"  # (n, c) recall of each choice, 0 to 1
-    seconds: "DoubleArray"  # (m, c) seconds of each choice; of the first retriever, beyond the overhead
-    overhead_seconds: "DoubleArray"
+    signals: DoubleArray  # (n, s) signals of the questions
+    recalls: DoubleArray  # (n, c) recall of each choice, 0 to 1
+    seconds: DoubleArray  # (m, c) seconds of each choice; of the first retriever, beyond the overhead
+    # (m,) seconds of computing the signals, which includes the walk of the first retriever
+    overhead_seconds: DoubleArray
 
     @property
-    def usual_seconds(self) -> "DoubleArray":
+    def usual_seconds(self) -> DoubleArray:
         """Trimmed mean seconds (c,) of each choice, without the overhead."""
         return np.array([_trimmed_mean(column) for column in self.seconds.T])
 
@@ -195,12 +186,12 @@ def _total_seconds(choice: Choice, overhead: Duration) -> float:
     return choice.duration.seconds + (overhead.seconds if choice.name == FIRST_RETRIEVER else 0.0)
 
 
-def _trimmed_mean(seconds: "DoubleArray") -> float:
+def _trimmed_mean(seconds: DoubleArray) -> float:
     """Return the mean of seconds (m,) without the slowest ones."""
     return float(np.sort(seconds)[: max(1, round(len(seconds) * (1 - _TRIMMED_SHARE)))].mean())
 
 
-def _round_all(values: "DoubleArray") -> tuple[float, ...]:
+def _round_all(values: DoubleArray) -> tuple[float, ...]:
     return tuple(round(float(value), _DIGITS) for value in values)
 
 

@@ -7,24 +7,20 @@ questions come in several forms; only passages of the question's graph compete.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
+from clew.arrays import FloatArray
 from clew.nn.query_gnn import QueryGNN
 from clew.nn.ranking_losses import binary_loss, listwise_loss, ratio_loss
 from clew.retrievers.gfm.batch import GraphBatch, collate
 from clew.training.data.gfm_examples import FORMS, GFMExample, GFMExamples
 from clew.training.hyperparameters import RetrievalLoss
 
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
-    from clew.types import FloatArray
-
-
-def retrieval_loss(loss: RetrievalLoss, logits: "Tensor", relevant: "Tensor") -> "Tensor":
+def retrieval_loss(loss: RetrievalLoss, logits: Tensor, relevant: Tensor) -> Tensor:
     """Return the loss of one question from logits (n,) and relevance (n,) of its passages."""
     if loss.ranking == "listwise":
         ranking = listwise_loss(logits, relevant)
@@ -85,7 +81,7 @@ class DocumentRetrieval:
         first = QuestionBatch(batch.source, batch.items[:cut], batch.forms[:cut])
         return first, QuestionBatch(batch.source, batch.items[cut:], batch.forms[cut:])
 
-    def loss(self, model: "nn.Module", batch: QuestionBatch) -> "Tensor | None":
+    def loss(self, model: nn.Module, batch: QuestionBatch) -> Tensor | None:
         """Return the mean loss of the questions with both gold and other passages in their graph; None without any."""
         assert isinstance(model, QueryGNN)
         logits, graphs, sizes = score_questions(model, batch.source, batch.items, batch.forms)
@@ -99,7 +95,7 @@ class DocumentRetrieval:
             start += size
         return torch.stack(losses).mean() if losses else None
 
-    def validate(self, model: "nn.Module") -> dict[str, float]:
+    def validate(self, model: nn.Module) -> dict[str, float]:
         """Return recall at 2 and at 5 for each set, their mean first; empty without a set."""
         assert isinstance(model, QueryGNN)
         figures: dict[str, float] = {}
@@ -111,7 +107,7 @@ class DocumentRetrieval:
 
 def score_questions(
     model: QueryGNN, source: GFMExamples, items: Sequence[GFMExample], forms: Sequence[int]
-) -> "tuple[Tensor, GraphBatch, list[int]]":
+) -> tuple[Tensor, GraphBatch, list[int]]:
     """Return the node logits (n,) of questions, their batch, and the number of nodes of each question."""
     graphs = [item.graphs[form] for item, form in zip(items, forms, strict=True)]
     vectors = [item.vectors[form] for item, form in zip(items, forms, strict=True)]
@@ -119,7 +115,7 @@ def score_questions(
     return compute_logits(model, batch, source.relations), batch, [len(graph.nodes) for graph in graphs]
 
 
-def compute_logits(model: QueryGNN, batch: GraphBatch, relations: "FloatArray") -> "Tensor":
+def compute_logits(model: QueryGNN, batch: GraphBatch, relations: FloatArray) -> Tensor:
     """Return node logits (n,) on the model's device, from the text vectors (R or 2 R, t) of the relations."""
     device = next(model.parameters()).device
     texts = torch.from_numpy(relations[batch.needed_relations(model.settings)].astype(np.float32)).to(device)

@@ -11,12 +11,12 @@ passage; other true answers are never negatives ("strict", as in the authors' co
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
-from clew.arrays import top_order
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.errors import InputError
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
@@ -29,11 +29,6 @@ from clew.training.data.gfm_examples import GraphView
 from clew.training.hyperparameters import CompletionRecipe, RetrievalLoss
 from clew.training.objectives.document_retrieval import compute_logits, retrieval_loss
 
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
-
 _DAMPING, _EPSILON = 0.7, 1e-4
 
 
@@ -44,7 +39,7 @@ class CompletionFacts:
     the graph, and `relations` are the text vectors of the relations as the network reads them.
     """
 
-    def __init__(self, view: GraphView, question_vectors: "FloatArray", nodes: int) -> None:
+    def __init__(self, view: GraphView, question_vectors: FloatArray, nodes: int) -> None:
         self._view = view
         self._question_vectors = question_vectors
         self._max_nodes = nodes
@@ -57,7 +52,7 @@ class CompletionFacts:
         self._blocked = np.zeros(edges.node_count, dtype=bool)
 
     @cached_property
-    def fact_ids(self) -> "LongArray":
+    def fact_ids(self) -> LongArray:
         """Number (m,) of the fact that each edge states, the same for both directions."""
         edges = self.edges
         back = edges.relations >= edges.relation_count
@@ -67,14 +62,14 @@ class CompletionFacts:
         return (heads * edges.node_count + tails) * edges.relation_count + relations
 
     @cached_property
-    def queryable_edges(self) -> "LongArray":
+    def queryable_edges(self) -> LongArray:
         """Edges whose receiver may be queried, given the sender."""
         stated: BoolArray = self.edges.triples >= 0
         if not self._view.targets_entities:
             stated &= self._receivers < len(self._view.snapshot.passage_ids)
         return np.flatnonzero(stated)
 
-    def true_answers(self, edge: int) -> "IntArray":
+    def true_answers(self, edge: int) -> IntArray:
         """Return all receivers of the edge's sender over the edge's relation, ascending."""
         edges = self.edges
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
@@ -82,7 +77,7 @@ class CompletionFacts:
         answers: IntArray = edges.senders[row][edges.relations[row] == back]
         return np.unique(answers)
 
-    def question_vector(self, edge: int) -> "FloatArray":
+    def question_vector(self, edge: int) -> FloatArray:
         """Return the question vector (t,): that of the relation, read from the known end."""
         edges, count = self.edges, self.edges.relation_count
         relation = int(edges.relations[edge])
@@ -113,7 +108,7 @@ class CompletionFacts:
         """Return the queried node."""
         return int(self._receivers[edge])
 
-    def _walk_values(self, senders: "IntArray", receivers: "IntArray", count: int, start: int) -> "FloatArray":
+    def _walk_values(self, senders: IntArray, receivers: IntArray, count: int, start: int) -> FloatArray:
         """Return walk values (n,) on the remaining graph; those on the whole graph would leak the answer."""
         order = np.lexsort((receivers, senders))
         indptr = np.zeros(count + 1, dtype=np.int64)
@@ -191,7 +186,7 @@ class KGCompletion:
         first = CompletionBatch(batch.facts, batch.edges[:cut], batch.seed)
         return first, CompletionBatch(batch.facts, batch.edges[cut:], batch.seed + 1)
 
-    def loss(self, model: "nn.Module", batch: CompletionBatch) -> "Tensor | None":
+    def loss(self, model: nn.Module, batch: CompletionBatch) -> Tensor | None:
         """Return the mean loss of the facts with at least one negative; None if there are none."""
         assert isinstance(model, QueryGNN)
         random = np.random.default_rng(batch.seed)
@@ -208,7 +203,7 @@ class KGCompletion:
                 losses.append(retrieval_loss(self._loss, logits[chosen], relevant))
         return torch.stack(losses).mean() if losses else None
 
-    def validate(self, model: "nn.Module") -> dict[str, float]:
+    def validate(self, model: nn.Module) -> dict[str, float]:
         """Return the mean reciprocal rank and hits at 10 of the held-out facts; true answers are not ranked against."""
         assert isinstance(model, QueryGNN)
         ranks: list[float] = []
@@ -223,14 +218,14 @@ class KGCompletion:
         table = np.array(ranks)
         return {"reciprocal rank": float((1.0 / table).mean()), "hits@10": float((table <= 10).mean())}
 
-    def _score_batch(self, model: QueryGNN, batch: CompletionBatch) -> "list[tuple[QuestionGraph, Tensor]]":
+    def _score_batch(self, model: QueryGNN, batch: CompletionBatch) -> list[tuple[QuestionGraph, Tensor]]:
         graphs = [batch.facts.question_graph(edge) for edge in batch.edges]
         vectors = [batch.facts.question_vector(edge) for edge in batch.edges]
         logits = compute_logits(model, collate(graphs, vectors, batch.facts.edges), batch.facts.relations)
         return list(zip(graphs, torch.split(logits, [len(graph.nodes) for graph in graphs]), strict=True))
 
     @staticmethod
-    def _negative_nodes(facts: CompletionFacts, edge: int, graph: QuestionGraph) -> "LongArray":
+    def _negative_nodes(facts: CompletionFacts, edge: int, graph: QuestionGraph) -> LongArray:
         """Return the target nodes of a graph other than the true answers and the known end."""
         negative = graph.targets & ~np.isin(graph.nodes, facts.true_answers(edge)) & (graph.seeds == 0)
         return np.flatnonzero(negative)

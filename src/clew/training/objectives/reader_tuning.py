@@ -7,18 +7,15 @@ Differs from the source: nothing.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
+from torch import Tensor, nn
 
+from clew.answering.graph_readers.protocols import TrainableGraphReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.training.trainable_parameters import ReaderParameters, swap_parameters
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from clew.answering.graph_readers.protocols import TrainableGraphReader
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +41,7 @@ class ReaderTuning:
         self,
         examples: Sequence[ReaderExample],
         validation: Sequence[ReaderExample],
-        reader: "TrainableGraphReader",
+        reader: TrainableGraphReader,
         batch: int,
         epoch_size: int = 0,
     ) -> None:
@@ -84,12 +81,12 @@ class ReaderTuning:
         middle = len(batch) // 2
         return (batch[:middle], batch[middle:]) if middle else None
 
-    def loss(self, model: "nn.Module", batch: list[ReaderExample]) -> "Tensor":
+    def loss(self, model: nn.Module, batch: list[ReaderExample]) -> Tensor:
         """Return the reader's mean loss of the answers; `model` shares the reader's parameters."""
         del model
         return self._reader.losses(*_columns(batch)).mean()
 
-    def validate(self, model: "nn.Module") -> dict[str, float]:
+    def validate(self, model: nn.Module) -> dict[str, float]:
         """Return the negated mean loss of the validation examples; empty without any."""
         if not self._validation:
             return {}

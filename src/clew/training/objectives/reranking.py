@@ -17,27 +17,24 @@ without other passages are skipped; further passages of an evidence document cou
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
+from clew.arrays import BoolArray
 from clew.nn.document_gnn import DocumentBatch, DocumentGNN
 from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.training.data.reranking_pools import PoolExample
 from clew.training.hyperparameters import RerankLoss
 
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from clew.types import BoolArray
-
 _BATCH_SIZE = 16  # questions scored at a time
 
 
-def rerank_loss(loss: RerankLoss, scores: "Tensor", relevant: "Tensor") -> "Tensor":
+def rerank_loss(loss: RerankLoss, scores: Tensor, relevant: Tensor) -> Tensor:
     """Return the loss of one question with scores (n,) and relevance (n,), which has at least one of each kind."""
     if loss.hardest:
         others = torch.where(relevant, -torch.inf, scores)
@@ -53,7 +50,7 @@ def rerank_loss(loss: RerankLoss, scores: "Tensor", relevant: "Tensor") -> "Tens
     return set_loss(scores, relevant, loss.temperature)
 
 
-def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tensor":
+def set_loss(scores: Tensor, relevant: Tensor, temperature: float) -> Tensor:
     """Return the loss `set` of one question with scores (n,) and relevance (n,); see the module's formula."""
     others = torch.logsumexp(scores[~relevant], dim=0)
     losses = torch.logaddexp(scores[relevant], others) - scores[relevant]
@@ -99,7 +96,7 @@ class Reranking:
         cut = len(batch) // 2
         return (batch[:cut], batch[cut:]) if cut else None
 
-    def loss(self, model: "nn.Module", batch: Sequence[PoolExample]) -> "Tensor":
+    def loss(self, model: nn.Module, batch: Sequence[PoolExample]) -> Tensor:
         """Return the mean loss of one or more questions."""
         assert isinstance(model, DocumentGNN)
         scores = score_pools(model, batch, self._columns)
@@ -110,13 +107,13 @@ class Reranking:
             losses.append(rerank_loss(self._loss, own[: len(labelled)][labelled], relevant[labelled]))
         return torch.stack(losses).mean()
 
-    def validate(self, model: "nn.Module") -> dict[str, float]:
+    def validate(self, model: nn.Module) -> dict[str, float]:
         """Return recall at 2 and 5 and all-gold at 5 for each set, their mean first; empty without a set."""
         assert isinstance(model, DocumentGNN)
         return figures_by_set(self._validation, lambda examples: rank_pools(model, examples, self._columns))
 
 
-def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "Tensor":
+def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> Tensor:
     """Return passage scores (b, n), on the model's device; n is the size of the largest pool."""
     device = next(model.parameters()).device
     text = model.settings.text > 0
@@ -125,7 +122,7 @@ def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fe
     return scores
 
 
-def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "list[BoolArray]":
+def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> list[BoolArray]:
     """Return for each question which passages are evidence, ranked by the model; ties keep their order."""
     rankings: list[BoolArray] = []
     training = model.training
@@ -141,7 +138,7 @@ def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fea
 
 
 def figures_by_set(
-    validation: Mapping[str, Sequence[PoolExample]], rank: "Callable[[Sequence[PoolExample]], Sequence[BoolArray]]"
+    validation: Mapping[str, Sequence[PoolExample]], rank: Callable[[Sequence[PoolExample]], Sequence[BoolArray]]
 ) -> dict[str, float]:
     """Return the figures of each set of pools as they are ranked, their mean first; empty without a set."""
     figures = {
@@ -152,7 +149,7 @@ def figures_by_set(
     return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
-def pool_figures(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:
+def pool_figures(rankings: Sequence[BoolArray], examples: Sequence[PoolExample]) -> dict[str, float]:
     """Return the means of recall at 2 and at 5, and the share of questions with all evidence among the first 5."""
     pairs = list(zip(rankings, examples, strict=True))
     figures = {f"recall@{k}": float(np.mean([own[:k].sum() / one.gold_count for own, one in pairs])) for k in (2, 5)}

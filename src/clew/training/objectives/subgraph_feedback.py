@@ -18,10 +18,11 @@ same selections is added, without a gradient to the network.
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
@@ -33,10 +34,6 @@ from clew.retrievers.subgraph.gcn_weights import make_node_batch
 from clew.training.data.graph_questions import EncodedQuestion, lowest_losses, reader_inputs
 from clew.training.hyperparameters import FeedbackRecipe
 from clew.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
 
 POLICY: Final = "policy"
 PAPER: Final = "paper"
@@ -75,14 +72,14 @@ class SubgraphFeedback:
         self._settings = settings
         self._recipe = recipe
 
-    def trainable_module(self, scorer: "nn.Module") -> "nn.Module":
+    def trainable_module(self, scorer: nn.Module) -> nn.Module:
         """Return the module to train: the network, together with the reader's trainable parameters if it has any.
 
         If the network alone is passed to the loop, such a reader stays unchanged.
         """
         return scorer if self._trainable is None else SelectorAndReader(scorer, self._trainable.parameters())
 
-    def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[EncodedQuestion]]]":
+    def batches(self, epoch_seed: int) -> Iterator[tuple[int, list[EncodedQuestion]]]:
         """Yield a sampling seed with the questions of a batch."""
         order = np.random.default_rng(epoch_seed).permutation(len(self._examples))
         for start in range(0, len(order), self._recipe.batch):
@@ -99,7 +96,7 @@ class SubgraphFeedback:
         middle = len(questions) // 2
         return ((seed, questions[:middle]), (seed + 1, questions[middle:])) if middle else None
 
-    def loss(self, model: "nn.Module", batch: tuple[int, list[EncodedQuestion]]) -> "Tensor | None":
+    def loss(self, model: nn.Module, batch: tuple[int, list[EncodedQuestion]]) -> Tensor | None:
         """Return a surrogate loss: its gradient is meaningful, its value is not. None if all costs are equal."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
@@ -129,7 +126,7 @@ class SubgraphFeedback:
             return loss
         return reader_losses.mean() if loss is None else loss + reader_losses.mean()
 
-    def validate(self, model: "nn.Module") -> dict[str, float]:
+    def validate(self, model: nn.Module) -> dict[str, float]:
         """Return the negated mean cost of the likeliest selections on validation questions, and their mean size."""
         if not self._validation:
             return {}
@@ -147,7 +144,7 @@ class SubgraphFeedback:
 
     def _differentiable_losses(
         self, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext], *, trainable: bool
-    ) -> "Tensor":
+    ) -> Tensor:
         """Return the same losses (n,), with gradients if the reader is trained."""
         if self._trainable is None or not trainable:
             return torch.from_numpy(lowest_losses(self._reader, examples, contexts))
@@ -155,7 +152,7 @@ class SubgraphFeedback:
         by_example = torch.split(losses, [len(one.question.answers) for one in examples])
         return torch.stack([own.min() for own in by_example])
 
-    def _averaged_reader(self, model: "nn.Module") -> "AbstractContextManager[None]":
+    def _averaged_reader(self, model: nn.Module) -> AbstractContextManager[None]:
         """Give the reader the parameters of a model under validation, which may be moving averages."""
         if self._trainable is None or not isinstance(model, SelectorAndReader):
             return nullcontext()
@@ -163,8 +160,8 @@ class SubgraphFeedback:
 
 
 def reinforce_loss(
-    scores: "Sequence[Tensor]", ends: "Tensor", orders: "Sequence[Sequence[Tensor]]", costs: "Tensor", budget: int
-) -> "Tensor | None":
+    scores: Sequence[Tensor], ends: Tensor, orders: Sequence[Sequence[Tensor]], costs: Tensor, budget: int
+) -> Tensor | None:
     """Return the loss of `policy`, whose expected gradient is that of the expected cost; None if all costs are equal.
 
     Each of b questions has node scores (n,) and d >= 2 selections of at most `budget` nodes, in the order in which they
@@ -183,8 +180,8 @@ def reinforce_loss(
 
 
 def paper_loss(
-    scores: "Sequence[Tensor]", subgraphs: Sequence[Subgraph], graphs: Sequence[TextualGraph], losses: "Tensor"
-) -> "Tensor":
+    scores: Sequence[Tensor], subgraphs: Sequence[Subgraph], graphs: Sequence[TextualGraph], losses: Tensor
+) -> Tensor:
     """Return the loss of `paper`, averaged over b questions, each with node scores (n,) before the softmax.
 
     `graphs` are those that `subgraphs` were selected from, `losses` (b,) those of the reader.
@@ -202,5 +199,5 @@ def paper_loss(
     return total / len(subgraphs)
 
 
-def _selected_context(example: EncodedQuestion, order: "Tensor") -> GraphContext:
+def _selected_context(example: EncodedQuestion, order: Tensor) -> GraphContext:
     return build_context(example.question_graph, induced_subgraph(example.question_graph.graph.graph, order.tolist()))

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import FloatArray, IntArray
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, relation_codes
@@ -28,9 +28,6 @@ from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy,
 from clew.training.fitting.path_ranker import PathExample, PathRecipe, train_path_ranker
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray
 
 MAX_HOPS = 4
 """Farthest answers, in hops from a topic entity."""
@@ -186,8 +183,8 @@ def _path_example(
 
 
 def _find_relation_paths(
-    index: Index, graph: FactGraph, topics: TopicEntities, answers: "IntArray", hops: int
-) -> "tuple[list[RelationPath], list[float], IntArray]":
+    index: Index, graph: FactGraph, topics: TopicEntities, answers: IntArray, hops: int
+) -> tuple[list[RelationPath], list[float], IntArray]:
     """Return all relation paths up to some hops, the F1 of their ends against the answers, and their relation codes."""
     starts = np.array(topics.entities, dtype=np.int32)
     local = explored_graph(graph, neighbourhood(graph, starts, hops, _MAX_EDGES))
@@ -207,12 +204,12 @@ def _find_relation_paths(
     return paths, f1_scores, np.unique(codes)
 
 
-def _find_entities(index: Index, names: Sequence[str]) -> "IntArray":
+def _find_entities(index: Index, names: Sequence[str]) -> IntArray:
     by_name = [index.snapshot.entities_with_name(name) for name in names]
     return np.unique(np.concatenate(by_name)) if by_name else np.zeros(0, dtype=np.int32)
 
 
-def _mean_best_path_f1(trained: PathRankerWeights, examples: Sequence[PathExample], table: "FloatArray") -> float:
+def _mean_best_path_f1(trained: PathRankerWeights, examples: Sequence[PathExample], table: FloatArray) -> float:
     best = []
     for e in examples:
         relation_scores = table @ trained.relation_side.T @ (trained.question_side @ e.question)
@@ -224,7 +221,7 @@ def _mean_best_path_f1(trained: PathRankerWeights, examples: Sequence[PathExampl
 
 def _word_encoder(
     graphs: Sequence[tuple[Index, Path]], recipe: HopRecipe
-) -> "tuple[Callable[[Sequence[str]], FloatArray], str, list[str]]":
+) -> tuple[Callable[[Sequence[str]], FloatArray], str, list[str]]:
     """Return an encoder of texts, its fingerprint, and words for made-up questions."""
     if recipe.kind == TERMS:
         return (lambda texts: np.zeros((len(texts), 1), dtype=np.float32)), "", []

@@ -192,7 +192,6 @@ def _build_facts(view: GraphView, recipe: GFMRecipe) -> CompletionFacts:
 
 
 def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, TextEncoder]:
-    """Return the network before training, and its encoder."""
     encoder = TextEncoder(view.encoder.name, view.encoder.fingerprint)
     shape = query_network_settings(recipe, view.relations.shape[1])
     if recipe.start is None:

@@ -30,8 +30,7 @@ _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code
 def open_model(settings: ReaderSettings, device: str = "auto", dtype: str = "float32") -> CausalModel | None:
     """Return the language model of a reader, loaded, with weights of a torch type; None for the local reader.
 
-    Raises InputError without `transformers`, or `peft` for a soft prompt, and ProviderError if the model cannot be
-    opened.
+    Raises InputError without `transformers`, or `peft` for a soft prompt, and ProviderError if the model does not open.
     """
     if settings.name == LOCAL_READER:
         return None

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
@@ -29,10 +29,7 @@ from clew.training.objectives.reranking import Reranking, figures_by_set
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
 from clew.training.recipes.records import RerankRecipe
 from clew.training.result import TrainingResult
-from clew.types import Progress, Question
-
-if TYPE_CHECKING:
-    from clew.types import Evidence
+from clew.types import Evidence, Progress, Question
 
 POOL_FILE_VERSION = 2
 

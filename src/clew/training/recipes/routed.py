@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
@@ -32,12 +32,9 @@ from clew.training.fitting.routing import RoutingObservations, RoutingRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Columns = dict[str, NDArray[np.float64]]
-    Opened = dict[str, Retriever]
-    Report = Callable[[int, int], None]
+Columns = dict[str, NDArray[np.float64]]
+Opened = dict[str, Retriever]
+Report = Callable[[int, int], None]
 
 DEFAULT_CHOICES = ("bm25", "dense", "pagerank", "gfm", "gear:base=gfm,expand=no")
 """Retrievers to choose among; others find less in more time on every set (docs/benchmarks.md)."""
@@ -142,7 +139,7 @@ def observe_choices(
     )
 
 
-def _cached_columns(path: Path, compute: "Callable[[], Columns]") -> "Columns":
+def _cached_columns(path: Path, compute: Callable[[], Columns]) -> Columns:
     """Return the columns of a file, which is computed if it does not exist."""
     if not path.is_file():
         columns = compute()
@@ -156,8 +153,8 @@ def _cached_columns(path: Path, compute: "Callable[[], Columns]") -> "Columns":
 
 
 def _measure_recall(
-    context: IndexContext, retrievers: "Opened", questions: Sequence[Question], cutoff: int, report: "Report"
-) -> "Columns":
+    context: IndexContext, retrievers: Opened, questions: Sequence[Question], cutoff: int, report: Report
+) -> Columns:
     """Return the signals (n, s) of the questions, and the recall (n, c) of each choice in order."""
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
     allowed, snapshot = context.scope.mask(None), context.scope.snapshot
@@ -177,8 +174,8 @@ def _measure_recall(
 
 
 def _measure_seconds(
-    context: IndexContext, opened: "Opened", questions: Sequence[Question], cutoff: int, report: "Report"
-) -> "Columns":
+    context: IndexContext, opened: Opened, questions: Sequence[Question], cutoff: int, report: Report
+) -> Columns:
     """Return the seconds (m, c) of each choice, and those (m,) of the walk and its signals, one question at a time."""
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
     allowed = context.scope.mask(None)

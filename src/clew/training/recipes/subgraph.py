@@ -54,8 +54,7 @@ def train_selection(
 ) -> tuple[TrainedScorer, TrainingResult]:
     """Train a network that selects subgraphs; a run of the same inputs that was killed resumes in its folder.
 
-    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained with the
-    network.
+    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained too.
     """
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
@@ -103,7 +102,7 @@ def tune_reader(
     trainable = as_trainable(reader)
     if trainable is None:
         return 0.0
-    examples, others = (_read_examples(some, selector, budget) for some in (training, validation))
+    examples, others = (_examples(some, selector, budget) for some in (training, validation))
     objective = ReaderTuning(examples, others, trainable, TUNING_BATCH)
     identity = {"selection": f"{selection}, {budget} nodes"}
     with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
@@ -122,9 +121,7 @@ def _run_identity(
     }
 
 
-def _read_examples(
-    questions: Sequence[EncodedQuestion], selector: SubgraphSelector, budget: int
-) -> list[ReaderExample]:
+def _examples(questions: Sequence[EncodedQuestion], selector: SubgraphSelector, budget: int) -> list[ReaderExample]:
     parts = selector.select([one.question_graph for one in questions], budget) if questions else []
     return [
         ReaderExample(one.question.text, build_context(one.question_graph, part), one.question.answers[0])
