@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.query.masking import MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
     HOP_CLASSES,
@@ -91,7 +92,7 @@ def train_hop_predictor(
         raise InputError("a router of the kind tf-idf is fitted from scratch: leave --start out")
     if recipe.kind == TERMS:
         return _fit_terms(examples, recipe)
-    if start is not None and (start.kind != WORDS or start.encoder != encoder):
+    if start is not None and (start.kind != WORDS or not reads_vectors_of(start.encoder, encoder)):
         raise InputError(f"the start is of kind {start.kind!r}; wanted words of the same encoder: choose another start")
     generator = np.random.default_rng(recipe.seed)
     synthetic = make_synthetic_questions(vocabulary, recipe.made_up, generator) if len(vocabulary) else []
