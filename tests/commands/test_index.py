@@ -211,6 +211,7 @@ def test_a_provider_that_cannot_be_used_stops_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is killed by a signal")
+@pytest.mark.slow
 def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
     file, place = towns(tmp_path), tmp_path / "index"
 

@@ -304,6 +304,7 @@ def test_splits_of_a_folder_are_kept_apart(tmp_path: Path) -> None:
     assert (named["questions"], named["learned_from"]) == (4, 2)
 
 
+@pytest.mark.slow
 def test_soft_prompts_and_graph_tokens_learn_with_the_selection(tmp_path: Path, questions: Path) -> None:
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"])
     reads = ("--reader", str(model), "--soft-prompt", "2")

@@ -73,6 +73,7 @@ def expected(model: CausalModel) -> list[float]:
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
+@pytest.mark.slow
 def test_the_loss_is_the_mean_cost_of_the_answers_tokens(
     model: CausalModel, expected: list[float], batch_size: int
 ) -> None:
@@ -82,6 +83,7 @@ def test_the_loss_is_the_mean_cost_of_the_answers_tokens(
     assert np.ptp(expected) > 0.4
 
 
+@pytest.mark.slow
 def test_generation_takes_the_most_likely_token_each_time(model: CausalModel) -> None:
     loaded = model.load()
     results = CausalReader(model, build_prompt, max_new_tokens=6, batch_size=3).generate(QUESTIONS, CONTEXTS)

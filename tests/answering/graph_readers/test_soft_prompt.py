@@ -77,6 +77,7 @@ def test_token_counts_include_text_and_graph_tokens(soft: SoftPromptReader) -> N
     assert soft.truncated_graphs == soft.reader.truncated_graphs == 0
 
 
+@pytest.mark.slow
 def test_losses_and_their_gradients_are_those_of_single_examples(soft: SoftPromptReader) -> None:
     expected = expected_losses(soft)
     losses = soft.losses(QUESTIONS, CONTEXTS, ANSWERS)
@@ -100,6 +101,7 @@ def test_gradients_reach_the_soft_tokens_and_never_the_model(soft: SoftPromptRea
     assert all(weight.grad is None for weight in soft.reader.model.load().network.parameters())
 
 
+@pytest.mark.slow
 def test_generation_is_greedy_after_the_soft_tokens(soft: SoftPromptReader) -> None:
     model = soft.reader.model.load()
     answers = soft.generate(QUESTIONS, CONTEXTS)
@@ -150,6 +152,7 @@ def test_virtual_tokens_start_as_words_drawn_by_their_seed_alone(reader: CausalR
     assert ((starts[0][:, None] == vocabulary[None]).all(dim=2)).any(dim=1).all()
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss_and_leaves_the_model_as_it_is(reader: CausalReader) -> None:
     readers: list[TrainableGraphReader] = [
         reader,

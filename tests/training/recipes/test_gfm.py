@@ -180,6 +180,7 @@ FACTS = replace(RECIPE, stage="pretrain", loss=RetrievalLoss(1.0), completion=Co
 
 @pytest.mark.parametrize("targets", ["passages", "entities"])
 @pytest.mark.parametrize("stage", ["pretrain", "paths", "finetune"])
+@pytest.mark.slow
 def test_every_stage_for_both_kinds_of_network(data: Path, out: Path, tmp_path: Path, stage: str, targets: str) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
