@@ -9,23 +9,25 @@ from dataclasses import asdict
 from clew.arrays.kernels import leave_scipy_out
 from clew.commands.options import LLMOptions, RetrieverOptions
 from clew.errors import InputError
-from clew.index import AUTO as AUTO
-from clew.index import Index
+from clew.index import AUTO, Index
 from clew.index import create as create_index
-from clew.index import open as _open_index
+from clew.index import open as open_index
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.spec import split_list, split_settings
-from clew.retrievers.registry import RERANKED
-from clew.retrievers.registry import parse_retriever as parse_retriever
-from clew.settings import load_settings as load_settings
+from clew.retrievers.registry import RERANKED, parse_retriever
+from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.types import Progress
 
 leave_scipy_out()
 
-open_index = _open_index  # for commands that import this module when they are called
+# Some stand here for commands that import this module when they are called.
+__all__ = [
+    "AUTO", "add_options", "load_settings", "make_llm_factory", "open_index", "open_or_create", "parse_retriever",
+    "retriever_names",
+]  # fmt: skip
 
 BASE_OPTIONS = {
     "gear": ("base", "reader", "steps"),
@@ -55,7 +57,7 @@ def open_or_create(
     An existing index of another encoder is an InputError. None stands for the extractor or encoder of the settings.
     """
     if not create or open_dataset(locate(location)) is not None:
-        opened = _open_index(location, progress, llm_factory, device)
+        opened = open_index(location, progress, llm_factory, device)
         if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
             raise InputError(
                 f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "

@@ -7,13 +7,15 @@ are given as the upper halves of float32 numbers, uint16; sums are float32.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Generic, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
 from clew.arrays.kernels import njit, prange
+
+Ends = TypeVar("Ends")  # `LongArray`, or an int64 tensor
 
 PRODUCT, SUM, FIRST = 0, 1, 2
 """Terms that are summed: the product of two rows, their sum, or the first row alone."""
@@ -24,13 +26,13 @@ _CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other th
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeGroups:
-    """The m edges of a graph grouped by one of their ends, in CSR form; there is one sum per group."""
+class EdgeGroups(Generic[Ends]):
+    """The m edges of a graph grouped by one of their ends, in CSR form, as arrays or tensors; one sum per group."""
 
-    indptr: LongArray  # (groups + 1,) first position of each group in `order`
-    order: LongArray  # (m,) number of each edge in the graph
-    first: LongArray  # (m,) for each edge of the graph, the end by which its left operand is looked up
-    second: LongArray  # (m,) likewise for the right operand
+    indptr: Ends  # (groups + 1,) first position of each group in `order`
+    order: Ends  # (m,) number of each edge in the graph
+    first: Ends  # (m,) for each edge of the graph, the end by which its left operand is looked up
+    second: Ends  # (m,) likewise for the right operand
 
 
 @final
@@ -54,13 +56,13 @@ class SortedEdges:
         return len(self.order)
 
     @cached_property
-    def by_receiver(self) -> EdgeGroups:
+    def by_receiver(self) -> EdgeGroups[LongArray]:
         """The edges by receiver, with senders and relations as operands."""
         order = np.arange(self.edge_count, dtype=np.int64)
         return EdgeGroups(_indptr(self.receivers, self.node_count), order, self.senders, self.relations)
 
     @cached_property
-    def by_sender(self) -> EdgeGroups:
+    def by_sender(self) -> EdgeGroups[LongArray]:
         """The edges by sender, with receivers and relations as operands; needed for gradients only."""
         order = np.argsort(self.senders, kind="stable").astype(np.int64)
         return EdgeGroups(_indptr(self.senders, self.node_count), order, self.receivers, self.relations)
@@ -73,7 +75,7 @@ class SortedEdges:
 
 
 def sum_messages(
-    groups: EdgeGroups, weights: FloatArray | None, left: NDArray[Any], right: NDArray[Any], kind: int
+    groups: EdgeGroups[LongArray], weights: FloatArray | None, left: NDArray[Any], right: NDArray[Any], kind: int
 ) -> FloatArray:
     """Return for each group of edges the weighted sum of their terms, (groups, d).
 

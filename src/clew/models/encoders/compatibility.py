@@ -10,6 +10,6 @@ def reads_vectors_of(trained: str, given: str) -> bool:
     """Return whether a network trained on vectors of one encoder may read another's, both given by fingerprint.
 
     It may where the encoders are the same, or the fp32 and the 8-bit form of the same model, whose vectors have a
-    cosine of 0.996 on average.
+    cosine above 0.99 on average.
     """
     return trained == given or {trained, given} <= _SAME_MODEL

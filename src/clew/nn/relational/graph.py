@@ -1,6 +1,5 @@
 """Edges of a relational graph, sorted once in each order that the kernels read them in."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
@@ -9,17 +8,10 @@ import torch
 from torch import Tensor
 
 from clew.errors import InputError
-from clew.inference.relational_sums import SortedEdges
+from clew.inference.relational_sums import EdgeGroups, SortedEdges
 
-
-@dataclass(frozen=True, slots=True)
-class GroupedEdges:
-    """The m edges of a graph grouped by one of their ends, in CSR form; a kernel computes one row per group."""
-
-    indptr: Tensor  # (groups + 1,) first position of each group in `order`
-    order: Tensor  # (m,) number of each edge in the graph
-    first: Tensor  # (m,) for each edge of the graph, the end by which its left operand is looked up
-    second: Tensor  # (m,) likewise for the right operand
+GroupedEdges = EdgeGroups[Tensor]
+"""Edges grouped by one of their ends; a kernel computes one row per group."""
 
 
 @final
@@ -70,19 +62,19 @@ class RelationalGraph:
     def by_receiver(self) -> GroupedEdges:
         """The edges by receiver, with senders and relations as operands: the order in which they are stored."""
         order = torch.arange(self.edge_count, device=self.order.device)
-        return GroupedEdges(_indptr(self.receivers, self.node_count), order, self.senders, self.relations)
+        return EdgeGroups(_indptr(self.receivers, self.node_count), order, self.senders, self.relations)
 
     @cached_property
     def by_sender(self) -> GroupedEdges:
         """The edges by sender, with receivers and relations as operands; needed for gradients only."""
         order = torch.argsort(self.senders, stable=True)
-        return GroupedEdges(_indptr(self.senders, self.node_count), order, self.receivers, self.relations)
+        return EdgeGroups(_indptr(self.senders, self.node_count), order, self.receivers, self.relations)
 
     @cached_property
     def by_relation(self) -> GroupedEdges:
         """The edges by relation, with receivers and senders as operands; needed for gradients only."""
         order = torch.argsort(self.relations, stable=True)
-        return GroupedEdges(_indptr(self.relations, self.relation_count), order, self.receivers, self.senders)
+        return EdgeGroups(_indptr(self.relations, self.relation_count), order, self.receivers, self.senders)
 
     @cached_property
     def inverse_degrees(self) -> Tensor:
