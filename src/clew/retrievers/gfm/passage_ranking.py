@@ -10,7 +10,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.graph.snapshot.snapshot import Snapshot
@@ -80,10 +79,8 @@ class EntityRanker:
         rarity: bool = True,
         same_encoder: bool = True,
     ) -> None:
-        mentions = snapshot.mentions
-        shape = mentions.row_count, len(snapshot.entities)
-        ones = np.ones(len(mentions.indices))
-        self._mentions = sparse.csr_array((ones, mentions.indices, mentions.indptr), shape=shape)
+        self._mentions = snapshot.mentions
+        self._mentioning = snapshot.mentions.row_indices()
         degrees = np.maximum(snapshot.mentioned_in.degrees(), 1)
         self._rarity: NDArray[np.float64] = 1.0 / degrees if rarity else np.ones(len(degrees))
         self._vectors = snapshot.vectors if weighted and same_encoder else None
@@ -99,10 +96,11 @@ class EntityRanker:
             return RankedPassages((), ())
         best = top_order(logits, count)
         chosen = graph.nodes[best]
-        weights = np.zeros(self._mentions.shape[1])
+        weights = np.zeros(len(self._rarity))
         value = 1.0 / (1.0 + np.exp(-logits[best].astype(np.float64))) if self._weighted else 1.0
         weights[chosen] = self._rarity[chosen] * value
-        scores = np.where(allowed, np.asarray(self._mentions @ weights), 0.0)
+        sums = np.bincount(self._mentioning, weights[self._mentions.indices], self._mentions.row_count)
+        scores = np.where(allowed, sums, 0.0)
         candidates = np.flatnonzero(scores > 0)
         similarity = np.zeros(len(candidates)) if self._vectors is None else self._vectors[candidates] @ vector
         ranked = candidates[np.lexsort((candidates, -similarity, -scores[candidates]))[:k]]
@@ -114,6 +112,5 @@ class EntityRanker:
         )
 
     def _strongest_entity(self, passage: int, weights: NDArray[np.float64], node_of_entity: NDArray[np.int64]) -> int:
-        first, last = self._mentions.indptr[passage], self._mentions.indptr[passage + 1]
-        mentioned = self._mentions.indices[first:last]
+        mentioned = self._mentions.row(passage)
         return int(node_of_entity[mentioned[int(np.argmax(weights[mentioned]))]])
