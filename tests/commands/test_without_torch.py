@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
-for package in ("torch", "torch_geometric", "sentence_transformers", "transformers"):
+for package in ("torch", "torch_geometric", "sentence_transformers", "transformers", "scipy"):
     sys.modules[package] = None  # an import of it fails
 from clew.commands.app import main
 from clew.retrievers.registry import RERANKED, RETRIEVERS

@@ -1,1 +1,1 @@
-"""The index as arrays and the graph algorithms on them, in numpy, numba and scipy."""
+"""The index as arrays and the graph algorithms on them, in numpy and numba."""

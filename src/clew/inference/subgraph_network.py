@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from scipy import sparse
 
 from clew.arrays import FloatArray, LongArray
 from clew.inference.layers import relu
+from clew.inference.relational_sums import FIRST, EdgeGroups, sum_messages
 
 PRODUCT: Final = "product"
 SUM: Final = "sum"
@@ -53,24 +53,32 @@ class SubgraphNetwork:
         return importance + weights[0] * nodes.prior + weights[1] * nodes.cosines, end
 
     def _importance(self, nodes: NodeInput) -> FloatArray:
-        adjacency = normalised_adjacency(nodes.edges, len(nodes.inputs))
+        groups, weights = normalised_adjacency(nodes.edges, len(nodes.inputs))
         hidden = nodes.inputs
         for number in range(self._layers):
             name = f"gcn.layers.{number}"
-            hidden = adjacency @ ((hidden if number == 0 else relu(hidden)) @ self.arrays[f"{name}.lin.weight"].T)
+            terms = (hidden if number == 0 else relu(hidden)) @ self.arrays[f"{name}.lin.weight"].T
+            hidden = sum_messages(groups, weights, terms, terms, FIRST)
             if (bias := self.arrays.get(f"{name}.bias")) is not None:
                 hidden = hidden + bias
         return hidden[:, 0]
 
 
-def normalised_adjacency(edges: LongArray, count: int) -> sparse.csr_array:
-    """Return the adjacency (n, n) of both directions with self-loops, over the roots of both ends' degrees."""
+def normalised_adjacency(edges: LongArray, count: int) -> tuple[EdgeGroups[LongArray], FloatArray]:
+    """Return both directions of edges (m, 2) and a loop at each of n nodes, grouped by node, and their weights.
+
+    A weight is 1 over the roots of both ends' degrees, (2 m' + n,) for the m' edges that are no loops.
+    """
     proper = edges[edges[:, 0] != edges[:, 1]]
     own = np.arange(count)
     rows = np.concatenate([proper[:, 0], proper[:, 1], own])
     columns = np.concatenate([proper[:, 1], proper[:, 0], own])
     roots = np.sqrt(np.bincount(columns, minlength=count).astype(np.float32))
-    return sparse.csr_array((1 / (roots[rows] * roots[columns]), (columns, rows)), shape=(count, count))
+    order = np.lexsort((rows, columns))
+    ends = rows[order].astype(np.int64)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))]).astype(np.int64)
+    weights = (1 / (roots[rows] * roots[columns])).astype(np.float32)[order]
+    return EdgeGroups(indptr, np.arange(len(ends)), ends, ends), weights
 
 
 def likeliest_nodes(scores: FloatArray, end: float, budget: int) -> LongArray:

@@ -9,6 +9,7 @@ EXTRAS = {
     "torch": "train",
     "torch_geometric": "train",
     "triton": "train",
+    "scipy": "train",
     "sentence_transformers": "encoders",
     "transformers": "local-llm",
     "peft": "local-llm",

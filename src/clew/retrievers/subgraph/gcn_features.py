@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy import sparse
 
 from clew.arrays import DoubleArray, FloatArray, LongArray
 from clew.graph.subgraphs.textual_graph import GraphQuery
+from clew.inference.relational_sums import FIRST, EdgeGroups, sum_messages
 from clew.retrievers.subgraph.selectors import node_similarity
 
 TEXT: Final = "text"
@@ -84,12 +84,12 @@ def node_features(query: GraphQuery, kind: str, shares: FloatArray) -> FloatArra
     features[:, :dimension] = nodes
     if len(sources):
         order = np.argsort(sources, kind="stable")
-        rows = np.concatenate([[0], np.cumsum(degrees)])
+        rows = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
         inverse_degrees = (1.0 / degrees[sources[order]]).astype(np.float32)
-        neighbour_relations = sparse.csr_matrix(
-            (inverse_degrees, relations[order], rows), shape=(count, len(query.graph.relation_vectors))
-        )
-        features[:, dimension : 2 * dimension] = neighbour_relations @ query.graph.relation_vectors
+        around = relations[order].astype(np.int64)
+        groups = EdgeGroups(rows, np.arange(len(order)), around, around)
+        vectors = np.ascontiguousarray(query.graph.relation_vectors, dtype=np.float32)
+        features[:, dimension : 2 * dimension] = sum_messages(groups, inverse_degrees, vectors, vectors, FIRST)
     similarity, scalars = node_similarity(query), features[:, 2 * dimension :]
     scalars[:, 0] = similarity
     scalars[:, 1] = similarity - (similarity.mean() if count else 0.0)
