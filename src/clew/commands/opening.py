@@ -6,7 +6,7 @@ Search and index import this module when they are called, so that their help doe
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from clew.arrays.kernels import leave_scipy_out
+from clew.arrays.kernels import hide_optional_modules
 from clew.commands.options import LLMOptions, RetrieverOptions
 from clew.errors import InputError
 from clew.index import AUTO, Index
@@ -21,7 +21,7 @@ from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.types import Progress
 
-leave_scipy_out()
+hide_optional_modules()
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
