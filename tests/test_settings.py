@@ -59,7 +59,7 @@ def test_an_unusable_setting_is_bad_input(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     write(folder, file)
-    with pytest.raises(InputError, match="clew.toml") as raised:
+    with pytest.raises(InputError, match=r"clew\.toml") as raised:
         load_settings()
     assert message in str(raised.value)
 
