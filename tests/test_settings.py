@@ -69,4 +69,4 @@ def test_an_unknown_argument_and_a_change_are_refused(folder: Path) -> None:
     with pytest.raises(ValidationError):
         Settings(**unknown)
     with pytest.raises(ValidationError):
-        Settings().k = 3  # type: ignore[misc]
+        Settings().k = 3

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -120,6 +121,7 @@ def test_another_numba_takes_its_own_way(error: type[Exception], monkeypatch: py
         return left + right
 
     monkeypatch.setattr(kernel_cache._MachineCodeCache, "_load_machine_code", fail)
+    assert isinstance(add, FunctionType)
     compiled = kernel_cache.compile_lazily(add, {})
     assert compiled(1, 2) == 3
     assert compiled(np.float32(1), np.float32(2)) == 3

@@ -8,14 +8,20 @@ where machine code needs a symbol that is not there yet, numba's own way is take
 """
 
 from collections.abc import Iterable
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-import llvmlite.binding as llvm
 import numba
-from numba.core.caching import FunctionCache
 
 from clew.arrays.hidden_modules import hide_modules
+
+# By name, since versions of numba differ in which of their modules have types.
+_llvm: Any = import_module("llvmlite.binding")
+try:
+    _function_cache: Any = import_module("numba.core.caching").FunctionCache
+except (ImportError, AttributeError):
+    _function_cache = type("NoFunctionCache", (), {})  # no function has one: numba's own way is taken
 
 _FOREIGN_FORM = (AttributeError, ImportError, LookupError, OSError, TypeError, ValueError)
 """Errors of names and records that another version of numba has in another form, and of files that it cannot read."""
@@ -30,12 +36,14 @@ def compile_lazily(function: FunctionType, options: dict[str, Any], hidden: Iter
         hidden: Modules that numba does not find when it loads parts of itself.
     """
     compiled = numba.njit(cache=True, nogil=True, **options)(function)
-    if isinstance(getattr(compiled, "_cache", None), FunctionCache):  # it is `function` where NUMBA_DISABLE_JIT is set
+    if isinstance(
+        getattr(compiled, "_cache", None), _function_cache
+    ):  # it is `function` where NUMBA_DISABLE_JIT is set
         compiled._cache = _MachineCodeCache(function, tuple(hidden))  # noqa: SLF001
     return compiled
 
 
-class _MachineCodeCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+class _MachineCodeCache(_function_cache):  # type: ignore[misc]  # its type is unknown
     """Numba's cache of one function: the same files, read without numba's registries where they are not needed."""
 
     def __init__(self, function: FunctionType, hidden: tuple[str, ...]) -> None:
@@ -68,10 +76,9 @@ def _has_all_symbols(bitcode: bytes) -> bool:
 
     Those of numba's memory management are registered first, as numba does when it fills its registries.
     """
-    from numba.core.runtime import _nrt_python
-
-    for name, address in _nrt_python.c_helpers.items():
-        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
-    module = llvm.parse_bitcode(bitcode)
+    runtime: Any = import_module("numba.core.runtime._nrt_python")
+    for name, address in runtime.c_helpers.items():
+        _llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+    module = _llvm.parse_bitcode(bitcode)
     declared = [one.name for one in (*module.functions, *module.global_variables) if one.is_declaration]
-    return all(name.startswith("llvm.") or llvm.address_of_symbol(name) for name in declared)
+    return all(name.startswith("llvm.") or _llvm.address_of_symbol(name) for name in declared)
