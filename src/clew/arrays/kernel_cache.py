@@ -36,9 +36,8 @@ def compile_lazily(function: FunctionType, options: dict[str, Any], hidden: Iter
         hidden: Modules that numba does not find when it loads parts of itself.
     """
     compiled = numba.njit(cache=True, nogil=True, **options)(function)
-    if isinstance(
-        getattr(compiled, "_cache", None), _function_cache
-    ):  # it is `function` where NUMBA_DISABLE_JIT is set
+    # `compiled` is `function` where NUMBA_DISABLE_JIT is set.
+    if isinstance(getattr(compiled, "_cache", None), _function_cache):
         compiled._cache = _MachineCodeCache(function, tuple(hidden))  # noqa: SLF001
     return compiled
 
