@@ -1,9 +1,12 @@
 """Defaults, and where they come from: the environment (`CLEW_...`), then `clew.toml` in this folder, then here."""
 
-from typing import Literal
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
 
-from pydantic import Field, NonNegativeFloat, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
 
 from clew.errors import InputError
 from clew.models.llm.access import LLMClientFactory
@@ -11,11 +14,18 @@ from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
 
+_FILE = Path("clew.toml")  # in the folder that a command runs in
+_PREFIX = "clew_"  # of variables of the environment, in capital letters or not
 
-class Settings(BaseSettings):
-    """Defaults of the commands and of `clew.create`."""
 
-    model_config = SettingsConfigDict(env_prefix="CLEW_", toml_file="clew.toml", extra="forbid", frozen=True)
+class Settings(BaseModel):
+    """Defaults of the commands and of `clew.create`; what is not given comes from the environment, then the file."""
+
+    # `protected_namespaces`: older versions of pydantic warn of fields that begin with "model".
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, protected_namespaces=())
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**_merge(_read_file(), _read_environment(), values))
 
     encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # where models run; "auto": a GPU if there is one
@@ -52,18 +62,38 @@ class Settings(BaseSettings):
         )
         return LLMClientFactory(calls, self.call_cache, Budget(self.max_tokens, self.max_cost), Prices(self.prices))
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put the environment before the file; read no other source."""
-        del dotenv_settings, file_secret_settings
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+def _read_file() -> dict[str, Any]:
+    if not _FILE.is_file():
+        return {}
+    with _FILE.open("rb") as file:
+        return {name.lower(): value for name, value in tomllib.load(file).items()}
+
+
+def _read_environment() -> dict[str, Any]:
+    """Return the settings that the environment names; others that begin like them, such as keys, are none of ours."""
+    variables = {name.lower(): text for name, text in os.environ.items()}
+    names = [name for name in Settings.model_fields if _PREFIX + name in variables]
+    return {name: _read_value(name, variables[_PREFIX + name]) for name in names}
+
+
+def _read_value(name: str, text: str) -> Any:
+    if name != "prices":
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text  # is refused, as no mapping
+
+
+def _merge(*sources: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of all sources, the last of a name; mappings are joined, entry by entry."""
+    merged: dict[str, Any] = {}
+    for source in sources:
+        for name, value in source.items():
+            earlier = merged.get(name)
+            merged[name] = {**earlier, **value} if isinstance(earlier, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def load_settings() -> Settings:

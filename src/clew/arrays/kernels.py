@@ -9,40 +9,37 @@ import sys
 import time
 from collections.abc import Callable
 from functools import update_wrapper
+from pathlib import Path
 from threading import RLock
 from types import FunctionType, ModuleType
 from typing import Any
+
+from clew.arrays.hidden_modules import hide_modules
 
 _logger = logging.getLogger(__name__)
 _lock = RLock()
 _NOTICE_SECONDS = 2.0
 
-_is_scipy_left_out = False
-
 prange = range  # replaced by numba's when a function is compiled
 
+_hidden: list[str] = []
 
-def leave_scipy_out() -> None:
-    """Let numba load without scipy's linear algebra, for a process whose compiled functions are those of Clew.
 
-    Clew's use none; loading it takes a fifth of a second. It matters to numpy.cov and the like in compiled functions.
+def hide_optional_modules() -> None:
+    """Let numba load without the packages that it can do without, for a process that compiles functions of Clew alone.
+
+    Loading them takes a fifth of a second. They are scipy (for numpy.cov and the like in compiled functions), cffi (for
+    functions of C) and, unless this folder has numba's settings file, yaml, which reads it.
     """
-    global _is_scipy_left_out
-    _is_scipy_left_out = True
+    _hidden[:] = ["scipy", "scipy.linalg.cython_blas", "cffi"]
+    if not Path(".numba_config.yaml").is_file():
+        _hidden.append("yaml")
 
 
 def _load_numba() -> ModuleType:
-    hidden = "scipy.linalg.cython_blas"
-    hide = _is_scipy_left_out and "numba" not in sys.modules and hidden not in sys.modules
-    if hide:
-        sys.modules[hidden] = None  # type: ignore[assignment]
-    try:
-        import numba
-        from numba.np import arraymath  # looks whether scipy can be imported  # noqa: F401
-    finally:
-        if hide:
-            del sys.modules[hidden]
-    return numba
+    with hide_modules(_hidden if "numba" not in sys.modules else ()):
+        from clew.arrays import kernel_cache
+    return kernel_cache
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -79,13 +76,13 @@ class CompiledFunction:
         """Return numba's object for this function, with those of the functions that it calls in place."""
         with _lock:
             if self._dispatcher is None:
-                numba = _load_numba()
-                self._dispatcher = numba.njit(cache=True, nogil=True, **self._options)(self.py_func)
+                kernel_cache = _load_numba()
+                self._dispatcher = kernel_cache.compile_lazily(self.py_func, self._options, _hidden)
                 # numba finds the functions that this one calls by their names, when it compiles.
                 names = self.py_func.__globals__
                 for name in self.py_func.__code__.co_names:
                     if isinstance(names.get(name), CompiledFunction):
                         names[name] = names[name].dispatcher()
                 if names.get("prange") is range:
-                    names["prange"] = numba.prange
+                    names["prange"] = kernel_cache.numba.prange
             return self._dispatcher

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
+from clew.commands.garbage_collection import exit_without_collection
 from clew.commands.record_options import expand_records
 from clew.errors import ClewError, ProviderError
 from clew.plugins.extras import describe_missing
@@ -178,6 +179,7 @@ def root_command() -> TyperGroup:
 
 def main() -> NoReturn:
     """Run the command line and exit: 0 done, 1 our own fault, 2 bad input."""
+    exit_without_collection()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a letter that a terminal lacks must not stop a search

@@ -6,7 +6,8 @@ Search and index import this module when they are called, so that their help doe
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from clew.arrays.kernels import leave_scipy_out
+from clew.arrays.hidden_modules import hide_modules
+from clew.arrays.kernels import hide_optional_modules
 from clew.commands.options import LLMOptions, RetrieverOptions
 from clew.errors import InputError
 from clew.index import AUTO, Index
@@ -21,7 +22,9 @@ from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.types import Progress
 
-leave_scipy_out()
+hide_optional_modules()
+with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for a quarter of a second and 30 MiB
+    import pyarrow.dataset  # noqa: F401
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [

@@ -1,5 +1,6 @@
 """Progress on standard error: a bar on a terminal, a line now and then in a log."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ _SECONDS_PER_LINE = 10.0
 @contextmanager
 def progress_on_stderr() -> Iterator[Progress]:
     """Yield a callback that shows a stage, what is done, the rate and the time left."""
+    if not sys.stderr.isatty():
+        yield _progress_lines()
+        return
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -25,11 +29,7 @@ def progress_on_stderr() -> Iterator[Progress]:
         TextColumn("{task.percentage:>3.0f}% {task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _progress_lines()
-        return
-    with Bar(*columns, console=console, transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         tasks: dict[str, Any] = {}
 
         def show(stage: str, done: int, total: int) -> None:

@@ -14,6 +14,7 @@ from clew.commands.answers import (
     print_evidence,
     print_steps,
 )
+from clew.commands.garbage_collection import pause_collection
 from clew.commands.options import (
     DeviceOption,
     FeedbackOption,
@@ -54,7 +55,7 @@ class SearchOptions:
 
 def search(question: str, index: IndexOption, options: SearchOptions) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
-    with progress_on_stderr() as progress:
+    with pause_collection(), progress_on_stderr() as progress:
         opened, retriever = _open_index(index, options, progress)
         evidence = _find_evidence(opened, retriever, question, options)
     if options.json_:
@@ -76,7 +77,7 @@ def ask(
     from clew.answering.feedback_log import log_answer
     from clew.commands.opening import load_settings, parse_retriever
 
-    with progress_on_stderr() as progress:
+    with pause_collection(), progress_on_stderr() as progress:
         opened, retriever = _open_index(index, options, progress)
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:

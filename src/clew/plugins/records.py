@@ -30,7 +30,9 @@ def setting(default: Any, description: str, source: str = "ours", unset: str = "
 class SettingsRecord(BaseModel):
     """Base of all settings records: frozen, no unknown setting; an unusable value is an InputError of one line."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, protected_namespaces=(), defer_build=True
+    )
 
     def __init__(self, **values: Any) -> None:
         try:

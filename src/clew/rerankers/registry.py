@@ -13,7 +13,6 @@ from clew.plugins.registry import Registry, load_object
 from clew.plugins.spec import split_settings
 from clew.protocols import Reranker
 from clew.query.context import IndexContext
-from clew.rerankers.llm import LLMReranker
 from clew.rerankers.text_scorer import TextReranker
 
 NO_RERANKER = "none"
@@ -64,7 +63,8 @@ def build_llm_reranker(context: IndexContext, settings: LLMRerank) -> Reranker:
         raise InputError(
             f"the reranker is 'llm:{settings.model}'; wanted llm:PROVIDER:NAME, such as llm:openai:gpt-4o-mini"
         )
-    return LLMReranker(context.open_model(settings.model))
+    reranker: Reranker = load_object("clew.rerankers.llm:LLMReranker")(context.open_model(settings.model))
+    return reranker
 
 
 RERANKERS = Registry(

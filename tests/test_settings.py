@@ -1,0 +1,72 @@
+"""Where settings come from: arguments, the environment, `clew.toml`, defaults, in this order."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from clew.errors import InputError
+from clew.settings import Settings, load_settings
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "clew.toml").write_text(text, encoding="utf-8")
+
+
+def test_what_is_given_comes_before_the_environment_and_that_before_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_settings() == Settings.model_construct()
+    write(folder, "k = 7\nretriever = 'bm25'\nmax_tokens = 10")
+    monkeypatch.setenv("CLEW_K", "3")
+    monkeypatch.setenv("clew_retriever", "dense")
+    assert (load_settings().k, load_settings().retriever, load_settings().max_tokens) == (3, "dense", 10)
+    assert Settings(k=9).k == 9
+
+
+def test_prices_of_all_sources_are_joined(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, "[prices]\na = [1, 2]\nb = [3, 4]")
+    monkeypatch.setenv("CLEW_PRICES", '{"b": [5, 6]}')
+    assert Settings(prices={"c": (7, 8)}).prices == {"a": (1, 2), "b": (5, 6), "c": (7, 8)}
+
+
+def test_variables_that_name_no_setting_are_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_API_KEY", "secret")
+    assert "secret" not in repr(load_settings())
+
+
+@pytest.mark.parametrize(
+    ("variables", "file", "message"),
+    [
+        ({"CLEW_PRICES": "cheap"}, "", "setting 'prices' is 'cheap': Input should be a valid dictionary"),
+        ({"CLEW_MAX_COST": ""}, "", "setting 'max_cost' is ''"),
+        ({"CLEW_MODEL_OUTPUT": "spoken"}, "", "CLEW_MODEL_OUTPUT"),
+        ({}, "nosuch = 1", "setting 'nosuch' is 1"),
+        ({}, "k = ", "clew.toml cannot be read"),
+        ({}, "device = 'gpu'", "setting 'device' is 'gpu'"),
+    ],
+)
+def test_an_unusable_setting_is_bad_input(
+    variables: dict[str, str], file: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    write(folder, file)
+    with pytest.raises(InputError, match=r"clew\.toml") as raised:
+        load_settings()
+    assert message in str(raised.value)
+
+
+def test_an_unknown_argument_and_a_change_are_refused(folder: Path) -> None:
+    unknown: dict[str, Any] = {"nosuch": 1}
+    with pytest.raises(ValidationError):
+        Settings(**unknown)
+    with pytest.raises(ValidationError):
+        Settings().k = 3
