@@ -44,6 +44,46 @@ _ARRAYS = {"terms": "<u8", "offsets": "<i8", "passages": "<i4", "weights": "<f4"
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class TermCounts:
+    """The terms of p texts and how often each occurs in each."""
+
+    hashes: NDArray[np.uint64]  # (v,) hashes of the terms, ascending
+    indptr: LongArray  # (p + 1,) the terms of text i are `terms[indptr[i]:indptr[i + 1]]`
+    terms: IntArray  # (m,) positions in `hashes`, ascending within a text
+    counts: IntArray  # (m,) how often each occurs in the text
+    lengths: IntArray  # (p,) the number of terms of each text, with repetitions
+
+
+def count_terms(texts: Iterable[str]) -> TermCounts:
+    """Return the terms of texts, counted in one pass."""
+    analyzer = _Analyzer()
+    numbers: dict[int, int] = {}
+    number_of_term: dict[str, int] = {}
+    terms, counts, sizes, lengths = array("i"), array("i"), [0], []
+    for text in texts:
+        row: dict[int, int] = {}
+        for term in analyzer.terms(text):
+            number = number_of_term.get(term)
+            if number is None:
+                number = number_of_term[term] = numbers.setdefault(key_hash(term), len(numbers))
+            row[number] = row.get(number, 0) + 1
+        terms.extend(row)
+        counts.extend(row.values())
+        sizes.append(len(row))
+        lengths.append(sum(row.values()))
+    hashes = np.fromiter(numbers, dtype=np.uint64, count=len(numbers))
+    order = np.argsort(hashes)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    indptr = np.cumsum(np.array(sizes, dtype=np.int64))
+    ranked = rank[np.frombuffer(terms, dtype=np.int32)] if terms else np.zeros(0, dtype=np.int32)
+    by_text = np.lexsort((ranked, np.repeat(np.arange(len(lengths)), np.diff(indptr))))
+    counted = np.frombuffer(counts, dtype=np.int32) if counts else np.zeros(0, dtype=np.int32)
+    return TermCounts(hashes[order], indptr, ranked[by_text], counted[by_text], np.array(lengths, dtype=np.int32))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class BM25Index:
     """Inverted index of passages with BM25 weights; created by `build` or `load`."""
 
