@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
 from clew.arrays import FloatArray
+from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
 from clew.text.bm25 import _ARRAYS, STOP_WORDS, BM25Index, TermCounts, count_terms
 
 VOYAGES = [

@@ -258,7 +258,8 @@ def _sort_steps(keys, terms, depths):  # type: ignore[no-untyped-def]
 @njit
 def _choose_depths(starts, limits, step_terms, step_depths, target, max_postings):  # type: ignore[no-untyped-def]
     """Return how many lists of each term (q,) are read: until the sum of limits is below the target, if that is not 0,
-    and at most about `max_postings`, if that is not negative."""
+    and at most about `max_postings`, if that is not negative.
+    """
     depths = np.zeros(len(starts), dtype=np.int64)
     rest, read = limits[:, 0].sum(), 0
     for step in range(len(step_terms)):
