@@ -1,0 +1,222 @@
+"""The facts of each passage of a segment: entities it mentions, triples it states, and how names are written.
+
+An entity is a number of the joined keys of all segments, until they are numbered among the entities.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays.kernels import njit
+from clew.graph.segments.segment import Ragged, Segment
+from clew.indexing.merging.title_matches import TitleMatches
+from clew.indexing.merging.title_names import TitleNames
+
+LINK_RELATION = "links to"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentNumbers:
+    """The numbers of a segment's entries in the whole corpus."""
+
+    own_titles: IntArray  # (p,) key of each passage's title, -1 for none
+    form_keys: IntArray  # (f,) key of each form, -1 for none
+    relations: IntArray  # (r,) relation of each relation of a triple
+    match_relations: IntArray  # (m,) relation of each match
+    links: Ragged  # p lists of keys that the links of a passage lead to
+    link_relation: int  # relation of a link
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageFacts:
+    """The facts of the p passages of a segment."""
+
+    mention_indptr: LongArray  # (p + 1,)
+    mentioned: IntArray  # (m,) keys, distinct in a passage
+    weights: FloatArray  # (m,) 1, or less where a name is ambiguous
+    triple_indptr: LongArray  # (p + 1,)
+    triples: IntArray  # (t, 3) head key, relation, tail key; a passage may state one twice
+    form_counts: LongArray  # (f,) how often each form stands for the only key that it can mean
+    # (c, 2) a key and a form, for each use of an ambiguous name
+    other_forms: IntArray
+    # (c, 2) a key and a match, for each title that a match may mean
+    match_forms: IntArray
+
+
+def find_facts(
+    segment: Segment,
+    numbers: SegmentNumbers,
+    matches: TitleMatches,
+    targets: Ragged,
+    titles: TitleNames,
+    scratch: "Scratch",
+) -> PassageFacts:
+    """Return the facts of a segment's passages; `targets` are those of the names in `matches`."""
+    facts = segment.facts
+    sizes = np.maximum(np.diff(titles.ambiguous.indptr), 1)  # keys for each name
+    form_sizes = np.where(numbers.form_keys >= 0, sizes[numbers.form_keys], 0)
+    ends = form_sizes[facts.triples.values[:, 0]], form_sizes[facts.triples.values[:, 2]]
+    used = int(form_sizes[facts.mentions.values].sum() + sum(int(end.sum()) for end in ends))
+    matched = int(np.diff(targets.indptr)[matches.names].sum())
+    linked = int(sizes[numbers.links.values].sum())
+    capacities = (
+        used + matched + linked + len(segment),
+        len(facts.triples.values) + len(matches.names) + linked,
+        used,
+        matched,
+    )
+    results = _find_facts(
+        facts.mentions.indptr, facts.mentions.values, facts.mention_spans,
+        facts.triples.indptr, facts.triples.values, numbers.own_titles, numbers.form_keys, numbers.relations,
+        matches.indptr, matches.first, matches.last, matches.names, numbers.match_relations,
+        targets.indptr, targets.values, numbers.links.indptr, numbers.links.values, numbers.link_relation,
+        titles.single, titles.ambiguous.indptr, titles.ambiguous.values,
+        scratch.stamps, scratch.slots, scratch.related, scratch.stamp, capacities,
+    )  # fmt: skip
+    scratch.stamp += len(segment)
+    return PassageFacts(*results)
+
+
+class Scratch:
+    """Working memory of `find_facts` for k keys, which all segments share."""
+
+    def __init__(self, count: int) -> None:
+        self.stamps = np.full(count, -1, dtype=np.int32)  # the last passage that mentioned a key
+        self.slots = np.zeros(count, dtype=np.int32)  # where that mention stands
+        self.related = np.full(count, -1, dtype=np.int32)  # the last passage that states a triple of a key
+        self.stamp = 0
+
+
+@njit
+def _add_mention(key, weight, passage, stamps, slots, mentioned, weights, count):  # type: ignore[no-untyped-def]
+    if stamps[key] == passage:
+        weights[slots[key]] = max(weights[slots[key]], weight)
+        return count
+    stamps[key] = passage
+    slots[key] = count
+    mentioned[count] = key
+    weights[count] = weight
+    return count + 1
+
+
+@njit
+def _resolve(form, own, form_keys, single, indptr, values, targets):  # type: ignore[no-untyped-def]
+    """Write the keys that a form stands for in a passage with this title, and return their number."""
+    key = form_keys[form]
+    if key < 0:
+        return 0
+    if single[key] >= 0:
+        targets[0] = single[key]
+        return 1
+    count = 0
+    for i in range(indptr[key], indptr[key + 1]):
+        if values[i] == own:
+            targets[0] = own
+            return 1
+        targets[count] = values[i]
+        count += 1
+    return count
+
+
+@njit
+def _count_form(form, form_keys, single, targets, size, form_counts, other_forms, count):  # type: ignore[no-untyped-def]
+    if size and single[form_keys[form]] >= 0:
+        form_counts[form] += 1
+        return count
+    for i in range(size):
+        other_forms[count, 0] = targets[i]
+        other_forms[count, 1] = form
+        count += 1
+    return count
+
+
+@njit
+def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913, PLR0915
+    mention_indptr, mention_forms, mention_spans, triple_indptr, triple_forms, own_titles, form_keys, relations,
+    match_indptr, match_first, match_last, match_names, match_relations, target_indptr, target_values,
+    link_indptr, link_keys, link_relation, single, several_indptr, several, stamps, slots, related, stamp, capacities,
+):  # fmt: skip
+    count = len(own_titles)
+    out_mentions = np.zeros(count + 1, dtype=np.int64)
+    out_triples = np.zeros(count + 1, dtype=np.int64)
+    mentioned = np.empty(capacities[0], dtype=np.int32)
+    weights = np.empty(capacities[0], dtype=np.float32)
+    triples = np.empty((capacities[1], 3), dtype=np.int32)
+    form_counts = np.zeros(len(form_keys), dtype=np.int64)
+    other_forms = np.empty((capacities[2], 2), dtype=np.int32)
+    match_forms = np.empty((capacities[3], 2), dtype=np.int32)
+    heads, tails = np.empty(8, dtype=np.int32), np.empty(8, dtype=np.int32)
+    m = t = o = f = 0
+    for row in range(count):
+        passage, own = stamp + row, own_titles[row]
+        for i in range(triple_indptr[row], triple_indptr[row + 1]):
+            head, tail = triple_forms[i, 0], triple_forms[i, 2]
+            head_count = _resolve(head, own, form_keys, single, several_indptr, several, heads)
+            tail_count = _resolve(tail, own, form_keys, single, several_indptr, several, tails)
+            o = _count_form(head, form_keys, single, heads, head_count, form_counts, other_forms, o)
+            o = _count_form(tail, form_keys, single, tails, tail_count, form_counts, other_forms, o)
+            if head_count and tail_count and heads[0] != tails[0]:
+                triples[t, 0], triples[t, 1], triples[t, 2] = heads[0], relations[triple_forms[i, 1]], tails[0]
+                t += 1
+                related[heads[0]] = passage
+                related[tails[0]] = passage
+                for j in range(head_count):
+                    weight = np.float32(1.0 / head_count)
+                    m = _add_mention(heads[j], weight, passage, stamps, slots, mentioned, weights, m)
+                for j in range(tail_count):
+                    weight = np.float32(1.0 / tail_count)
+                    m = _add_mention(tails[j], weight, passage, stamps, slots, mentioned, weights, m)
+        first_match, end_match = match_indptr[row], match_indptr[row + 1]
+        for i in range(mention_indptr[row], mention_indptr[row + 1]):
+            # The longer name is the more specific one: a mention inside a match counts for nothing.
+            inside = False
+            for j in range(first_match, end_match):
+                if match_first[j] <= mention_spans[i, 0] and mention_spans[i, 1] <= match_last[j]:
+                    inside = True
+                    break
+            if inside:
+                continue
+            form = mention_forms[i]
+            head_count = _resolve(form, own, form_keys, single, several_indptr, several, heads)
+            o = _count_form(form, form_keys, single, heads, head_count, form_counts, other_forms, o)
+            for j in range(head_count):
+                weight = np.float32(1.0 / head_count)
+                m = _add_mention(heads[j], weight, passage, stamps, slots, mentioned, weights, m)
+        for i in range(first_match, end_match):
+            name = match_names[i]
+            others = 0
+            for j in range(target_indptr[name], target_indptr[name + 1]):
+                if target_values[j] != own:
+                    heads[others] = target_values[j]
+                    others += 1
+            for j in range(others):
+                match_forms[f, 0], match_forms[f, 1] = heads[j], i
+                f += 1
+                weight = np.float32(1.0 / others)
+                m = _add_mention(heads[j], weight, passage, stamps, slots, mentioned, weights, m)
+            if own >= 0 and related[heads[0]] != passage:
+                triples[t, 0], triples[t, 1], triples[t, 2] = own, match_relations[i], heads[0]
+                t += 1
+                related[heads[0]] = passage
+        for i in range(link_indptr[row], link_indptr[row + 1]):
+            key = link_keys[i]
+            begin, end = several_indptr[key], several_indptr[key + 1]
+            for j in range(max(end - begin, 1)):
+                target = single[key] if single[key] >= 0 else several[begin + j]
+                if target == own:
+                    continue
+                m = _add_mention(target, np.float32(1.0), passage, stamps, slots, mentioned, weights, m)
+                if own >= 0 and related[target] != passage:
+                    triples[t, 0], triples[t, 1], triples[t, 2] = own, link_relation, target
+                    t += 1
+        if own >= 0:
+            m = _add_mention(own, np.float32(1.0), passage, stamps, slots, mentioned, weights, m)
+        out_mentions[row + 1], out_triples[row + 1] = m, t
+    return (
+        out_mentions, mentioned[:m].copy(), weights[:m].copy(), out_triples, triples[:t].copy(), form_counts,
+        other_forms[:o].copy(), match_forms[:f].copy(),
+    )  # fmt: skip
