@@ -39,7 +39,7 @@ def order_passages(segments: Sequence[Segment]) -> PassageOrder:
     order = np.asarray(pc.sort_indices(ids)).astype(np.int64)
     positions = np.empty(len(order), dtype=np.int32)
     positions[order] = np.arange(len(order), dtype=np.int32)
-    return PassageOrder(take_strings(joined, order), places[order], np.split(positions, bounds[1:-1]))
+    return PassageOrder(take_strings(joined, order), places[order], np.split(positions, bounds[1:])[:-1])
 
 
 def _concatenate(parts: Sequence[StringArray]) -> StringArray:
