@@ -22,9 +22,13 @@ class StringArray(Sequence[str]):
     @classmethod
     def pack(cls, strings: Iterable[str]) -> "StringArray":
         """Pack strings in the order given."""
-        encoded = [string.encode() for string in strings]
+        return cls.join([string.encode() for string in strings])
+
+    @classmethod
+    def join(cls, encoded: Sequence[bytes]) -> "StringArray":
+        """Pack strings, given as UTF-8, in the order given."""
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(e) for e in encoded], out=offsets[1:])
+        np.cumsum(list(map(len, encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
     def __len__(self) -> int:
