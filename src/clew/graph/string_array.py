@@ -31,6 +31,13 @@ class StringArray(Sequence[str]):
         np.cumsum(list(map(len, encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
+    def take(self, positions: NDArray[np.integer]) -> "StringArray":
+        """Return the strings at some positions, in the order given."""
+        starts, sizes = self.offsets[:-1][positions], np.diff(self.offsets)[positions]
+        offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        return StringArray(self.data[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)], offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -13,8 +13,8 @@ WIDTH = 3
 _PIECES = (
     "Fram", "fram", "the", "The", "Vega", "ship", "a", "of", "Oslo", "III", "1893", "½", "™", "№", "ﷺ", "é", "É", "ß",
     "İ", "ǆ", "ª", "卡尔", "の", "ก", "กั", "ั", "́", "k̈", "हिन्दी", "שׁ", "_", "🚢", " ", "  ", "   ", "\n", "\n\n", ". ",
-    "? ", "-", "(", ")", "（", "）", "#", "## ", "### The end", "\n## Life #\n", "\n#### Works\n", "[x](a.md)", "'", "“", "…", "\u00a0",
-    "\u2028", "\ufeff", "𝔉ram", "𠀀", "running", "runs", "ﬁ", "ﷺ الله",
+    "? ", "-", "(", ")", "（", "）", "#", "## ", "### The end", "\n## Life #\n", "\n#### Works\n", "[x](a.md)", "'",
+    "“", "…", "\u00a0", "\u2028", "\ufeff", "𝔉ram", "𠀀", "running", "runs", "ﬁ", "ﷺ الله",
 )  # fmt: skip
 texts = st.lists(st.sampled_from(_PIECES) | st.text(max_size=3), max_size=14).map(
     lambda pieces: "".join(pieces).replace("\0", "")
