@@ -121,5 +121,5 @@ def strip_parentheses(title: str) -> str:
 
 def key_hash(key: str, salt: int = 0) -> int:
     """Return a 64-bit hash of a name's key, for sorted arrays; another salt (0 to 2**64 - 1) gives another hash."""
-    digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8, salt=salt.to_bytes(8, "little"))
-    return int.from_bytes(digest.digest(), "little")
+    encoded = key.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(encoded, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")

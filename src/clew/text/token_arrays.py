@@ -6,6 +6,7 @@ Source: none. Differs from the source: nothing.
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,7 @@ class TokenReader:
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         chunk = np.cumsum(lengths + 1) // _CHUNK_CHARACTERS
         bounds = [0, *(np.flatnonzero(np.diff(chunk)) + 1).tolist(), len(texts)]
-        parts = [self._read(texts[a:b], lengths[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        parts = [self._read(texts[a:b], lengths[a:b]) for a, b in pairwise(bounds)]
         counts, words, starts, ends, flags = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return TokenArrays(np.concatenate([[0], np.cumsum(counts)]), words, starts, ends, flags)
 
@@ -114,11 +115,11 @@ def _find_tokens(classes: NDArray[np.uint8]) -> tuple[LongArray, LongArray]:
 
 def _start_flags(codes: NDArray[np.uint32], classes: NDArray[np.uint8], starts: LongArray) -> NDArray[np.uint8]:
     first = classes[starts]
-    flags = np.where(first & _NAME, LOOKS_LIKE_NAME, 0) | np.where(first & _LOWER, IS_LOWER, 0)
+    flags: NDArray[np.uint8] = np.where(first & _NAME, LOOKS_LIKE_NAME, 0).astype(np.uint8)
+    flags[(first & _LOWER) != 0] += IS_LOWER
     capital = np.flatnonzero(first & _UPPER)
-    inside = capital[~_opens_sentence(codes, classes, starts[capital])]
-    flags[inside] |= IS_CAPITALISED
-    return flags.astype(np.uint8)
+    flags[capital[~_opens_sentence(codes, classes, starts[capital])]] += IS_CAPITALISED
+    return flags
 
 
 def _opens_sentence(codes: NDArray[np.uint32], classes: NDArray[np.uint8], starts: LongArray) -> BoolArray:

@@ -1,9 +1,8 @@
 """Odd rows of the passages table, for tests of segments."""
 
-from hypothesis import strategies as st
-
 import numpy as np
 import pyarrow as pa
+from hypothesis import strategies as st
 
 from clew.store.integrity import INTEGRITY_COLUMNS, add_integrity_columns
 from clew.store.schema import PassageRow, rows_to_table
@@ -13,9 +12,9 @@ WIDTH = 3
 
 _PIECES = (
     "Fram", "fram", "the", "The", "Vega", "ship", "a", "of", "Oslo", "III", "1893", "½", "™", "№", "ﷺ", "é", "É", "ß",
-    "İ", "ǆ", "ª", "卡尔", "の", "ก", "กั", "ั", "́", "k̈", "हिन्दी", "שׁ", "_", "🚢", " ", "  ", "   ", "\n", "\n\n", ". ", "? ", "-",
-    "(", ")", "（", "）", "#", "## ", "### The end", "\n## Life #\n", "\n#### Works\n", "[x](a.md)", "'", "“", "…", "\u00a0",
-    "\u2028", "\ufeff", "𝔉ram", "𠀀", "running", "runs", "ﬁ", "ﷺ الله",
+    "İ", "ǆ", "ª", "卡尔", "の", "ก", "กั", "ั", "́", "k̈", "हिन्दी", "שׁ", "_", "🚢", " ", "  ", "   ", "\n", "\n\n", ". ",
+    "? ", "-", "(", ")", "（", "）", "#", "## ", "### The end", "\n## Life #\n", "\n#### Works\n", "[x](a.md)", "'",
+    "“", "…", "\u00a0", "\u2028", "\ufeff", "𝔉ram", "𠀀", "running", "runs", "ﬁ", "ﷺ الله",
 )  # fmt: skip
 texts = st.lists(st.sampled_from(_PIECES) | st.text(max_size=3), max_size=14).map(
     lambda pieces: "".join(pieces).replace("\0", "")
@@ -38,27 +37,27 @@ def passage_rows(draw: st.DrawFn) -> list[PassageRow]:
     for document in draw(st.lists(st.sampled_from(("a", "x/b.md", "x/y/c", "日本", "Z")), unique=True, max_size=3)):
         title, aliases = draw(names), tuple(draw(st.lists(names, max_size=2)))
         linked = tuple(draw(st.lists(links, max_size=3)))
-        for ordinal in range(draw(st.integers(1, 3))):
-            rows.append(
-                PassageRow(
-                    id=f"{document}#{ordinal}",
-                    document_id=document,
-                    ordinal=ordinal,
-                    title=title,
-                    text=draw(texts),
-                    start=ordinal * 10,
-                    end=ordinal * 10 + 5,
-                    metadata={"year": ordinal},
-                    aliases=aliases,
-                    links=linked,
-                    document_hash=f"hash of {document}",
-                    mentions=tuple(draw(st.lists(mentions, max_size=4))),
-                    triples=tuple(draw(st.lists(triples, max_size=3))),
-                    failure=draw(st.sampled_from((None, "no reply"))),
-                    extractor=draw(st.sampled_from(("rules-1", "llm:x"))),
-                    vector=np.eye(WIDTH, dtype=np.float32)[ordinal % WIDTH],
-                )
+        rows.extend(
+            PassageRow(
+                id=f"{document}#{ordinal}",
+                document_id=document,
+                ordinal=ordinal,
+                title=title,
+                text=draw(texts),
+                start=ordinal * 10,
+                end=ordinal * 10 + 5,
+                metadata={"year": ordinal},
+                aliases=aliases,
+                links=linked,
+                document_hash=f"hash of {document}",
+                mentions=tuple(draw(st.lists(mentions, max_size=4))),
+                triples=tuple(draw(st.lists(triples, max_size=3))),
+                failure=draw(st.sampled_from((None, "no reply"))),
+                extractor=draw(st.sampled_from(("rules-1", "llm:x"))),
+                vector=np.eye(WIDTH, dtype=np.float32)[ordinal % WIDTH],
             )
+            for ordinal in range(draw(st.integers(1, 3)))
+        )
     return rows
 
 

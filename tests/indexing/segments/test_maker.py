@@ -10,7 +10,6 @@ from clew.indexing.segments import vocabularies
 from clew.indexing.segments.maker import make_segment
 from clew.store.schema import PassageRow
 from clew.text.bm25 import count_terms
-from clew.text.normalization import key_hash
 from tests.indexing.segments.rows import WIDTH, passage_rows, stored_table
 from tests.oracles.segments import check_vocabularies, passage_content, segment_content
 
@@ -36,7 +35,8 @@ def test_terms_are_those_that_bm25_counts(rows: list[PassageRow]) -> None:
 
 
 def test_two_names_with_one_hash_are_a_collision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabularies, "key_hash", lambda text, salt: key_hash(text, salt) & 7)
+    real = vocabularies.key_hashes
+    monkeypatch.setattr(vocabularies, "key_hashes", lambda keys, salt: real(keys, salt) & np.uint64(7))
     row = PassageRow("a#0", "a", 0, "Fram", "one two three four five six seven eight nine", 0, 44, extractor="rules")
     with pytest.raises(CollisionError, match="salt 3"):
         make_segment(stored_table([row], 0), 0, 3)

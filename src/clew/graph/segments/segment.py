@@ -104,7 +104,7 @@ class SegmentTitles:
     names: Ragged  # p lists of keys, distinct: the title, the title without its parentheses, the document's aliases
     headings: Ragged  # p lists of keys, distinct: the headings of the text, for passages with a title
     # p lists of the links that count for the passage; for each the hashes of the two document ids that it may be, and
-    # of the keys of the three names that it may be (path, file name, stem), in the order in which they are tried; 0: none
+    # of the keys of the three names that it may be (path, file name, stem), as they are tried; 0: none
     links: Ragged  # values (l, 5) uint64
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from clew.arrays import IntArray
 from clew.graph.segments.segment import Ragged, SegmentTitles, Vocabulary
 from clew.indexing.segments.link_targets import link_hashes
-from clew.indexing.segments.vocabularies import Numbering, make_ragged, make_vocabulary, mark_used
+from clew.indexing.segments.vocabularies import Numbering, make_ragged, make_vocabulary, mark_used, take
 from clew.text.normalization import name_key, strip_parentheses
 
 HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -38,29 +38,30 @@ def read_names(rows: pa.Table, mentions: pa.StructArray, triples: pa.StructArray
     mentioned, heads, tails, titles = np.split(encoded.indices.to_numpy(), bounds)
     texts = encoded.dictionary.to_pylist()
     numbers = Numbering()
-    key_of_text = np.array([numbers[key] if (key := name_key(text)) else -1 for text in texts], dtype=np.int32)
-    titles = np.where(key_of_text[titles] >= 0, titles, -1)
+    key_of_text = np.array([numbers[name] if (name := name_key(text)) else -1 for text in texts], dtype=np.int32)
+    titles = np.where(key_of_text[titles] >= 0, titles, -1).astype(np.int32)
     document_names = _document_names(rows["aliases"], titles, texts, numbers)
     headings = _headings(rows["text"].to_pylist(), titles, numbers)
-    forms, form = make_vocabulary(texts, mark_used(len(texts), mentioned, heads, tails, titles), salt)
-    form_texts = np.flatnonzero(form >= 0)
-    form_keys = np.empty(len(form_texts), dtype=np.int32)
-    form_keys[form[form_texts]] = key_of_text[form_texts]
-    used = mark_used(len(numbers), form_keys, document_names.values, headings.values)
-    keys, key = make_vocabulary(list(numbers), used, salt)
-    key, form = np.append(key, np.int32(-1)), np.append(form, np.int32(-1))  # -1 stays -1
-    title_keys = np.where(titles >= 0, key_of_text[titles], -1)
+    forms, form_of_text = make_vocabulary(texts, mark_used(len(texts), mentioned, heads, tails, titles), salt)
+    used = np.flatnonzero(form_of_text >= 0)
+    form_keys = np.empty(len(used), dtype=np.int32)
+    form_keys[form_of_text[used]] = key_of_text[used]
+    keys, key_positions = make_vocabulary(
+        list(numbers), mark_used(len(numbers), form_keys, document_names.values, headings.values), salt
+    )
     return PassageNames(
-        forms,
-        key[form_keys],
-        keys,
-        *(form[codes] for codes in (mentioned, heads, tails)),
-        SegmentTitles(
-            key[title_keys],
-            form[titles],
-            Ragged(document_names.indptr, key[document_names.values]),
-            Ragged(headings.indptr, key[headings.values]),
-            _links(rows, salt),
+        forms=forms,
+        form_keys=take(key_positions, form_keys),
+        keys=keys,
+        mentions=form_of_text[mentioned],
+        heads=form_of_text[heads],
+        tails=form_of_text[tails],
+        titles=SegmentTitles(
+            keys=take(key_positions, take(key_of_text, titles)),
+            forms=take(form_of_text, titles),
+            names=Ragged(document_names.indptr, key_positions[document_names.values]),
+            headings=Ragged(headings.indptr, key_positions[headings.values]),
+            links=_links(rows, salt),
         ),
     )
 
