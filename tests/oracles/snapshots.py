@@ -88,10 +88,7 @@ def plain_snapshot(rows: Sequence[Row], graph: ImportedGraph | None = None, salt
         triples=triples,
         imported=[triple in imported for triple in triples],
         triple_passages=[sorted(passages_of.get(triple, ())) for triple in triples],
-        passage_triples=[
-            [t for t, triple in enumerate(triples) if passage in passages_of.get(triple, ())]
-            for passage in range(len(facts))
-        ],
+        passage_triples=_stated_by(len(facts), [passages_of.get(triple, set()) for triple in triples]),
         mentions=mentions,
         mentioned_in=mentioned_in,
         entity_nodes=nodes,
@@ -133,6 +130,14 @@ def _mention_row(fact: PassageFacts, number: Mapping[str, int]) -> dict[int, flo
     if fact.title:
         weights[number[fact.title]] = 1.0
     return dict(sorted(weights.items()))
+
+
+def _stated_by(count: int, passages: Sequence[set[int]]) -> list[list[int]]:
+    rows: list[list[int]] = [[] for _ in range(count)]
+    for triple, stating in enumerate(passages):
+        for passage in stating:
+            rows[passage].append(triple)
+    return rows
 
 
 def _transposed(rows: Sequence[Mapping[int, float]], count: int) -> list[dict[int, float]]:

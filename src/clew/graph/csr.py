@@ -58,7 +58,8 @@ def build_adjacency(
     """Sort pairs (edges,) of a row below `row_count` and a neighbour; of equal pairs the highest weight stays."""
     row, column, weight = np.asarray(rows), np.asarray(columns), np.asarray(weights, dtype=np.float32)
     if len(row) >= _COUNTING_SIZE:
-        return Adjacency(*_sort_by_counting(row, column, weight, row_count))
+        numbers = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
+        return Adjacency(*_sort_by_counting(*numbers, weight, row_count))
     row, column = row.astype(np.int64), column.astype(np.int64)
     order = np.lexsort((-weight, column, row))
     row, column, weight = row[order], column[order], weight[order]

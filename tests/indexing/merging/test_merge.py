@@ -1,17 +1,26 @@
 """The arrays of a snapshot, merged from segments, are those that Python objects give, however passages are divided."""
 
 from dataclasses import fields
+from hashlib import blake2b
 from random import Random
 
 import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency
+from clew.graph.segments.segment import CollisionError
+from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray
+from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
 from clew.indexing.merging.merge import MergedArrays, merge_segments
+from clew.indexing.segments import vocabularies as segment_vocabularies
 from clew.indexing.segments.maker import make_segment
 from clew.store.schema import PassageRow
+from clew.text import normalization
+from clew.text.normalization import key_hash
 from tests.indexing.merging.corpora import corpora
 from tests.indexing.segments.rows import passage_rows, stored_table
 from tests.oracles.snapshots import plain_form, plain_snapshot
@@ -19,6 +28,55 @@ from tests.oracles.snapshots import plain_form, plain_snapshot
 
 def merge_rows(parts: list[list[PassageRow]], salt: int = 0) -> MergedArrays:
     return merge_segments([make_segment(stored_table(part, 0), 0, salt) for part in parts], None, salt)
+
+
+ENDS = st.sampled_from(("Fram", "fram", "Oslo", "<http://x/The_Fram>", "Vega", "new york", "7"))
+TRIPLES = st.lists(st.tuples(ENDS, st.sampled_from(("built", "in", "links to")), ENDS), min_size=1, max_size=6)
+
+
+def read_graph(triples: list[tuple[str, str, str]], salt: int = 0) -> ImportedGraph:
+    columns = [pa.array([row[index] for row in triples], pa.string()) for index in range(3)]
+    texts = GraphTexts()
+    texts.add_triples(pa.StructArray.from_arrays(columns, ["head", "relation", "tail"]))
+    return build_imported_graph(texts, salt)
+
+
+@given(rows=corpora(), triples=TRIPLES)
+def test_a_graph_is_merged_too(rows: list[PassageRow], triples: list[tuple[str, str, str]]) -> None:
+    graph, table = read_graph(triples), stored_table(rows, 0)
+    merged = merge_segments([make_segment(table, 0)], graph)
+    assert plain_form(merged) == plain_snapshot(table.to_pylist(), graph)
+    assert merged.imported.any()
+
+
+class _ShortHash:
+    """A hash of nine bits."""
+
+    def __init__(self, data: bytes, *, digest_size: int, salt: bytes = b"") -> None:
+        self._digest = blake2b(data, digest_size=digest_size, salt=salt).digest()
+
+    def digest(self) -> bytes:
+        first, second = self._digest[:2]
+        return bytes([first, second & 1, *bytes(len(self._digest) - 2)])
+
+
+def test_texts_with_one_hash_in_two_segments_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (normalization, segment_vocabularies):
+        monkeypatch.setattr(module, "blake2b", _ShortHash)
+    words = [f"word{number}" for number in range(30)]
+    rows = [PassageRow(f"{word}#0", word, 0, word, word, 0, 9, extractor="rules") for word in words]
+    outcomes: set[bool] = set()
+    for salt in range(12):
+        parts = [make_segment(stored_table([row], 0), 0, salt) for row in rows]
+        hashes = [key_hash(word, salt) for word in words]
+        collides = len(set(hashes)) < len(hashes)
+        if collides:
+            with pytest.raises(CollisionError, match="have the same hash"):
+                merge_segments(parts, None, salt)
+        else:
+            assert plain_form(merge_segments(parts, None, salt)).entities
+        outcomes.add(collides)
+    assert outcomes == {True, False}
 
 
 def content(arrays: MergedArrays) -> dict[str, bytes]:

@@ -15,6 +15,7 @@ from clew.indexing.merging.title_matches import TitleMatches
 from clew.indexing.merging.title_names import TitleNames
 
 LINK_RELATION = "links to"
+_NO_KEY = -2  # in place of the only key of a form; -1: it may mean several
 
 
 @final
@@ -69,76 +70,79 @@ def find_facts(
         used,
         matched,
     )
+    uses = np.zeros((len(numbers.form_keys), 2), dtype=np.int32)
+    uses[:, 0] = np.where(numbers.form_keys >= 0, titles.single[numbers.form_keys], _NO_KEY)
     results = _find_facts(
         facts.mentions.indptr, facts.mentions.values, facts.mention_spans,
-        facts.triples.indptr, facts.triples.values, numbers.own_titles, numbers.form_keys, numbers.relations,
+        facts.triples.indptr, facts.triples.values, numbers.own_titles, numbers.form_keys, uses, numbers.relations,
         matches.indptr, matches.first, matches.last, matches.names, numbers.match_relations,
         targets.indptr, targets.values, numbers.links.indptr, numbers.links.values, numbers.link_relation,
         titles.single, titles.ambiguous.indptr, titles.ambiguous.values,
-        scratch.stamps, scratch.slots, scratch.related, scratch.stamp, capacities,
+        scratch.state, scratch.stamp, capacities,
     )  # fmt: skip
     scratch.stamp += len(segment)
-    return PassageFacts(*results)
+    indptr, mentioned, weights, triple_indptr, triples, other_forms, match_forms = results
+    counts = uses[:, 1].astype(np.int64)
+    return PassageFacts(indptr, mentioned, weights, triple_indptr, triples, counts, other_forms, match_forms)
 
 
 class Scratch:
     """Working memory of `find_facts` for k keys, which all segments share."""
 
     def __init__(self, count: int) -> None:
-        self.stamps = np.full(count, -1, dtype=np.int32)  # the last passage that mentioned a key
-        self.slots = np.zeros(count, dtype=np.int32)  # where that mention stands
-        self.related = np.full(count, -1, dtype=np.int32)  # the last passage that states a triple of a key
+        # For each key the last passage that mentions it, where that mention stands, and the last one that states a
+        # triple of it; side by side, since reading them from memory takes most of the time.
+        self.state = np.full((count, 4), -1, dtype=np.int32)
         self.stamp = 0
 
 
 @njit
-def _add_mention(key, weight, passage, stamps, slots, mentioned, weights, count):  # type: ignore[no-untyped-def]
-    if stamps[key] == passage:
-        weights[slots[key]] = max(weights[slots[key]], weight)
+def _add_mention(key, size, passage, state, mentioned, weights, count):  # type: ignore[no-untyped-def]
+    """Add a mention of one of several keys, or make it heavier, and return the number of mentions."""
+    weight = np.float32(1.0 / size)
+    if state[key, 0] == passage:
+        weights[state[key, 1]] = max(weights[state[key, 1]], weight)
         return count
-    stamps[key] = passage
-    slots[key] = count
+    state[key, 0] = passage
+    state[key, 1] = count
     mentioned[count] = key
     weights[count] = weight
     return count + 1
 
 
 @njit
-def _resolve(form, own, form_keys, single, indptr, values, targets):  # type: ignore[no-untyped-def]
-    """Write the keys that a form stands for in a passage with this title, and return their number."""
-    key = form_keys[form]
-    if key < 0:
-        return 0
-    if single[key] >= 0:
-        targets[0] = single[key]
-        return 1
-    count = 0
+def _resolve(form, own, form_keys, uses, indptr, values, targets, other_forms, other_count):  # type: ignore[no-untyped-def]
+    """Write the keys that a form stands for in a passage with this title, and count it for them.
+
+    Return the number of keys, and that of the entries in `other_forms`.
+    """
+    if uses[form, 0] >= 0:
+        targets[0] = uses[form, 0]
+        uses[form, 1] += 1
+        return 1, other_count
+    if uses[form, 0] == _NO_KEY:
+        return 0, other_count
+    key, count = form_keys[form], 0
     for i in range(indptr[key], indptr[key + 1]):
         if values[i] == own:
             targets[0] = own
-            return 1
+            count = 1
+            break
         targets[count] = values[i]
         count += 1
-    return count
-
-
-@njit
-def _count_form(form, form_keys, single, targets, size, form_counts, other_forms, count):  # type: ignore[no-untyped-def]
-    if size and single[form_keys[form]] >= 0:
-        form_counts[form] += 1
-        return count
-    for i in range(size):
-        other_forms[count, 0] = targets[i]
-        other_forms[count, 1] = form
-        count += 1
-    return count
+    for i in range(count):
+        other_forms[other_count, 0] = targets[i]
+        other_forms[other_count, 1] = form
+        other_count += 1
+    return count, other_count
 
 
 @njit
 def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913, PLR0915
-    mention_indptr, mention_forms, mention_spans, triple_indptr, triple_forms, own_titles, form_keys, relations,
+    mention_indptr, mention_forms, mention_spans, triple_indptr, triple_forms, own_titles, form_keys, uses, relations,
     match_indptr, match_first, match_last, match_names, match_relations, target_indptr, target_values,
-    link_indptr, link_keys, link_relation, single, several_indptr, several, stamps, slots, related, stamp, capacities,
+    link_indptr, link_keys, link_relation, single, several_indptr, several, state, stamp,
+    capacities,
 ):  # fmt: skip
     count = len(own_titles)
     out_mentions = np.zeros(count + 1, dtype=np.int64)
@@ -146,7 +150,6 @@ def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
     mentioned = np.empty(capacities[0], dtype=np.int32)
     weights = np.empty(capacities[0], dtype=np.float32)
     triples = np.empty((capacities[1], 3), dtype=np.int32)
-    form_counts = np.zeros(len(form_keys), dtype=np.int64)
     other_forms = np.empty((capacities[2], 2), dtype=np.int32)
     match_forms = np.empty((capacities[3], 2), dtype=np.int32)
     heads, tails = np.empty(8, dtype=np.int32), np.empty(8, dtype=np.int32)
@@ -155,21 +158,17 @@ def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
         passage, own = stamp + row, own_titles[row]
         for i in range(triple_indptr[row], triple_indptr[row + 1]):
             head, tail = triple_forms[i, 0], triple_forms[i, 2]
-            head_count = _resolve(head, own, form_keys, single, several_indptr, several, heads)
-            tail_count = _resolve(tail, own, form_keys, single, several_indptr, several, tails)
-            o = _count_form(head, form_keys, single, heads, head_count, form_counts, other_forms, o)
-            o = _count_form(tail, form_keys, single, tails, tail_count, form_counts, other_forms, o)
+            head_count, o = _resolve(head, own, form_keys, uses, several_indptr, several, heads, other_forms, o)
+            tail_count, o = _resolve(tail, own, form_keys, uses, several_indptr, several, tails, other_forms, o)
             if head_count and tail_count and heads[0] != tails[0]:
                 triples[t, 0], triples[t, 1], triples[t, 2] = heads[0], relations[triple_forms[i, 1]], tails[0]
                 t += 1
-                related[heads[0]] = passage
-                related[tails[0]] = passage
+                state[heads[0], 2] = passage
+                state[tails[0], 2] = passage
                 for j in range(head_count):
-                    weight = np.float32(1.0 / head_count)
-                    m = _add_mention(heads[j], weight, passage, stamps, slots, mentioned, weights, m)
+                    m = _add_mention(heads[j], head_count, passage, state, mentioned, weights, m)
                 for j in range(tail_count):
-                    weight = np.float32(1.0 / tail_count)
-                    m = _add_mention(tails[j], weight, passage, stamps, slots, mentioned, weights, m)
+                    m = _add_mention(tails[j], tail_count, passage, state, mentioned, weights, m)
         first_match, end_match = match_indptr[row], match_indptr[row + 1]
         for i in range(mention_indptr[row], mention_indptr[row + 1]):
             # The longer name is the more specific one: a mention inside a match counts for nothing.
@@ -181,11 +180,9 @@ def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
             if inside:
                 continue
             form = mention_forms[i]
-            head_count = _resolve(form, own, form_keys, single, several_indptr, several, heads)
-            o = _count_form(form, form_keys, single, heads, head_count, form_counts, other_forms, o)
+            head_count, o = _resolve(form, own, form_keys, uses, several_indptr, several, heads, other_forms, o)
             for j in range(head_count):
-                weight = np.float32(1.0 / head_count)
-                m = _add_mention(heads[j], weight, passage, stamps, slots, mentioned, weights, m)
+                m = _add_mention(heads[j], head_count, passage, state, mentioned, weights, m)
         for i in range(first_match, end_match):
             name = match_names[i]
             others = 0
@@ -196,12 +193,11 @@ def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
             for j in range(others):
                 match_forms[f, 0], match_forms[f, 1] = heads[j], i
                 f += 1
-                weight = np.float32(1.0 / others)
-                m = _add_mention(heads[j], weight, passage, stamps, slots, mentioned, weights, m)
-            if own >= 0 and related[heads[0]] != passage:
+                m = _add_mention(heads[j], others, passage, state, mentioned, weights, m)
+            if own >= 0 and state[heads[0], 2] != passage:
                 triples[t, 0], triples[t, 1], triples[t, 2] = own, match_relations[i], heads[0]
                 t += 1
-                related[heads[0]] = passage
+                state[heads[0], 2] = passage
         for i in range(link_indptr[row], link_indptr[row + 1]):
             key = link_keys[i]
             begin, end = several_indptr[key], several_indptr[key + 1]
@@ -209,14 +205,14 @@ def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
                 target = single[key] if single[key] >= 0 else several[begin + j]
                 if target == own:
                     continue
-                m = _add_mention(target, np.float32(1.0), passage, stamps, slots, mentioned, weights, m)
-                if own >= 0 and related[target] != passage:
+                m = _add_mention(target, 1, passage, state, mentioned, weights, m)
+                if own >= 0 and state[target, 2] != passage:
                     triples[t, 0], triples[t, 1], triples[t, 2] = own, link_relation, target
                     t += 1
         if own >= 0:
-            m = _add_mention(own, np.float32(1.0), passage, stamps, slots, mentioned, weights, m)
+            m = _add_mention(own, 1, passage, state, mentioned, weights, m)
         out_mentions[row + 1], out_triples[row + 1] = m, t
     return (
-        out_mentions, mentioned[:m].copy(), weights[:m].copy(), out_triples, triples[:t].copy(), form_counts,
+        out_mentions, mentioned[:m].copy(), weights[:m].copy(), out_triples, triples[:t].copy(),
         other_forms[:o].copy(), match_forms[:f].copy(),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.arrays import IntArray, LongArray
 from clew.arrays.kernels import njit
@@ -32,6 +33,7 @@ class NameTable:
     targets: Ragged  # n lists of titles
     lengths: Ragged  # v lists: the lengths of the names that begin with a token, longest first
     slots: IntArray  # (a power of two,) a hash table of the names, -1 for an empty slot
+    beginnings: NDArray[np.uint8]  # (a power of two,) 1 at the hash of the first two tokens of any name
 
 
 @final
@@ -66,7 +68,7 @@ def make_name_table(
     distinct = np.unique(first * longest + (longest - 1 - sizes))
     tokens_of, shortfall = np.divmod(distinct, longest)
     lengths = Ragged(row_pointers(tokens_of, len(tokens)), (longest - 1 - shortfall).astype(np.int32))
-    return NameTable(Ragged(indptr, values), titles.targets, lengths, _fill_slots(indptr, values))
+    return NameTable(Ragged(indptr, values), titles.targets, lengths, *_fill_slots(indptr, values))
 
 
 def find_titles(segment: Segment, own_titles: IntArray, token_numbers: IntArray, table: NameTable) -> TitleMatches:
@@ -75,10 +77,13 @@ def find_titles(segment: Segment, own_titles: IntArray, token_numbers: IntArray,
     `own_titles` (p,) are the keys of the passages' titles, -1 for none; `token_numbers` the numbers of its tokens.
     """
     tokens = segment.tokens.tokens
+    begins = np.diff(table.lengths.indptr)[token_numbers] > 0
+    # A token that begins no name is told from its number alone, which saves reading from memory for most words.
+    codes = np.where(begins, token_numbers, ~token_numbers)
     indptr, first, last, names = _find_matches(
-        tokens.indptr, tokens.values, segment.tokens.flags, token_numbers, own_titles, table.words.indptr,
+        tokens.indptr, tokens.values, segment.tokens.flags, codes, own_titles, table.words.indptr,
         table.words.values, table.targets.indptr, table.targets.values, table.lengths.indptr, table.lengths.values,
-        table.slots,
+        table.slots, table.beginnings,
     )  # fmt: skip
     return TitleMatches(indptr, first, last, names)
 
@@ -99,26 +104,34 @@ def _mix(state, token):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _number(code):  # type: ignore[no-untyped-def]
+    return code if code >= 0 else ~code
+
+
+@njit
 def _fill_slots(indptr, values):  # type: ignore[no-untyped-def]
     size = 16
     while size < 2 * len(indptr):
         size *= 2
     slots = np.full(size, -1, dtype=np.int32)
+    beginnings = np.zeros(8 * size, dtype=np.uint8)
     for name in range(len(indptr) - 1):
         state = np.uint64(0)
         for i in range(indptr[name], indptr[name + 1]):
             state = _mix(state, values[i])
+            if i == indptr[name] + 1:
+                beginnings[state & np.uint64(8 * size - 1)] = 1
         slot = np.int64(state & np.uint64(size - 1))
         while slots[slot] >= 0:
             slot = (slot + 1) & (size - 1)
         slots[slot] = name
-    return slots
+    return slots, beginnings
 
 
 @njit
 def _find_matches(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
-    indptr, tokens, flags, numbers, own_titles, word_indptr, words, target_indptr, targets, length_indptr, lengths,
-    slots,
+    indptr, tokens, flags, codes, own_titles, word_indptr, words, target_indptr, targets, length_indptr, lengths,
+    slots, beginnings,
 ):  # fmt: skip
     count = len(indptr) - 1
     size = len(slots)
@@ -130,28 +143,37 @@ def _find_matches(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR09
         begin, end = indptr[passage], indptr[passage + 1]
         position = begin
         while position < end:
-            first = numbers[tokens[position]]
+            first = codes[tokens[position]]
+            if first < 0:
+                position += 1
+                continue
             matched, match_length = -1, 1
-            for entry in range(length_indptr[first], length_indptr[first + 1]):
+            entry, last = length_indptr[first], length_indptr[first + 1]
+            alone = _mix(np.uint64(0), first)
+            pair = alone
+            if position + 1 < end:
+                pair = _mix(alone, _number(codes[tokens[position + 1]]))
+                if not beginnings[pair & np.uint64(len(beginnings) - 1)]:
+                    entry = last - 1  # no longer name begins like this: only one of this word alone may be here
+            while entry < last and matched < 0:
                 length = lengths[entry]
+                entry += 1
                 if position + length > end or (length <= 2 and not flags[position] & LOOKS_LIKE_NAME):
                     continue
-                state = np.uint64(0)
-                for i in range(position, position + length):
-                    state = _mix(state, numbers[tokens[i]])
+                state = alone if length == 1 else pair
+                for i in range(position + 2, position + length):
+                    state = _mix(state, _number(codes[tokens[i]]))
                 slot = np.int64(state & np.uint64(size - 1))
                 while slots[slot] >= 0 and matched < 0:
                     name = slots[slot]
                     start = word_indptr[name]
                     if word_indptr[name + 1] - start == length:
                         i = 0
-                        while i < length and words[start + i] == numbers[tokens[position + i]]:
+                        while i < length and words[start + i] == _number(codes[tokens[position + i]]):
                             i += 1
                         if i == length:
                             matched, match_length = name, length
                     slot = (slot + 1) & (size - 1)
-                if matched >= 0:
-                    break
             if matched >= 0:
                 start = target_indptr[matched]
                 if target_indptr[matched + 1] - start > 1 or targets[start] != own_titles[passage]:
