@@ -1,5 +1,6 @@
 """The arrays of a snapshot, merged from segments, are those that Python objects give, however passages are divided."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from hashlib import blake2b
 from random import Random
@@ -11,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency
-from clew.graph.segments.segment import CollisionError
+from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
+from clew.indexing.merging.match_texts import MatchTexts, match_text_arrays, read_match_texts, select_match_texts
 from clew.indexing.merging.merge import MergedArrays, merge_segments
+from clew.indexing.merging.title_matches import TitleMatches
 from clew.indexing.segments import vocabularies as segment_vocabularies
 from clew.indexing.segments.maker import make_segment
 from clew.store.schema import PassageRow
@@ -109,3 +112,33 @@ def test_equal_passages_give_equal_bytes_however_they_are_divided(rows: list[Pas
     parts = [[row for row, part in zip(rows, part_of, strict=True) if part == number] for number in range(4)]
     Random(len(rows)).shuffle(parts)
     assert content(merge_rows([part for part in parts if part])) == whole
+
+
+@given(rows=corpora(), data=st.data())
+def test_texts_of_an_earlier_merge_save_reading_and_change_nothing(rows: list[PassageRow], data: st.DataObject) -> None:
+    """Some documents are removed after the first merge, and the others added after it."""
+    documents = sorted({row.document_id for row in rows})
+    stages = [data.draw(st.sampled_from(("stays", "goes", "comes"))) for _ in documents]
+    stage = dict(zip(documents, stages, strict=True))
+    first = [row for row in rows if stage[row.document_id] != "comes"]
+    stays, comes = ([row for row in rows if stage[row.document_id] == name] for name in ("stays", "comes"))
+    kept: list[MatchTexts] = []
+
+    def keep(segments: Sequence[Segment], matches: Sequence[TitleMatches], salt: int) -> list[MatchTexts]:
+        kept.extend(read_match_texts(s, m, None, salt) for s, m in zip(segments, matches, strict=True))
+        return kept
+
+    merge_segments([make_segment(stored_table(first, 0), 0)], None, 0, keep)
+    before = sorted(row.id for row in first)
+    remaining = np.array([before.index(id_) for id_ in sorted(row.id for row in stays)], dtype=np.int64)
+
+    def reuse(segments: Sequence[Segment], matches: Sequence[TitleMatches], salt: int) -> list[MatchTexts]:
+        known = select_match_texts(kept[0], remaining)
+        reused = read_match_texts(segments[0], matches[0], known, salt)
+        expected = [read_match_texts(s, m, None, salt) for s, m in zip(segments, matches, strict=True)]
+        for name, array in match_text_arrays(expected[0]).items():
+            np.testing.assert_array_equal(match_text_arrays(reused)[name], array, name)
+        return [reused, *expected[1:]]
+
+    parts = [make_segment(stored_table(part, 0), 0) for part in (stays, comes)]
+    assert content(merge_segments(parts, None, 0, reuse)) == content(merge_segments(parts))

@@ -4,7 +4,7 @@ They need the text, and are the only part of a snapshot that is computed in Pyth
 have changed: the rest is taken from the last merge, which keeps it in a file beside the segment.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -36,10 +36,8 @@ class MatchTexts:
     form_texts: Vocabulary  # titles as they are written in texts
 
 
-def read_match_texts(
-    segment: Segment, matches: TitleMatches, known: MatchTexts | None, salt: int
-) -> tuple[MatchTexts, int]:
-    """Return the texts of a segment's matches, and the number of passages that had to be read for them.
+def read_match_texts(segment: Segment, matches: TitleMatches, known: MatchTexts | None, salt: int) -> MatchTexts:
+    """Return the texts of a segment's matches; `known` itself where nothing has changed.
 
     `known` are those of an earlier merge of the same segment, from which unchanged passages are taken. Two texts with
     one hash are a CollisionError.
@@ -48,11 +46,11 @@ def read_match_texts(
     is_changed = keys != 0 if known is None else (keys != 0) & (keys != known.keys)
     changed = np.flatnonzero(is_changed)
     if known is not None and not len(changed) and np.array_equal(keys, known.keys):
-        return known, 0
+        return known
     relations, forms = _Texts(salt), _Texts(salt)
     for passage in changed.tolist():
         places = slice(int(matches.indptr[passage]), int(matches.indptr[passage + 1]))
-        spans = zip(matches.first[places].tolist(), matches.last[places].tolist(), strict=True)
+        spans = list(zip(matches.first[places].tolist(), matches.last[places].tolist(), strict=True))
         for relation, form in match_texts(segment.passages.texts[passage], spans):
             relations.add(relation)
             forms.add(form)
@@ -60,7 +58,7 @@ def read_match_texts(
     old = np.zeros(0, dtype=np.int64) if known is None else _entries(known.indptr, (keys != 0) & ~is_changed)
     relation_texts, relation_numbers = relations.join(known and known.relation_texts, known and known.relations, old)
     form_texts, form_numbers = forms.join(known and known.form_texts, known and known.forms, old)
-    new = MatchTexts(
+    return MatchTexts(
         keys,
         np.asarray(matches.indptr),
         _interleave(is_new, *relation_numbers),
@@ -68,10 +66,9 @@ def read_match_texts(
         relation_texts,
         form_texts,
     )
-    return new, len(changed)
 
 
-def match_texts(text: str, matches: Iterable[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+def match_texts(text: str, matches: Sequence[tuple[int, int]]) -> Iterator[tuple[str, str]]:
     """Yield the words before each match, up to the one before it or the sentence's start, and the match as written.
 
     A match is given by its first and its last token; matches ascend and do not overlap.

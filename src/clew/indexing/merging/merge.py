@@ -152,7 +152,7 @@ def _match_titles(
 
 
 def _read_all_texts(segments: Sequence[Segment], matches: Sequence[TitleMatches], salt: int) -> list[MatchTexts]:
-    return [read_match_texts(segment, own, None, salt)[0] for segment, own in zip(segments, matches, strict=True)]
+    return [read_match_texts(segment, own, None, salt) for segment, own in zip(segments, matches, strict=True)]
 
 
 def _renumber(numbers: IntArray, positions: IntArray) -> IntArray:
