@@ -79,11 +79,11 @@ def build_imported_graph(graphs: GraphTexts, salt: int = 0) -> ImportedGraph:
     is_entity = _mark_entities(graphs, triples, names)
     entity_of_id = np.cumsum(is_entity, dtype=np.int32) - 1
     ids = take_strings(graphs.ids.texts(), np.flatnonzero(is_entity))
+    graphs.ids.clear()
     names = names[is_entity[names[:, 2]]]
     names[:, 2] = entity_of_id[names[:, 2]]
     labels, is_named = _choose_labels(ids, graphs, names)
-    texts, hashes, name_hashes = _make_keys(ids, labels, salt)
-    keys, rank = _sort_vocabulary(texts, hashes, salt)
+    keys, rank, name_hashes = _make_keys(ids, labels, salt)
     relations, relation_rank = _sort_vocabulary(graphs.relations.texts(), None, salt)
     for column, numbers in ((0, rank[entity_of_id]), (1, relation_rank), (2, rank[entity_of_id])):
         triples[:, column] = numbers[triples[:, column]]
@@ -148,8 +148,8 @@ def _language_rank(language: str) -> int:
     return 0 if language in ("", "en") else 1 if language.startswith("en-") else 2
 
 
-def _make_keys(ids: StringArray, labels: StringArray, salt: int) -> tuple[StringArray, HashArray, HashArray]:
-    """Return the keys of entities, each its own, their hashes, and those of the names' keys, 0 for one without."""
+def _make_keys(ids: StringArray, labels: StringArray, salt: int) -> tuple[Vocabulary, IntArray, HashArray]:
+    """Return the keys of entities, each its own, the key of each, and hashes of the names' keys, 0 for one without."""
     folded, name_hashes = _fold_names(labels, np.arange(len(labels)), salt)
     order = np.argsort(name_hashes, kind="stable")
     is_same = name_hashes[order[1:]] == name_hashes[order[:-1]]
@@ -158,6 +158,8 @@ def _make_keys(ids: StringArray, labels: StringArray, salt: int) -> tuple[String
     is_shared = name_hashes == 0
     is_shared[repeated] = True
     is_shared[order[:-1][is_same]] = True
+    if not is_shared.any():
+        return *_sort_vocabulary(folded, name_hashes, salt), name_hashes
     hashes = name_hashes.copy()
     writer = StringWriter(len(ids))
     writer.add(folded, np.arange(len(ids)), np.arange(len(ids)))
@@ -165,7 +167,7 @@ def _make_keys(ids: StringArray, labels: StringArray, salt: int) -> tuple[String
         keys = [f"{folded[row]}{_KEY_SEPARATOR}{ids[row]}" for row in rows.tolist()]
         hashes[rows] = [key_hash(key, salt) for key in keys]
         writer.add(StringArray.pack(keys), np.arange(len(rows)), rows)
-    return writer.finish(), hashes, np.where(np.diff(folded.offsets) > 0, name_hashes, np.uint64(0))
+    return *_sort_vocabulary(writer.finish(), hashes, salt), name_hashes
 
 
 def _fold_names(names: StringArray, rows: IntArray | LongArray, salt: int) -> tuple[StringArray, HashArray]:

@@ -18,6 +18,10 @@ class TextNumbers:
     """Numbers texts in the order in which they come; equal texts have one number."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all texts."""
         self._slots: IntArray = np.full(1 << 10, -1, dtype=np.int32)
         self._data: NDArray[np.uint8] = np.empty(1 << 14, dtype=np.uint8)
         self._offsets: LongArray = np.zeros(1 << 9, dtype=np.int64)
