@@ -40,4 +40,4 @@ def test_the_order_of_rows_does_not_matter(rows: list[PassageRow], data: st.Data
 @given(rows=passage_rows())
 def test_a_segment_is_its_named_arrays(rows: list[PassageRow]) -> None:
     segment = make_segment(stored_table(rows), WIDTH)
-    assert_equal_bytes(unflatten_segment(flatten_segment(segment)), segment)
+    assert_equal_bytes(unflatten_segment(flatten_segment(segment), "a file"), segment)

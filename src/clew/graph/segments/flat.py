@@ -1,14 +1,21 @@
 """Segments as named arrays, one to one, for files and for comparing."""
 
-from collections.abc import Mapping
-from dataclasses import is_dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.errors import IndexFormatError
+from clew.graph.segments.passage_columns import StoredPassages
 from clew.graph.segments.segment import Segment
 from clew.graph.string_array import StringArray
+
+_DIMENSIONS = {
+    "passages.vectors": 2, "facts.mention_spans": 2, "facts.triples.values": 2, "titles.links.values": 2
+}  # fmt: skip
 
 
 def flatten_segment(segment: Segment) -> dict[str, NDArray[Any]]:
@@ -18,29 +25,46 @@ def flatten_segment(segment: Segment) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def unflatten_segment(arrays: Mapping[str, NDArray[Any]]) -> Segment:
-    """Return the segment of such arrays; KeyError where one is missing."""
-    segment = _unflatten(Segment, "", arrays)
+def unflatten_segment(arrays: Mapping[str, NDArray[Any]], name: str) -> Segment:
+    """Return the segment of the arrays in a file of a name; IndexFormatError: one is missing or misshapen."""
+    segment = _unflatten(Segment, "", arrays, name)
     assert isinstance(segment, Segment)
     return segment
 
 
-def _parts(kind: Any) -> dict[str, Any]:
+def unflatten_stored_passages(arrays: Mapping[str, NDArray[Any]], name: str) -> StoredPassages:
+    """Return what searches read of the passages of a segment; errors are as of `unflatten_segment`."""
+    passages = _unflatten(StoredPassages, "passages", arrays, name)
+    assert isinstance(passages, StoredPassages)
+    return passages
+
+
+def store_passages(segment: Segment) -> StoredPassages:
+    """Return what searches read of the passages of a segment."""
+    return StoredPassages(**{field.name: getattr(segment.passages, field.name) for field in fields(StoredPassages)})
+
+
+@cache
+def _parts(kind: Hashable) -> dict[str, Any]:
     if kind is StringArray:
         return {"data": np.ndarray, "offsets": np.ndarray}
-    return get_type_hints(kind) if is_dataclass(kind) else {}
+    return get_type_hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
 
 
 def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:
-    parts = _parts(type(value))
+    parts = _parts(type(value))  # type: ignore[arg-type]
     for name in parts:
         _flatten(getattr(value, name), f"{path}.{name}" if path else name, arrays)
     if not parts:
         arrays[path] = value
 
 
-def _unflatten(kind: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _unflatten(kind: Any, path: str, arrays: Mapping[str, NDArray[Any]], file: str) -> Any:
     parts = _parts(kind)
-    if not parts:
-        return arrays[path]
-    return kind(**{name: _unflatten(part, f"{path}.{name}" if path else name, arrays) for name, part in parts.items()})
+    if parts:
+        prefix = f"{path}." if path else ""
+        return kind(**{name: _unflatten(part, prefix + name, arrays, file) for name, part in parts.items()})
+    array = arrays.get(path)
+    if array is None or array.ndim != _DIMENSIONS.get(path, 1):
+        raise IndexFormatError(f"the derived file {file} lacks {path}, or it has another shape: run `clew repair`")
+    return array
