@@ -32,7 +32,7 @@ from Stemmer import version as stemmer_version
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.text.layered_postings import best_passages, fill_rows, layer_postings, length_norms, score_rows
+from clew.text.layered_postings import best_passages, fill_rows, layer_postings, length_norms, score_rows, term_slots
 from clew.text.normalization import is_plain, key_hash, token_keys, tokens
 
 # Function words, question words, and the letters left over after an apostrophe.
@@ -105,6 +105,17 @@ class QueryTerms:
 
     terms: IntArray  # (q,) positions in the index's vocabulary, ascending
     weights: DoubleArray  # (q,) inverse document frequency times the number of times that the question has the term
+    slots: IntArray  # where each term is in `terms` (see `clew.text.layered_postings.term_slots`)
+
+    @classmethod
+    def from_weights(cls, terms: IntArray, weights: DoubleArray) -> "QueryTerms":
+        """Return the terms (q,), ascending, with weights (q,)."""
+        return cls(terms, weights, term_slots(terms))
+
+    @property
+    def arrays(self) -> tuple[IntArray, DoubleArray, IntArray]:
+        """The three arrays, as the compiled functions take them."""
+        return self.terms, self.weights, self.slots
 
 
 @final
@@ -186,14 +197,14 @@ class BM25Index:
         counts = Counter(key_hash(term) for term in _Analyzer().terms(question))
         hashes = np.sort(np.fromiter(counts, dtype=np.uint64, count=len(counts)))
         if not len(hashes) or not len(self.terms):
-            return QueryTerms(np.zeros(0, dtype=np.int32), np.zeros(0))
+            return QueryTerms.from_weights(np.zeros(0, dtype=np.int32), np.zeros(0))
         columns = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
         known = self.terms[columns] == hashes
         columns = columns[known]
         holders = self.offsets[columns + 1] - self.offsets[columns]
         rarity = np.log(1.0 + (len(self) - holders + 0.5) / (holders + 0.5))
         repeats = np.array([counts[hash_] for hash_ in hashes[known].tolist()], dtype=np.float64)
-        return QueryTerms(columns.astype(np.int32), rarity * repeats)
+        return QueryTerms.from_weights(columns.astype(np.int32), rarity * repeats)
 
     @property
     def row_arrays(self) -> tuple[LongArray, IntArray, NDArray[np.uint16], IntArray, float, float]:
@@ -209,7 +220,7 @@ class BM25Index:
         """Return the BM25 scores (n,) of passages (n,)."""
         if not len(query.terms):
             return np.zeros(len(positions), dtype=np.float32)
-        scores: FloatArray = score_rows(*self.row_arrays, query.terms, query.weights, positions)
+        scores: FloatArray = score_rows(*self.row_arrays, *query.arrays, positions)
         return scores
 
     def top(self, query: QueryTerms, k: int, allowed: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
@@ -232,21 +243,20 @@ class BM25Index:
             self.bounds,
             self.layer_offsets,
             self.layer_bounds,
-            query.terms,
-            query.weights,
+            *query.arrays,
             np.where(is_layered, layered, -1),
             min(k, len(self)),
             none if allowed is None else allowed,
-            self._bounds_scratch(),
+            self._zeros(),
         )
         order = np.lexsort((positions, -scores))[:k]
         return positions[order], scores[order]
 
-    def _bounds_scratch(self) -> FloatArray:
+    def _zeros(self) -> NDArray[np.uint16]:
         """Return zeros (P,) of this thread; `best_passages` leaves them as zeros."""
-        scratch: FloatArray | None = getattr(self._scratch, "bounds", None)
+        scratch: NDArray[np.uint16] | None = getattr(self._scratch, "zeros", None)
         if scratch is None:
-            scratch = self._scratch.bounds = np.zeros(len(self), dtype=np.float32)
+            scratch = self._scratch.zeros = np.zeros(len(self), dtype=np.uint16)
         return scratch
 
     def save(self, folder: Path) -> None:

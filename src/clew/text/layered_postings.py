@@ -17,13 +17,13 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 
-LAYERS = 8
-_HIGHEST, _STEP = 0.75, 0.07  # the first layer has impacts of at least 0.75, each further one of 0.07 less
+LAYERS = 16
+_HIGHEST, _STEP = 0.8, 0.035  # the first layer has impacts of at least 0.8, each further one of 0.035 less
 _MIN_LAYERED = 256  # postings of a term with layers; shorter lists are read whole
 _SLACK = 1.00001  # bounds are raised by this, more than rounding can lower them
-_SEED_POSTINGS, _SEEDS = 2000, 16
-_SCORE_COST = 32  # scoring a passage costs as much as reading this many postings
-_PLANS = 3
+_HIGHEST_SUM = 65_000
+_SEED_POSTINGS, _SEED_SHARE, _SEEDS = 2000, 32, 16
+_READ_SHARE = 0.4  # postings are read until unread ones have less than this share of the threshold: scoring costs more
 
 
 def length_norms(k1: float, b: float, mean_length: float) -> tuple[float, float]:
@@ -118,31 +118,40 @@ def _place_postings(
 
 
 @njit
-def score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, passage):  # type: ignore[no-untyped-def]
-    """Return the BM25 score of one passage for terms (q,), ascending, with their weights (q,)."""
-    score = np.float32(0.0)
-    low, end = row_offsets[passage], row_offsets[passage + 1]
-    for i in range(len(terms)):
-        term, high = terms[i], end
-        while low < high:
-            middle = (low + high) >> 1
-            if row_terms[middle] < term:
-                low = middle + 1
-            else:
-                high = middle
-        if low == end:
-            break
-        if row_terms[low] == term:
-            score += np.float32(weights[i] * _impact(float(row_counts[low]), lengths[passage], base, slope))
+def score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage):  # type: ignore[no-untyped-def]
+    """Return the BM25 score of one passage for terms (q,), ascending, with weights (q,) and `term_slots`."""
+    score, mask = np.float32(0.0), len(slots) - 1
+    for entry in range(row_offsets[passage], row_offsets[passage + 1]):
+        term = row_terms[entry]
+        slot = term & mask
+        while slots[slot] > 0 and terms[slots[slot] - 1] != term:
+            slot = (slot + 1) & mask
+        if slots[slot] > 0:
+            impact = _impact(float(row_counts[entry]), lengths[passage], base, slope)
+            score += np.float32(weights[slots[slot] - 1] * impact)
     return score
 
 
+def term_slots(terms: IntArray) -> IntArray:
+    """Return a hash table of terms (q,): the position of each plus one in the first free place from its low bits on."""
+    size = 1 << (8 * len(terms)).bit_length()
+    slots = [0] * size
+    for position, term in enumerate(terms.tolist(), 1):
+        slot = term & (size - 1)
+        while slots[slot]:
+            slot = (slot + 1) & (size - 1)
+        slots[slot] = position
+    return np.array(slots, dtype=np.int32)
+
+
 @njit
-def score_rows(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, passages):  # type: ignore[no-untyped-def]
+def score_rows(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passages):  # type: ignore[no-untyped-def]
     """Return the BM25 scores (n,) of passages (n,)."""
     scores = np.empty(len(passages), dtype=np.float32)
     for i in range(len(passages)):
-        scores[i] = score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, passages[i])
+        scores[i] = score_row(
+            row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passages[i]
+        )
     return scores
 
 
@@ -151,54 +160,59 @@ def score_rows(row_offsets, row_terms, row_counts, lengths, base, slope, terms, 
 @njit
 def best_passages(  # type: ignore[no-untyped-def]
     row_offsets, row_terms, row_counts, lengths, base, slope, offsets, passages, bounds, layer_offsets, layer_bounds,
-    terms, weights, layered, k, allowed, scratch,
+    terms, weights, slots, layered, k, allowed, sums,
 ):  # fmt: skip
     """Return passages that hold the `k` best of the allowed ones, in no order, and their scores (n,).
 
     `layered` (q,) is the row in `layer_offsets` of each term, -1 for none; `allowed` is (P,), or (0,) for all passages;
-    `scratch` are zeros (P,), and zeros afterwards.
+    `sums` are zeros (P,), and zeros afterwards.
     """
     starts, limits = _list_limits(offsets, bounds, layer_offsets, layer_bounds, terms, weights, layered)
     step_terms, step_depths = _order_steps(starts, limits)
-    best = np.zeros(k, dtype=np.float32)  # the k highest scores, ascending
-    depths = _choose_depths(starts, limits, step_terms, step_depths, 0.0, _SEED_POSTINGS + 8 * k)
-    touched = _add_limits(starts, limits, depths, passages, allowed, scratch)
-    for passage in _highest(touched, scratch, k + _SEEDS):
-        _insert(best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, passage))
-    _clear(touched, scratch)
+    unit = limits[:, 0].sum() / (_HIGHEST_SUM - LAYERS * len(terms))  # limits are added up as whole numbers, rounded up
+    best = np.zeros(k, dtype=np.float32)  # the k highest scores of some passages, ascending
+    threshold = np.float32(0.0)
+    # First a few postings for a threshold, then as many as it asks for.
+    most = _SEED_POSTINGS + 8 * k + (starts[:, LAYERS] - starts[:, 0]).sum() // _SEED_SHARE
+    depths = _choose_depths(starts, limits, step_terms, step_depths, 0.0, most)
+    found, found_sums = _collect(starts, limits, depths, passages, allowed, sums, unit, 1)
+    for passage in found[_highest(found_sums, k + _SEEDS)]:
+        _insert(best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage))
     threshold = best[0]
-    target = float(threshold)
+    depths = _choose_depths(starts, limits, step_terms, step_depths, _READ_SHARE * threshold, -1)
     rest = 0.0
-    for plan in range(_PLANS):
-        depths = _choose_depths(starts, limits, step_terms, step_depths, target, -1)
-        rest = 0.0
-        for i in range(len(terms)):
-            rest += limits[i, depths[i]]
-        touched = _add_limits(starts, limits, depths, passages, allowed, scratch)
-        candidates = 0
-        for passage in touched:
-            if scratch[passage] + rest >= threshold:
-                candidates += 1
-        if plan + 1 == _PLANS or rest == 0.0 or candidates * _SCORE_COST < len(touched) + 1024:
-            break
-        _clear(touched, scratch)
-        target = 0.6 * rest
-    found, scores = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
-    count = 0
+    for i in range(len(terms)):
+        rest += limits[i, depths[i]]
+    found, found_sums = _collect(
+        starts, limits, depths, passages, allowed, sums, unit, _least_sum(threshold, rest, unit)
+    )
     best[:] = 0.0
-    for passage in touched:
-        if scratch[passage] + rest < threshold:
+    for passage in found[_highest(found_sums, k + _SEEDS)]:
+        _insert(best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage))
+    threshold = max(threshold, best[0])
+    best[:] = 0.0
+    least = _least_sum(threshold, rest, unit)
+    scores = np.empty(len(found), dtype=np.float32)
+    count = 0
+    for i in range(len(found)):
+        if found_sums[i] < least:
             continue
-        score = score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, passage)
+        passage = found[i]
+        score = score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
         if score >= threshold and score > 0.0:
-            if count == len(found):
-                found, scores = np.concatenate((found, found)), np.concatenate((scores, scores))
             found[count], scores[count] = passage, score
             count += 1
             _insert(best, score)
-            threshold = max(threshold, best[0])
-    _clear(touched, scratch)
+            if best[0] > threshold:
+                threshold = best[0]
+                least = _least_sum(threshold, rest, unit)
     return found[:count], scores[:count]
+
+
+@njit
+def _least_sum(threshold, rest, unit):  # type: ignore[no-untyped-def]
+    """Return the least sum of a passage that may have a score of at least the threshold."""
+    return max(int((threshold - rest) / unit), 1)
 
 
 @njit
@@ -256,16 +270,20 @@ def _sort_steps(keys, terms, depths):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _choose_depths(starts, limits, step_terms, step_depths, target, max_postings):  # type: ignore[no-untyped-def]
-    """Return how many lists of each term (q,) are read: until the sum of limits is below the target, if that is not 0,
-    and at most about `max_postings`, if that is not negative.
+def _choose_depths(starts, limits, step_terms, step_depths, target, most):  # type: ignore[no-untyped-def]
+    """Return how many lists of each term (q,) are read.
+
+    As many as bring the sum of limits below the target, unless it is 0, and about `most` postings at most, unless it is
+    negative.
     """
     depths = np.zeros(len(starts), dtype=np.int64)
     rest, read = limits[:, 0].sum(), 0
     for step in range(len(step_terms)):
-        if (target > 0.0 and rest < target) or 0 <= max_postings <= read:
+        if (target > 0.0 and rest < target) or 0 <= most <= read:
             break
         i, depth = step_terms[step], step_depths[step]
+        if 0 <= 4 * most < starts[i, depth] - starts[i, depths[i]] and read > 0:
+            continue
         rest -= limits[i, depths[i]] - limits[i, depth]
         read += starts[i, depth] - starts[i, depths[i]]
         depths[i] = max(depths[i], depth)
@@ -273,50 +291,44 @@ def _choose_depths(starts, limits, step_terms, step_depths, target, max_postings
 
 
 @njit
-def _add_limits(starts, limits, depths, passages, allowed, scratch):  # type: ignore[no-untyped-def]
-    """Add to `scratch` for each allowed passage in a list that is read its limit, less the limit of unread lists.
+def _collect(starts, limits, depths, passages, allowed, sums, unit, least):  # type: ignore[no-untyped-def]
+    """Return the allowed passages whose limits in the lists that are read add up to at least `least` units, and these.
 
-    Return these passages (n,), each once.
+    The limit of a list is reduced by that of the unread lists of its term, since that is in the sum of the unread ones.
     """
     total = 0
     for i in range(len(starts)):
-        total += starts[i, depths[i]] - starts[i, 0]
-    touched = np.empty(total, dtype=np.int32)
+        for layer in range(depths[i]):
+            limit = np.uint16((limits[i, layer] - limits[i, depths[i]]) / unit + 1.0)
+            total += starts[i, layer + 1] - starts[i, layer]
+            for entry in range(starts[i, layer], starts[i, layer + 1]):
+                sums[passages[entry]] += limit
+    found, found_sums = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.uint16)
     count = 0
     for i in range(len(starts)):
-        for layer in range(depths[i]):
-            # Never 0, which marks a passage that was not touched.
-            limit = np.float32(max(limits[i, layer] - limits[i, depths[i]], 1e-30))
-            for entry in range(starts[i, layer], starts[i, layer + 1]):
-                passage = passages[entry]
-                if len(allowed) and not allowed[passage]:
-                    continue
-                if scratch[passage] == 0.0:
-                    touched[count] = passage
-                    count += 1
-                scratch[passage] += limit
-    return touched[:count]
+        for entry in range(starts[i, 0], starts[i, depths[i]]):
+            passage = passages[entry]
+            value = sums[passage]
+            sums[passage] = 0
+            if value >= least and (len(allowed) == 0 or allowed[passage]):
+                found[count], found_sums[count] = passage, value
+                count += 1
+    return found[:count], found_sums[:count]
 
 
 @njit
-def _clear(touched, scratch):  # type: ignore[no-untyped-def]
-    for passage in touched:
-        scratch[passage] = 0.0
-
-
-@njit
-def _highest(touched, scratch, count):  # type: ignore[no-untyped-def]
-    """Return `count` of the touched passages with the highest sums, or all if there are fewer."""
-    if len(touched) <= count:
-        return touched
+def _highest(values, count):  # type: ignore[no-untyped-def]
+    """Return the positions of `count` of the highest values, or of all if there are fewer."""
+    if len(values) <= count:
+        return np.arange(len(values))
     highest = np.zeros(count, dtype=np.float32)
-    for passage in touched:
-        _insert(highest, scratch[passage])
-    chosen = np.empty(count, dtype=np.int32)
+    for value in values:
+        _insert(highest, np.float32(value))
+    chosen = np.empty(count, dtype=np.int64)
     size = 0
-    for passage in touched:
-        if scratch[passage] >= highest[0] and size < count:
-            chosen[size] = passage
+    for i in range(len(values)):
+        if values[i] >= highest[0] and size < count:
+            chosen[size] = i
             size += 1
     return chosen[:size]
 
