@@ -1,6 +1,7 @@
 """The files of a snapshot: where they lie, their manifest, and whether they are as they were written."""
 
 import json
+from collections.abc import Container
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -59,9 +60,13 @@ def _manifest_checksum(manifest: dict[str, Any]) -> str:
     return blake2b(json.dumps(manifest, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def hash_files(folder: Path) -> dict[str, str]:
-    """Return the hash of each file in a folder, by its name there; the manifest and local files are left out."""
-    return {name: file_hash(path) for name, path in _files(folder).items() if name not in LOCAL_FILES}
+def hash_files(folder: Path, known: Container[str] = ()) -> dict[str, str]:
+    """Return the hash of each file in a folder, by its name there.
+
+    The manifest, local files and those whose hash is known already are left out.
+    """
+    files = {name: path for name, path in _files(folder).items() if name not in LOCAL_FILES and name not in known}
+    return {name: file_hash(path) for name, path in files.items()}
 
 
 def missing_segments(folder: Path) -> list[str]:

@@ -14,17 +14,12 @@ from hypothesis import strategies as st
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
-from clew.graph.snapshot.builder import (
-    PassageFacts,
-    PassageTexts,
-    build_snapshot,
-    most_frequent_form,
-    with_equivalences,
-)
 from clew.graph.snapshot.diff import diff_snapshots
+from clew.graph.snapshot.equivalences import with_equivalences
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, save_snapshot
 from clew.graph.string_array import StringArray
 from clew.types import Passage, Triple
+from tests.built_snapshots import PassageFacts, PassageTexts, build_snapshot, most_frequent_form
 
 FACTS = {
     "c": PassageFacts(

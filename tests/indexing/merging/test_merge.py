@@ -90,7 +90,7 @@ def content(arrays: MergedArrays) -> dict[str, bytes]:
         names = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}.get(type(value), ())
         for name in names:
             parts[f"{field.name}.{name}"] = _bytes(getattr(value, name))
-        if not names and field.name != "places":
+        if not names and field.name not in ("places", "positions"):
             parts[field.name] = _bytes(value)
     return parts
 

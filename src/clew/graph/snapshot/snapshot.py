@@ -155,8 +155,13 @@ LOCAL_FILES = frozenset({PLACES_FILE, SEGMENT_NAMES_FILE})
 
 def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Write every array as a `.npy` file into an empty folder, with the names of the segments."""
-    for name, array in _named_arrays(snapshot):
+    for name, array in named_arrays(snapshot):
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    save_places(snapshot, folder)
+
+
+def save_places(snapshot: Snapshot, folder: Path) -> None:
+    """Write where the passages lie, and the names of the segments."""
     np.save(folder / PLACES_FILE, snapshot.columns.places, allow_pickle=False)
     (folder / SEGMENT_NAMES_FILE).write_text(json.dumps(snapshot.columns.segments), encoding="utf-8")
 
@@ -200,7 +205,7 @@ def _damage_error(file: str, error: Exception) -> IndexFormatError:
     return IndexFormatError(f"the derived file {file} is missing or damaged ({error}): run `clew repair`")
 
 
-def _named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
+def named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield every array of a snapshot with the name of its file, without suffix."""
     for field in fields(Snapshot):
         value = getattr(snapshot, field.name)

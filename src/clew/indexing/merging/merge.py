@@ -45,6 +45,7 @@ class MergedArrays:
     """What a snapshot holds beside what stays in its segments; the fields are those of `Snapshot`."""
 
     places: LongArray  # (P,) number of the segment << 32 | row in it
+    positions: Sequence[IntArray]  # for each segment the position of each of its rows among the P
     passage_ids: StringArray
     title_entities: IntArray
     entities: StringArray
@@ -82,6 +83,7 @@ def merge_segments(
     name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
     return MergedArrays(
         places=order.places,
+        positions=order.positions,
         passage_ids=order.ids,
         title_entities=title_entities,
         entities=entities.texts,

@@ -1,8 +1,9 @@
-"""Building of snapshots from columns: numbers entities, relations and triples, purely and deterministically."""
+"""Snapshots in memory for tests, from entities, triples and names given one by one; all is ordered by text."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,7 @@ from numpy.typing import NDArray
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, run_starts
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
-from clew.graph.snapshot.imported_graph import (
-    ImportedGraph,
-    MergedPositions,
-    distinct_rows,
-    empty_graph,
-    merge_sorted,
-    merge_texts,
-)
+from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
@@ -75,10 +69,10 @@ def build_snapshot(
     order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)
     facts = [facts[i] for i in order]
     keys = sorted(surface_forms)
-    entity = merge_sorted(keys, graph.keys)
+    entity = merge_sorted(keys, graph.keys.texts)
     number = dict(zip(keys, entity.first.tolist(), strict=True))
     relations = sorted({relation for fact in facts for _, relation, _ in fact.triples})
-    relation = merge_sorted(relations, graph.relations)
+    relation = merge_sorted(relations, graph.relations.texts)
     heads, relation_numbers, tails = graph.triples.T
     triples, triple_passages, imported = _merge_triples(
         _fact_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
@@ -97,7 +91,7 @@ def build_snapshot(
         entities=merge_texts([most_frequent_form(surface_forms[key]) for key in keys], graph.labels, entity),
         name_hashes=hashes,
         name_entities=entities,
-        relations=merge_texts(relations, graph.relations, relation),
+        relations=merge_texts(relations, graph.relations.texts, relation),
         triples=triples,
         imported=imported,
         triple_passages=triple_passages,
@@ -108,13 +102,6 @@ def build_snapshot(
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
     )
-
-
-def with_equivalences(snapshot: Snapshot, left: IntArray, right: IntArray, scores: FloatArray) -> Snapshot:
-    """Return a snapshot with edges between m pairs of entities of nearly the same name, weighted by their cosines."""
-    both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
-    equivalences = build_adjacency(*both, len(snapshot.entities))
-    return replace(snapshot, equivalences=equivalences)
 
 
 def most_frequent_form(surface_forms: Counter[str]) -> str:
@@ -166,3 +153,36 @@ def _name_table(
     hashes, entities = hashes[order], entities[order]
     first = run_starts(hashes, entities)
     return hashes[first], entities[first].astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedPositions:
+    """Positions of the texts of two sorted lists in their sorted union."""
+
+    count: int  # size of the union
+    first: LongArray  # (a,) positions of the first list's texts
+    second: LongArray  # (b,) positions of the second list's texts
+
+
+def merge_sorted(first: Sequence[str], second: Sequence[str]) -> MergedPositions:
+    """Return the positions of the texts of two lists, each sorted and distinct, in their sorted union.
+
+    The first should be the shorter one: each of its texts is searched for in the other.
+    """
+    found = [bisect_left(second, text) for text in first]
+    new = np.array([p == len(second) or second[p] != text for p, text in zip(found, first, strict=True)], bool)
+    positions = np.array(found, dtype=np.int64)
+    before = np.cumsum(new) - new  # texts only in the first list that precede this one
+    inserted = np.cumsum(np.bincount(positions[new], minlength=len(second) + 1))[: len(second)]
+    return MergedPositions(len(second) + int(new.sum()), positions + before, np.arange(len(second)) + inserted)
+
+
+def merge_texts(first: Sequence[str], second: StringArray, positions: MergedPositions) -> StringArray:
+    """Return the texts of the union in order; where both lists have an entry, the second one's text."""
+    if not len(first):
+        return second
+    texts = [""] * positions.count
+    for numbers, source in ((positions.first, first), (positions.second, second)):
+        for position, text in zip(numbers.tolist(), source, strict=True):
+            texts[position] = text
+    return StringArray.pack(texts)
