@@ -17,6 +17,15 @@ from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedPositions:
+    """Positions of the texts of two sorted lists in their sorted union."""
+
+    count: int  # size of the union
+    first: LongArray  # (a,) positions of the first list's texts
+    second: LongArray  # (b,) positions of the second list's texts
+
+
 @dataclass(frozen=True, slots=True)
 class PassageTexts:
     """The passages of an index as columns of equal length, in any order."""
@@ -153,15 +162,6 @@ def _name_table(
     hashes, entities = hashes[order], entities[order]
     first = run_starts(hashes, entities)
     return hashes[first], entities[first].astype(np.int32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MergedPositions:
-    """Positions of the texts of two sorted lists in their sorted union."""
-
-    count: int  # size of the union
-    first: LongArray  # (a,) positions of the first list's texts
-    second: LongArray  # (b,) positions of the second list's texts
 
 
 def merge_sorted(first: Sequence[str], second: Sequence[str]) -> MergedPositions:

@@ -6,6 +6,7 @@ Entities ascend by the hash of their key, relations by the hash of their text, p
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,7 @@ def plain_snapshot(rows: Sequence[Row], graph: ImportedGraph | None = None, salt
     keys = sorted({*corpus.surfaces, *graph_keys}, key=lambda key: key_hash(key, salt))
     number = {key: position for position, key in enumerate(keys)}
     stated = [
-        (head, relation, tail, passage)
-        for passage, fact in enumerate(facts)
-        for head, relation, tail in fact.triples
+        (head, relation, tail, passage) for passage, fact in enumerate(facts) for head, relation, tail in fact.triples
     ]
     relations = sorted(
         {*graph_relations, *(relation for _, relation, _, _ in stated)}, key=lambda text: key_hash(text, salt)
@@ -182,7 +181,4 @@ def _lists(rows: Adjacency) -> list[list[int]]:
 
 def _weights(rows: Adjacency) -> list[dict[int, float]]:
     bounds = rows.indptr.tolist()
-    return [
-        dict(zip(rows.indices[a:b].tolist(), rows.weights[a:b].tolist(), strict=True))
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    return [dict(zip(rows.indices[a:b].tolist(), rows.weights[a:b].tolist(), strict=True)) for a, b in pairwise(bounds)]

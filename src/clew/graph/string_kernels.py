@@ -27,7 +27,7 @@ class StringWriter:
         self._parts: list[tuple[StringArray, IntArray | LongArray, IntArray | LongArray]] = []
 
     def add(self, strings: StringArray, rows: IntArray | LongArray, targets: IntArray | LongArray) -> None:
-        """Write the strings at `rows` (n,) to the positions `targets` (n,) of the result, over those of earlier calls."""
+        """Write the strings at `rows` (n,) to positions `targets` (n,) of the result, over those of earlier calls."""
         self._lengths[targets] = (strings.offsets[1:] - strings.offsets[:-1])[rows]
         self._parts.append((strings, rows, targets))
 

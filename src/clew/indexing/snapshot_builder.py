@@ -70,7 +70,9 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
             save_places(snapshot, temporary)
             terms = [segment.terms for segment in segments]
             BM25Index.merge(terms, positions, len(snapshot.passage_ids)).save(temporary / LEXICAL)
-            write_manifest(_make_manifest(segments, table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}), temporary)
+            write_manifest(
+                _make_manifest(segments, table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}), temporary
+            )
         discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot
     remove_leftovers(table.location.derived)
@@ -136,12 +138,14 @@ def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> 
 
 def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
+    if not encoder.dimension:
+        return snapshot
     entity_of_name: dict[str, int] = {}
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for entity, name in enumerate(snapshot.entities):
         if not only_in_graph[entity] and is_comparable(name):
             entity_of_name.setdefault(name, entity)
-    if not encoder.dimension or not entity_of_name:
+    if not entity_of_name:
         return snapshot
     derived = table.location.derived
     names, entities = list(entity_of_name), np.array(list(entity_of_name.values()))

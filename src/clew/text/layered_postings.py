@@ -177,7 +177,9 @@ def best_passages(  # type: ignore[no-untyped-def]
     depths = _choose_depths(starts, limits, step_terms, step_depths, 0.0, most)
     found, found_sums = _collect(starts, limits, depths, passages, allowed, sums, unit, 1)
     for passage in found[_highest(found_sums, k + _SEEDS)]:
-        _insert(best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage))
+        _insert(
+            best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
+        )
     threshold = best[0]
     depths = _choose_depths(starts, limits, step_terms, step_depths, _READ_SHARE * threshold, -1)
     rest = 0.0
@@ -188,7 +190,9 @@ def best_passages(  # type: ignore[no-untyped-def]
     )
     best[:] = 0.0
     for passage in found[_highest(found_sums, k + _SEEDS)]:
-        _insert(best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage))
+        _insert(
+            best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
+        )
     threshold = max(threshold, best[0])
     best[:] = 0.0
     least = _least_sum(threshold, rest, unit)

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from clew.indexing.kg_formats.text_numbers import TextNumbers
 
-COLUMNS = st.lists(st.lists(st.sampled_from(["", "a", "aa", "ab", "b", "日本", "\0"]) | st.text(max_size=3)), max_size=5)
+COLUMNS = st.lists(
+    st.lists(st.sampled_from(["", "a", "aa", "ab", "b", "日本", "\0"]) | st.text(max_size=3)), max_size=5
+)
 
 
 @given(COLUMNS, st.integers(0, 3))

@@ -6,11 +6,24 @@ from clew.store.schema import PassageRow
 from clew.types import Mention
 
 TITLES = (
-    "Fram", "Fram (ship)", "Fram (film)", "Fram (song)", "Fram (town)", "The Fram", "fram", "Oslo", "Oslo Fjord", "", "Set",
-    "Set (myth)", "The", "Her", "A", "卡尔", "卡尔 (城)", "New York", "Life of Fram", "Ship of the Line", "!!!",
+    "Fram", "Fram (ship)", "Fram (film)", "Fram (song)", "Fram (town)", "The Fram", "fram", "Oslo", "Oslo Fjord", "",
+    "Set", "Set (myth)", "The", "Her", "A", "卡尔", "卡尔 (城)", "New York", "Life of Fram", "Ship of the Line", "!!!",
 )  # fmt: skip
 _NAMES = (*TITLES, "FRAM", "Oslo fjord", "set", "the", "ship of the line", "Works", "Early Life", "Nansen", "Vega")
-_WORDS = (*_NAMES, "was", "built by", "set", "set", "sailed (in 1893) to", ".", ". ", "\n", "和", "\n## Early Life\n", "\n## Works\n")
+_WORDS = (
+    *_NAMES,
+    "was",
+    "built by",
+    "set",
+    "set",
+    "sailed (in 1893) to",
+    ".",
+    ". ",
+    "\n",
+    "和",
+    "\n## Early Life\n",
+    "\n## Works\n",
+)
 _LINKS = ("b.md", "a.md", "../a.md", "Fram", "Fram_(ship)", "Oslo.md", "x/Nansen.md#top", "no")
 
 
@@ -31,8 +44,8 @@ def corpora(draw: st.DrawFn, max_documents: int = 7) -> list[PassageRow]:
             triples = draw(st.lists(st.tuples(ends, st.sampled_from(("built", "", "links to")), ends), max_size=3))
             rows.append(
                 PassageRow(
-                    f"{document}#{ordinal}", document, ordinal, title, text, 0, len(text), {}, aliases, links, f"h{document}",
-                    tuple(chosen), tuple(triples), extractor="rules-1",
+                    f"{document}#{ordinal}", document, ordinal, title, text, 0, len(text), {}, aliases, links,
+                    f"h{document}", tuple(chosen), tuple(triples), extractor="rules-1",
                 )
             )  # fmt: skip
     return rows

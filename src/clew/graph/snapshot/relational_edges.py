@@ -100,7 +100,7 @@ def _place_edge(cursor, receiver, sender, relation, triple, senders, relations, 
 
 
 @njit
-def _group_edges(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
+def _group_edges(  # type: ignore[no-untyped-def]  # noqa: C901
     stated, nodes, others, other_relation, relation_count, node_count, weak
 ):
     """Group edges by receiver, each group ascending by sender and relation; of equal ones the first triple stays.

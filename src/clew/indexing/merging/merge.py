@@ -190,9 +190,7 @@ def _resolve_links(
     return results
 
 
-def _titles_of_documents(
-    segments: Sequence[Segment], own_titles: Sequence[IntArray]
-) -> tuple[HashArray, IntArray]:
+def _titles_of_documents(segments: Sequence[Segment], own_titles: Sequence[IntArray]) -> tuple[HashArray, IntArray]:
     """Return the hashes of the ids of documents with a title, ascending, and the title of the last passage of each."""
     hashes = np.concatenate([segment.passages.document_id_hashes for segment in segments])
     ordinals = np.concatenate([segment.passages.ordinals for segment in segments])

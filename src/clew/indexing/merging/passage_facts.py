@@ -138,7 +138,7 @@ def _resolve(form, own, form_keys, uses, indptr, values, targets, other_forms, o
 
 
 @njit
-def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913, PLR0915
+def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901
     mention_indptr, mention_forms, mention_spans, triple_indptr, triple_forms, own_titles, form_keys, uses, relations,
     match_indptr, match_first, match_last, match_names, match_relations, target_indptr, target_values,
     link_indptr, link_keys, link_relation, single, several_indptr, several, state, stamp,

@@ -20,7 +20,9 @@ def order_mentions(
     indices = np.empty(int(indptr[-1]), dtype=np.int32)
     weights: FloatArray = np.empty(int(indptr[-1]), dtype=np.float32)
     for own, position in zip(facts, positions, strict=True):
-        _write_mentions(own.mention_indptr, own.mentioned, own.weights, position, entity_of_key, indptr, indices, weights)
+        _write_mentions(
+            own.mention_indptr, own.mentioned, own.weights, position, entity_of_key, indptr, indices, weights
+        )
     return Adjacency(indptr, indices, weights)
 
 
@@ -56,7 +58,7 @@ def _row_pointers(parts: Sequence[LongArray], positions: Sequence[IntArray], cou
 
 
 @njit
-def _write_mentions(  # type: ignore[no-untyped-def]  # noqa: PLR0913
+def _write_mentions(  # type: ignore[no-untyped-def]
     own_indptr, keys, own_weights, positions, entity_of_key, indptr, indices, weights
 ):
     for row in range(len(positions)):
@@ -80,7 +82,7 @@ def _write_mentions(  # type: ignore[no-untyped-def]  # noqa: PLR0913
 
 
 @njit
-def _write_triples(  # type: ignore[no-untyped-def]  # noqa: PLR0913
+def _write_triples(  # type: ignore[no-untyped-def]
     own_indptr, own_triples, positions, entity_of_key, relation_numbers, indptr, triples, passages
 ):
     for row in range(len(positions)):

@@ -129,7 +129,7 @@ def _fill_slots(indptr, values):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _find_matches(  # type: ignore[no-untyped-def]  # noqa: C901, PLR0912, PLR0913
+def _find_matches(  # type: ignore[no-untyped-def]  # noqa: C901
     indptr, tokens, flags, codes, own_titles, word_indptr, words, target_indptr, targets, length_indptr, lengths,
     slots, beginnings,
 ):  # fmt: skip

@@ -1,8 +1,8 @@
 """Synonym edges: pairs of names whose vectors are nearly equal.
 
 Up to `EXACT_NAMES` names the search is exact: block products of all vectors with all vectors propose pairs. More are
-compared within lists of vectors of nearly one direction (`comparison_lists`), which finds nearly all pairs. The score of
-each is computed again on its own in double precision, so that no result depends on the block boundaries. A later run
+compared within lists of vectors of nearly one direction (`comparison_lists`), which finds nearly all pairs. The score
+of each is computed again on its own in double precision, so that no result depends on the block boundaries. A later run
 compares only new names, and returns exactly what a run without a cache would.
 
 Source: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models", 2024
@@ -63,8 +63,8 @@ def find_synonyms(
 
     The n names are distinct, `vectors` (n, d) their unit vectors, where d = 0 gives no pairs; the threshold is above 0
     and at most 1; each name proposes at most `limit` pairs, at least 1. The cache of an earlier run over any names
-    serves speed alone; that of another `threshold`, `limit` or number of lists is ignored. Raises InputError where names are repeated,
-    shapes do not match, a vector is not of unit length, or a number is out of range.
+    serves speed alone; that of another `threshold`, `limit` or number of lists is ignored. Raises InputError where
+    names are repeated, shapes do not match, a vector is not of unit length, or a number is out of range.
     """
     _check_input(names, vectors, threshold, limit)
     order = np.empty(len(names), dtype=np.int64)
