@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
+from clew.graph.segments.flat import unflatten_stored_passages
+from clew.graph.segments.passage_columns import StoredPassages
+from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
@@ -23,7 +26,9 @@ from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.relation_matching import RelationTexts
 from clew.query.scope import Scope
 from clew.store.array_cache import load_or_compute
+from clew.store.array_file import map_arrays
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
+from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 
@@ -60,7 +65,7 @@ class IndexContext:
         device: str = "auto",
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
-        self.scope = Scope(load_snapshot(folder))
+        self.scope = Scope(load_snapshot(folder, partial(_open_passages, vectors.parent)))
         self.lexical = BM25Index.load(folder / LEXICAL)
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
@@ -172,17 +177,22 @@ class IndexContext:
 
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""
-        built: list[FactGraph] = []
+        s, names = self.scope.snapshot, ("indptr", "neighbours", "edges")
+        return FactGraph(*self._cached_parts("facts", names, lambda: fact_graph(s.triples, len(s.entities))))
 
-        def load_array(name: str) -> NDArray[Any]:
-            def compute() -> NDArray[Any]:
-                if not built:
-                    built.append(fact_graph(self.scope.snapshot.triples, len(self.scope.snapshot.entities)))
-                return np.asarray(getattr(built[0], name))
+    def load_passage_graph(self) -> RelationalEdges:
+        """Return the edges between passages and the entities that join them, cached on disk after the first time."""
+        s, names = self.scope.snapshot, ("indptr", "senders", "relations", "triples")
+        arrays = self._cached_parts("passage-graph", names, lambda: passage_graph(s))
+        return RelationalEdges(*arrays, relation_count=len(s.relations) + 2)
 
-            return self.cached_array(f"facts-{name}", compute)
-
-        return FactGraph(*(load_array(name) for name in ("indptr", "neighbours", "edges")))
+    def _cached_parts(self, kind: str, names: Sequence[str], build: Callable[[], object]) -> list[NDArray[Any]]:
+        """Return arrays that are attributes of one object, which is built if any of them is not on disk."""
+        build_once = cache(build)
+        return [
+            self.cached_array(f"{kind}-{name}", lambda name=name: np.asarray(getattr(build_once(), name)))  # type: ignore[misc]
+            for name in names
+        ]
 
     def relation_texts(self) -> RelationTexts:
         """Return the relations in words; raises InputError where the index has no encoder."""
@@ -198,6 +208,10 @@ class IndexContext:
             encoder.encode,
             encoder.encode_queries,
         )
+
+
+def _open_passages(derived: Path, name: str) -> StoredPassages:
+    return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name)
 
 
 def existing_weights(given: Path, label: str) -> Path:
