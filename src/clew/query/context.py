@@ -1,7 +1,7 @@
 """Shared, lazily loaded resources of one index version: graph snapshot, BM25 index, embeddings, caches."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
@@ -23,6 +23,7 @@ from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.query.metadata_columns import MetadataColumns
 from clew.query.relation_matching import RelationTexts
 from clew.query.scope import Scope
 from clew.store.array_cache import load_or_compute
@@ -65,7 +66,8 @@ class IndexContext:
         device: str = "auto",
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
-        self.scope = Scope(load_snapshot(folder, partial(_open_passages, vectors.parent)))
+        snapshot = load_snapshot(folder, partial(_open_passages, vectors.parent))
+        self.scope = Scope(snapshot, MetadataColumns(snapshot, self._stored_arrays))
         self.lexical = BM25Index.load(folder / LEXICAL)
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
@@ -175,6 +177,15 @@ class IndexContext:
         """Return an array that depends on this index version and `name` only, computed once and cached on disk."""
         return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)
 
+    def _stored_arrays(
+        self, name: str, compute: Callable[[], Mapping[str, NDArray[Any]]]
+    ) -> Mapping[str, NDArray[Any]]:
+        compute_once = cache(compute)
+        return {
+            part: self.cached_array(f"{name}-{part}", lambda part=part: compute_once()[part])  # type: ignore[misc]
+            for part in ("codes", "data", "offsets")
+        }
+
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""
         s, names = self.scope.snapshot, ("indptr", "neighbours", "edges")
@@ -184,7 +195,7 @@ class IndexContext:
         """Return the edges between passages and the entities that join them, cached on disk after the first time."""
         s, names = self.scope.snapshot, ("indptr", "senders", "relations", "triples")
         arrays = self._cached_parts("passage-graph", names, lambda: passage_graph(s))
-        return RelationalEdges(*arrays, relation_count=len(s.relations) + 2)
+        return RelationalEdges(arrays[0], arrays[1], arrays[2], arrays[3], len(s.relations) + 2)
 
     def _cached_parts(self, kind: str, names: Sequence[str], build: Callable[[], object]) -> list[NDArray[Any]]:
         """Return arrays that are attributes of one object, which is built if any of them is not on disk."""

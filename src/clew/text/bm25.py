@@ -32,7 +32,15 @@ from Stemmer import version as stemmer_version
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.text.layered_postings import LAYERS, best_passages, fill_rows, layer_postings, length_norms, score_rows, term_slots
+from clew.text.layered_postings import (
+    LAYERS,
+    best_passages,
+    fill_rows,
+    layer_postings,
+    length_norms,
+    score_rows,
+    term_slots,
+)
 from clew.text.normalization import is_plain, key_hash, token_keys, tokens
 
 # Function words, question words, and the letters left over after an apostrophe.

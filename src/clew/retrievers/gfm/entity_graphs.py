@@ -53,7 +53,7 @@ class EntityGraphBuilder:
         fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
         seeds = np.unique(np.array(named or fallback, dtype=np.int32))
         nodes = self._select_nodes(seeds, blocked)
-        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, None if allowed.all() else allowed)
         rarity = {int(e): float(self._rarity[e]) for e in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
         notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])

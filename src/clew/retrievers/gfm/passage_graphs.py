@@ -78,11 +78,14 @@ class QuestionGraphBuilder(Protocol):
 
 
 def allowed_edges(
-    whole: RelationalEdges, nodes: IntArray, snapshot: Snapshot, allowed: BoolArray
+    whole: RelationalEdges, nodes: IntArray, snapshot: Snapshot, allowed: BoolArray | None
 ) -> tuple[IntArray, IntArray, LongArray]:
-    """Return senders, receivers and positions (m,) of the edges among nodes (n,) that allowed passages (P,) state."""
+    """Return senders, receivers and positions (m,) of the edges among nodes (n,) that passages state.
+
+    `allowed` (P,) are the passages that count, None for all.
+    """
     senders, receivers, edges = induced_edges(whole, nodes)
-    if allowed.all():
+    if allowed is None:
         return senders, receivers, edges
     usable = stated_edge_mask(whole, edges, snapshot, allowed)
     return senders[usable], receivers[usable], edges[usable]
@@ -101,10 +104,10 @@ class PassageGraphBuilder:
 
     def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question (see `QuestionGraphBuilder`)."""
-        walk = self._graph_walk.walk_linked(linked, allowed)
+        walk, some = self._graph_walk.walk_linked(linked, allowed), self._graph_walk.scope.restriction(allowed)
         fallback = {} if walk.named_nodes else self._fallback_seeds(vector(), allowed)
         nodes, values = self._select_nodes(walk, fallback, allowed)
-        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, some)
         passages = nodes[nodes < len(allowed)]
         seeds = fallback or walk.named_nodes
         inputs = self.describe_nodes(nodes, values, seeds, vector)
