@@ -31,13 +31,23 @@ class Scope:
         columns = zip(s.metadata, s.passage_ids, s.document_ids, s.titles, strict=True)
         return [{**json.loads(m), "id": i, "document_id": d, "title": t} for m, i, d, t in columns]
 
+    @cached_property
+    def _every(self) -> BoolArray:
+        every = np.ones(len(self), dtype=bool)
+        every.flags.writeable = False
+        return every
+
+    def restriction(self, allowed: BoolArray) -> BoolArray | None:
+        """Return allowed passages (P,), or None where they are all; it does not look at the array of `mask(None)`."""
+        return None if allowed is self._every or allowed.all() else allowed
+
     def mask(self, where: Filter | None) -> BoolArray:
-        """Return the passages (P,) that a filter allows; all for None.
+        """Return the passages (P,) that a filter allows; all for None, as one array that is never changed.
 
         Raises InputError where the filter cannot be parsed, or asks for a field that no passage has.
         """
         if where is None:
-            return np.ones(len(self), dtype=bool)
+            return self._every
         if where not in self._masks:
             predicate = parse_filter(where)
             unknown = predicate.unknown_fields(self._metadata_rows)

@@ -32,7 +32,7 @@ from Stemmer import version as stemmer_version
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.text.layered_postings import best_passages, fill_rows, layer_postings, length_norms, score_rows, term_slots
+from clew.text.layered_postings import LAYERS, best_passages, fill_rows, layer_postings, length_norms, score_rows, term_slots
 from clew.text.normalization import is_plain, key_hash, token_keys, tokens
 
 # Function words, question words, and the letters left over after an apostrophe.
@@ -216,11 +216,11 @@ class BM25Index:
         """Return the BM25 score (P,) of every passage, 0 where no term matches; it reads the whole index."""
         return self.scores_at(self.query(question), np.arange(len(self), dtype=np.int32))
 
-    def scores_at(self, query: QueryTerms, positions: IntArray) -> FloatArray:
+    def scores_at(self, query: QueryTerms, positions: IntArray | LongArray) -> FloatArray:
         """Return the BM25 scores (n,) of passages (n,)."""
         if not len(query.terms):
             return np.zeros(len(positions), dtype=np.float32)
-        scores: FloatArray = score_rows(*self.row_arrays, *query.arrays, positions)
+        scores: FloatArray = score_rows(*self.row_arrays, *query.arrays, positions.astype(np.int32, copy=False))
         return scores
 
     def top(self, query: QueryTerms, k: int, allowed: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
@@ -288,7 +288,7 @@ class BM25Index:
             raise _unusable_error(folder, str(error)) from error
         if fault := _find_fault(settings, arrays):
             raise _unusable_error(folder, fault)
-        return cls(**arrays, **{name: float(settings[name]) for name in _NUMBERS})
+        return cls(**arrays, mean_length=settings["mean_length"], k1=settings["k1"], b=settings["b"])
 
 
 class _Analyzer:
@@ -325,6 +325,9 @@ def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:
         "offsets": terms + 1, "bounds": terms, "passages": postings, "row_terms": postings, "row_counts": postings,
         "row_offsets": passages + 1, "lengths": passages, "layer_offsets": layered, "layer_bounds": layered,
     }  # fmt: skip
+    tables = {"layer_offsets": LAYERS + 1, "layer_bounds": LAYERS}
+    if any(arrays[name].shape[1] != width for name, width in tables.items()):
+        return f"its tables of layers have other widths than {tables}"
     if any(lengths[name] != length for name, length in wanted_lengths.items()):
         return f"the lengths of its arrays are inconsistent: {lengths}"
     return ""

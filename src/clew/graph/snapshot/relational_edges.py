@@ -14,6 +14,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
+from clew.graph.ppr.node_table import find_slot, node_position, table_size
 from clew.graph.snapshot.snapshot import Snapshot
 
 MENTIONS_RELATION = "mentions"
@@ -35,6 +36,11 @@ class RelationalEdges:
     def node_count(self) -> int:
         """The number of nodes."""
         return len(self.indptr) - 1
+
+    @property
+    def largest_degree(self) -> int:
+        """The highest number of edges of a receiver; it reads all of them."""
+        return int(np.diff(self.indptr).max(initial=0))
 
 
 def relation_texts(snapshot: Snapshot, *, inverses: bool = False) -> list[str]:
@@ -188,17 +194,18 @@ def induced_edges(edges: RelationalEdges, nodes: IntArray) -> tuple[IntArray, In
 
 @njit
 def _select_induced(indptr, senders, nodes):  # type: ignore[no-untyped-def]
-    slots = np.zeros(len(indptr) - 1, dtype=np.int32)  # position in `nodes` plus one
+    slots = np.zeros(table_size(2 * len(nodes)), dtype=np.int64)
     capacity = 0
     for i in range(len(nodes)):
-        slots[nodes[i]] = i + 1
+        slots[find_slot(slots, nodes[i])] = (np.int64(nodes[i]) + 1) << 32 | i
         capacity += indptr[nodes[i] + 1] - indptr[nodes[i]]
     sources, targets = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
     positions = np.empty(capacity, dtype=np.int64)
     count = 0
     for i in range(len(nodes)):
         for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            if slots[senders[edge]] > 0:
-                sources[count], targets[count], positions[count] = slots[senders[edge]] - 1, i, edge
+            sender = node_position(slots, senders[edge])
+            if sender >= 0:
+                sources[count], targets[count], positions[count] = sender, i, edge
                 count += 1
     return sources[:count].copy(), targets[:count].copy(), positions[:count].copy()

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, top_order
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.forward_push import push_pagerank
+from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import LinkedQuestion, describe_links
@@ -44,7 +44,6 @@ class EntityGraphBuilder:
         self._size = size
         self._similarity = similarity
         self._neighbours = Adjacency(edges.indptr, edges.senders, np.ones(len(edges.senders), dtype=np.float32))
-        self._attraction = np.ones(edges.node_count, dtype=np.float32)
         self._rarity = 1.0 / np.maximum(snapshot.mentioned_in.degrees(), 1).astype(np.float32)
 
     def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
@@ -99,7 +98,7 @@ class EntityGraphBuilder:
         if not len(starts):
             return starts
         restart = starts, np.full(len(starts), 1.0 / len(starts), dtype=np.float32)
-        walk = push_pagerank(self._neighbours, restart, self._attraction, blocked, _DAMPING, _EPSILON)
+        walk = push_pagerank(self._neighbours, restart, NodeAttraction(), ~blocked, _DAMPING, _EPSILON)
         nodes = walk.nodes
         if len(nodes) > self._size:
             nodes = nodes[top_order(walk.values, self._size)]
