@@ -3,12 +3,15 @@
 from hashlib import blake2b
 from pathlib import Path
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from clew.store.array_folder import ArrayFolder
 
-ARRAYS = {
+ARRAYS: dict[str, NDArray[Any]] = {
     "numbers": np.arange(6, dtype=np.int32).reshape(2, 3),
     "none": np.zeros((0, 3), dtype=np.float32),
     "one": np.array(7, dtype=np.uint64),
@@ -17,7 +20,7 @@ ARRAYS = {
 }
 
 
-def write(folder: Path, arrays: dict[str, np.ndarray], earlier: ArrayFolder | None = None) -> ArrayFolder:
+def write(folder: Path, arrays: dict[str, NDArray[Any]], earlier: ArrayFolder | None = None) -> ArrayFolder:
     folder.mkdir()
     writer = ArrayFolder(folder, folder.parent / "first" if earlier else None, earlier.hashes if earlier else None)
     for name, array in arrays.items():

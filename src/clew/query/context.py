@@ -194,8 +194,8 @@ class IndexContext:
     def load_passage_graph(self) -> RelationalEdges:
         """Return the edges between passages and the entities that join them, cached on disk after the first time."""
         s, names = self.scope.snapshot, ("indptr", "senders", "relations", "triples")
-        arrays = self._cached_parts("passage-graph", names, lambda: passage_graph(s))
-        return RelationalEdges(arrays[0], arrays[1], arrays[2], arrays[3], len(s.relations) + 2)
+        indptr, senders, relations, triples = self._cached_parts("passage-graph", names, lambda: passage_graph(s))
+        return RelationalEdges(indptr, senders, relations, triples, len(s.relations) + 2)
 
     def _cached_parts(self, kind: str, names: Sequence[str], build: Callable[[], object]) -> list[NDArray[Any]]:
         """Return arrays that are attributes of one object, which is built if any of them is not on disk."""

@@ -32,7 +32,7 @@ class ArrayFolder:
         array = np.asarray(array, order="C")
         np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
         digest = blake2b(header.getvalue(), digest_size=16)
-        digest.update(memoryview(array.reshape(-1)).cast("B") if array.size else b"")
+        digest.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
         file = f"{name}.npy"
         self.hashes[file] = digest.hexdigest()
         if not self._link(file, len(header.getvalue()) + array.nbytes):

@@ -94,8 +94,10 @@ def _build_edges(
     The other pairs (m, 2) all have one relation; if they are weak, one that a triple joins is left out.
     """
     relation_count = len(snapshot.relations) + 2
-    arrays = _group_edges(snapshot.triples, nodes, others, other_relation, relation_count, node_count, weak)
-    return RelationalEdges(*arrays, relation_count)
+    indptr, senders, relations, triples = _group_edges(
+        snapshot.triples, nodes, others, other_relation, relation_count, node_count, weak
+    )
+    return RelationalEdges(indptr, senders, relations, triples, relation_count)
 
 
 @njit

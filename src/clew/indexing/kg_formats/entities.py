@@ -85,7 +85,8 @@ def build_imported_graph(graphs: GraphTexts, salt: int = 0) -> ImportedGraph:
     labels, is_named = _choose_labels(ids, graphs, names)
     keys, rank, name_hashes = _make_keys(ids, labels, salt)
     relations, relation_rank = _sort_vocabulary(graphs.relations.texts(), None, salt)
-    for column, numbers in ((0, rank[entity_of_id]), (1, relation_rank), (2, rank[entity_of_id])):
+    key_of_id = rank[entity_of_id]
+    for column, numbers in ((0, key_of_id), (1, relation_rank), (2, key_of_id)):
         triples[:, column] = numbers[triples[:, column]]
     other_hashes, others = _hash_other_names(ids, is_named, graphs.names.texts(), names, salt)
     own = np.flatnonzero(name_hashes)
@@ -124,15 +125,15 @@ def _choose_labels(ids: StringArray, graphs: GraphTexts, names: IntArray) -> tup
     kinds = list(graphs.kinds.texts())
     is_label = np.array([kind != ALIAS for kind in kinds], dtype=bool)
     language = np.array([_language_rank(kind.partition("@")[2]) for kind in kinds], dtype=np.int64)
-    rows = names[np.diff(texts.offsets)[names[:, 1]] > 0] if len(names) else names
-    rows = rows[is_label[rows[:, 0]]] if len(rows) else rows
+    labels = names[np.diff(texts.offsets)[names[:, 1]] > 0] if len(names) else names
+    labels = labels[is_label[labels[:, 0]]] if len(labels) else labels
     is_named = np.zeros(len(ids), dtype=bool)
     is_named[addresses] = True
-    if len(rows):
-        rows = rows[np.lexsort((_alphabetical_rank(texts)[rows[:, 1]], language[rows[:, 0]], rows[:, 2]))]
-        rows = rows[run_starts(rows[:, 2])]
-        writer.add(texts, rows[:, 1], rows[:, 2])
-        is_named[rows[:, 2]] = True
+    if len(labels):
+        labels = labels[np.lexsort((_alphabetical_rank(texts)[labels[:, 1]], language[labels[:, 0]], labels[:, 2]))]
+        labels = labels[run_starts(labels[:, 2])]
+        writer.add(texts, labels[:, 1], labels[:, 2])
+        is_named[labels[:, 2]] = True
     return writer.finish(), is_named
 
 

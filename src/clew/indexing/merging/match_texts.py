@@ -101,11 +101,12 @@ def match_text_arrays(texts: MatchTexts) -> dict[str, NDArray[Any]]:
 
 def match_texts_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> MatchTexts:
     """Return what `match_text_arrays` took apart; a missing array is a KeyError."""
-    vocabularies = (
+    relation_texts, form_texts = (
         Vocabulary(arrays[f"{name}.hashes"], StringArray(arrays[f"{name}.data"], arrays[f"{name}.offsets"]))
         for name in _VOCABULARIES
     )
-    return MatchTexts(*(arrays[name] for name in _ARRAYS), *vocabularies)
+    keys, indptr, relations, forms = (arrays[name] for name in _ARRAYS)
+    return MatchTexts(keys, indptr, relations, forms, relation_texts, form_texts)
 
 
 def select_match_texts(texts: MatchTexts, rows: LongArray) -> MatchTexts:

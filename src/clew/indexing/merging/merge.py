@@ -175,7 +175,7 @@ def _resolve_links(
     results: list[Ragged] = []
     for segment in segments:
         links = segment.titles.links
-        hashes = links.values.reshape(-1, 5)
+        hashes = links.values.reshape(-1, 5).astype(np.uint64, copy=False)
         found = np.full(len(hashes), -1, dtype=np.int32)
         for column in reversed(range(5)):
             if column < 2:

@@ -18,8 +18,8 @@ from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import HashArray, Ragged, Segment
 from clew.graph.string_kernels import have_space
 from clew.indexing.merging.vocabularies import JoinedVocabulary
-from clew.text.gazetteer import ARTICLES, COMMON_WORDS
-from clew.text.normalization import key_hash
+from clew.text.gazetteer import COMMON_WORDS
+from clew.text.normalization import ARTICLES, key_hash
 from clew.text.token_arrays import IS_CAPITALISED, IS_LOWER
 
 MAX_CANDIDATES = 4
