@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
-from clew.errors import InputError
+from clew.errors import InputError, ProviderError
 from clew.graph.segments.flat import unflatten_stored_passages
 from clew.graph.segments.passage_columns import StoredPassages
 from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
@@ -181,10 +181,13 @@ class IndexContext:
         self, name: str, compute: Callable[[], Mapping[str, NDArray[Any]]]
     ) -> Mapping[str, NDArray[Any]]:
         compute_once = cache(compute)
-        return {
-            part: self.cached_array(f"{name}-{part}", lambda part=part: compute_once()[part])  # type: ignore[misc]
-            for part in ("codes", "data", "offsets")
-        }
+        try:
+            return {
+                part: self.cached_array(f"{name}-{part}", lambda part=part: compute_once()[part])  # type: ignore[misc]
+                for part in ("codes", "data", "offsets")
+            }
+        except ProviderError:  # an index that cannot be written is read, too; then each process computes them
+            return compute_once()
 
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""
