@@ -1,4 +1,4 @@
-"""Compare `bm25s` weights on our arrays with Lance's full-text index: recall, milliseconds, build time.
+"""Compare BM25 of our own with Lance's full-text index: recall, milliseconds, build time.
 
 `python bench/bm25_engines.py [SET]`
 """
@@ -31,7 +31,7 @@ def main() -> None:
     ours = BM25Index.build(texts)
     seconds = time.perf_counter() - start
     table.append(
-        ["bm25s", f"{seconds:.1f}", *measure(questions, lambda q: [ids[p] for p in top_order(ours.scores(q), 10)])]
+        ["clew", f"{seconds:.1f}", *measure(questions, lambda q: [ids[p] for p in top_order(ours.scores(q), 10)])]
     )
 
     folder = WORK / "fts.lance"

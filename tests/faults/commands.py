@@ -28,7 +28,6 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
     [
         "lance",
-        "bm25s",
         "Stemmer",
         "semchunk",
         "clew.commands.app",

@@ -4,9 +4,11 @@ from collections import defaultdict
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.graph import csr
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 
@@ -113,3 +115,16 @@ def test_the_walk_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
     walk = walk_graph(np.array(nodes, dtype=np.int32), mentions)
     assert walk.row_count == following
     assert to_dictionary(walk) == dict(edges)
+
+
+@given(ENTRIES)
+def test_counting_gives_what_sorting_gives(entries: Entries) -> None:
+    graph = from_entries(entries)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "_COUNTING_SIZE", 0)
+        counted, transposed = from_entries(entries), graph.transpose(9)
+    for actual, expected in ((counted, graph), (transposed, graph.transpose(9))):
+        for name in ("indptr", "indices", "weights"):
+            one, other = getattr(actual, name), getattr(expected, name)
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.query.filters import MAX_CONDITIONS, parse_filter
+from clew.query.filters import MAX_CONDITIONS, RowColumns, parse_filter
 
 BOOKS: list[dict[str, Any]] = [
     {"id": "a", "title": "Nansen", "year": 1893, "lang": "en", "tags": ["arctic", "ship"], "draft": False},
@@ -20,7 +20,7 @@ BOOKS: list[dict[str, Any]] = [
 
 
 def matching_ids(expression: str, rows: Sequence[dict[str, Any]] = BOOKS) -> str:
-    mask = parse_filter(expression).mask(rows)
+    mask = parse_filter(expression).mask(RowColumns(rows))
     assert mask.dtype == bool
     assert mask.shape == (len(rows),)
     return "".join(row["id"] for row, keep in zip(rows, mask, strict=True) if keep)
@@ -103,7 +103,7 @@ def test_one_element_must_lie_between_both_bounds() -> None:
 def test_fields_and_unknown_fields() -> None:
     predicate = parse_filter("yaer > 1 AND author.born = 2 AND lang = \"en\" AND 'x' = id")
     assert predicate.fields == {"yaer", "author.born", "lang", "en", "id"}
-    assert predicate.unknown_fields(BOOKS) == ("en", "yaer")
+    assert predicate.unknown_fields(RowColumns(BOOKS)) == ("en", "yaer")
     assert predicate.expression.startswith("yaer")
 
 
@@ -113,7 +113,7 @@ def test_wildcards_match_line_ends() -> None:
 
 
 def test_no_rows() -> None:
-    assert parse_filter("a = 1 AND NOT b LIKE 'x'").mask([]).tolist() == []
+    assert parse_filter("a = 1 AND NOT b LIKE 'x'").mask(RowColumns([])).tolist() == []
 
 
 @pytest.mark.parametrize("name", ["comment", "set", "date", "year", "type", "left", "order", "group", "index", "key"])
@@ -290,5 +290,5 @@ def _by_sqlite(expression: str, rows: Sequence[dict[str, Any]]) -> list[int]:
 @given(EXPRESSIONS, ROWS)
 @example(("NOT (n = 1 AND s = 'a')",) * 2, [{"n": None, "m": 1.0, "s": "b", "t": "", "b": None}])
 def test_agrees_with_sqlite(expression: Pair, rows: list[dict[str, Any]]) -> None:
-    mask = parse_filter(expression[0]).mask(rows)
+    mask = parse_filter(expression[0]).mask(RowColumns(rows))
     assert [number for number, keep in enumerate(mask) if keep] == _by_sqlite(expression[1], rows)

@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays.kernels import njit
+
+_COUNTING_SIZE = 1 << 15  # from this many edges on, counting takes less time than loading the compiled function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +44,9 @@ class Adjacency:
 
     def transpose(self, column_count: int) -> "Adjacency":
         """Return the transposed matrix, with `column_count` rows."""
-        return build_adjacency(self.indices, self.row_indices(), self.weights, column_count)
+        if len(self.indices) < _COUNTING_SIZE:
+            return build_adjacency(self.indices, self.row_indices(), self.weights, column_count)
+        return Adjacency(*_transpose(*self.arrays, column_count))
 
 
 def build_adjacency(
@@ -51,13 +56,76 @@ def build_adjacency(
     row_count: int,
 ) -> Adjacency:
     """Sort pairs (edges,) of a row below `row_count` and a neighbour; of equal pairs the highest weight stays."""
-    row = np.asarray(rows, dtype=np.int64)
-    column = np.asarray(columns, dtype=np.int64)
-    weight = np.asarray(weights, dtype=np.float32)
+    row, column, weight = np.asarray(rows), np.asarray(columns), np.asarray(weights, dtype=np.float32)
+    if len(row) >= _COUNTING_SIZE:
+        numbers = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
+        return Adjacency(*_sort_by_counting(*numbers, weight, row_count))
+    row, column = row.astype(np.int64), column.astype(np.int64)
     order = np.lexsort((-weight, column, row))
     row, column, weight = row[order], column[order], weight[order]
     first = run_starts(row, column)
     return Adjacency(row_pointers(row[first], row_count), column[first].astype(np.int32), weight[first])
+
+
+@njit
+def _sort_by_counting(rows, columns, weights, row_count):  # type: ignore[no-untyped-def]
+    """Sort by the columns, then stably by the rows, each time by counting; then leave out equal pairs."""
+    count = len(rows)
+    column_count = 0
+    for i in range(count):
+        column_count = max(column_count, columns[i] + 1)
+    by_column = np.empty(count, dtype=np.int32)
+    cursor = np.zeros(column_count + 1, dtype=np.int64)
+    for i in range(count):
+        cursor[columns[i] + 1] += 1
+    for i in range(column_count):
+        cursor[i + 1] += cursor[i]
+    for i in range(count):
+        by_column[cursor[columns[i]]] = i
+        cursor[columns[i]] += 1
+    starts = np.zeros(row_count + 1, dtype=np.int64)
+    for i in range(count):
+        starts[rows[i] + 1] += 1
+    for i in range(row_count):
+        starts[i + 1] += starts[i]
+    cursor = starts[:-1].copy()
+    indices, values = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.float32)
+    for i in range(count):
+        edge = by_column[i]
+        row, column = rows[edge], columns[edge]
+        last = cursor[row] - 1
+        if last >= starts[row] and indices[last] == column:
+            values[last] = max(values[last], weights[edge])
+            continue
+        indices[last + 1], values[last + 1] = column, weights[edge]
+        cursor[row] += 1
+    indptr = np.zeros(row_count + 1, dtype=np.int64)
+    for row in range(row_count):
+        size = cursor[row] - starts[row]
+        indptr[row + 1] = indptr[row] + size
+        if indptr[row] != starts[row]:
+            for i in range(size):
+                indices[indptr[row] + i] = indices[starts[row] + i]
+                values[indptr[row] + i] = values[starts[row] + i]
+    return indptr, indices[: indptr[-1]].copy(), values[: indptr[-1]].copy()
+
+
+@njit
+def _transpose(indptr, indices, weights, column_count):  # type: ignore[no-untyped-def]
+    count = len(indices)
+    starts = np.zeros(column_count + 1, dtype=np.int64)
+    for i in range(count):
+        starts[indices[i] + 1] += 1
+    for i in range(column_count):
+        starts[i + 1] += starts[i]
+    cursor = starts[:-1].copy()
+    rows, values = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.float32)
+    for row in range(len(indptr) - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            to = cursor[indices[i]]
+            rows[to], values[to] = row, weights[i]
+            cursor[indices[i]] += 1
+    return starts, rows, values
 
 
 def row_pointers(rows: NDArray[np.integer], row_count: int) -> LongArray:

@@ -3,36 +3,46 @@
 Its manifest states all inputs and the hash of each file. Equal contents give equal bytes, in whatever order they came.
 """
 
-import gc
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from clew.arrays import FloatArray
-from clew.graph.snapshot.builder import PassageColumns, build_snapshot, with_equivalences
+from clew.arrays import IntArray
+from clew.errors import IndexFormatError
+from clew.graph.csr import build_adjacency
+from clew.graph.segments.flat import store_passages
+from clew.graph.segments.passage_columns import PassageColumns
+from clew.graph.segments.segment import CollisionError, Segment
+from clew.graph.snapshot.equivalences import with_equivalences
 from clew.graph.snapshot.imported_graph import ImportedGraph
-from clew.graph.snapshot.snapshot import Snapshot, save_snapshot
-from clew.indexing.kg_formats.entities import build_imported_graph
-from clew.indexing.resolution.corpus_facts import corpus_facts
-from clew.indexing.resolution.pair_cache import load_pairs, save_pairs
+from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places
+from clew.graph.string_array import StringArray
+from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
+from clew.indexing.merging.match_text_files import StoredMatchTexts
+from clew.indexing.merging.merge import merge_segments
+from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import find_synonyms
-from clew.indexing.resolution.title_linking import NamedText
+from clew.indexing.segments.store import ensure_segments
 from clew.protocols import Encoder
+from clew.store.array_folder import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
-from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, is_shard, shard_triples, stored_graphs
+from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import (
     MANIFEST_FILE,
     SNAPSHOT_FORMAT,
     hash_files,
+    missing_segments,
+    read_manifest,
     snapshot_folder,
     snapshot_problems,
     write_manifest,
@@ -48,28 +58,59 @@ _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
-    if not (folder / MANIFEST_FILE).is_file():
-        rows = table.read()
-        progress("linking", 0, rows.num_rows)
-        with _without_garbage_collection():
-            snapshot = _build_snapshot(rows, table.dimension, _read_imported_graph(table, progress))
+    if not (folder / MANIFEST_FILE).is_file() or missing_segments(folder):
+        snapshot, segments, positions = _merge_version(table, progress)
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
+        progress("writing", 0, 0)
+        earlier = _newest_snapshot(folder)
         with atomic_folder(folder) as temporary:
-            save_snapshot(snapshot, temporary)
-            texts = (f"{title}\n{text}" for title, text in zip(snapshot.titles, snapshot.texts, strict=True))
-            BM25Index.build(texts).save(temporary / LEXICAL)
-            write_manifest(_make_manifest(rows, table, temporary), temporary)
+            arrays = ArrayFolder(temporary, *earlier)
+            for name, array in named_arrays(snapshot):
+                arrays.write(name, array)
+            save_places(snapshot, temporary)
+            terms = [segment.terms for segment in segments]
+            BM25Index.merge(terms, positions, len(snapshot.passage_ids)).save(temporary / LEXICAL)
+            write_manifest(
+                _make_manifest(segments, table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}), temporary
+            )
         discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot
     remove_leftovers(table.location.derived)
     return folder
 
 
-def read_named_texts(rows: pa.Table) -> list[NamedText]:
-    """Return the names and texts of the passages of a table, in the order of the rows."""
-    names = ("document_id", "title", "text", "aliases", "links", "ordinal")
-    columns = [rows.column(name).to_pylist() for name in names]
-    return [NamedText(d, t, x, a, li, o == 0) for d, t, x, a, li, o in zip(*columns, strict=True)]
+def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, list[Segment], Sequence[IntArray]]:
+    """Return the snapshot of a version, its segments, and the position of each of their rows in the snapshot.
+
+    All is hashed with the first salt under which no two texts have one hash.
+    """
+    for salt in count():
+        try:
+            files = ensure_segments(table, progress, salt)
+            segments = [file.open() for file in files]
+            graph = _read_imported_graph(table, progress, salt)
+            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress))
+        except CollisionError:
+            continue
+        break
+    columns = PassageColumns([store_passages(segment) for segment in segments], merged.places, [f.name for f in files])
+    arrays = {field.name: getattr(merged, field.name) for field in fields(merged)}
+    positions = arrays.pop("positions")
+    del arrays["places"]
+    no_equivalences = build_adjacency([], [], [], len(merged.entities))
+    return Snapshot(**arrays, columns=columns, equivalences=no_equivalences, salt=salt), segments, positions
+
+
+def _newest_snapshot(folder: Path) -> tuple[Path | None, dict[str, str]]:
+    """Return the newest other snapshot with the hashes of its files, which equal files are linked from."""
+    others = (other for other in folder.parent.glob("[0-9]*") if other != folder and (other / MANIFEST_FILE).is_file())
+    newest = max(others, key=lambda other: (other.stat().st_mtime_ns, other.name), default=None)
+    if newest is None:
+        return None, {}
+    try:
+        return newest, read_manifest(newest)["files"]
+    except IndexFormatError:
+        return None, {}  # it was damaged, or has just been discarded: all is written
 
 
 def read_extractions(rows: pa.Table) -> list[Extraction]:
@@ -84,61 +125,35 @@ def read_extractions(rows: pa.Table) -> list[Extraction]:
     ]
 
 
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Suspend garbage collection, which would traverse millions of small lasting objects repeatedly; none is cyclic."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def _read_imported_graph(table: PassageTable, progress: Progress) -> ImportedGraph | None:
-    triples_by_kind: dict[str, list[pa.StructArray]] = {TRIPLE_SHARD: [], NAME_SHARD: []}
-    done = 0
+def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> ImportedGraph | None:
+    graphs, done = GraphTexts(), 0
     for rows in table.iter_shards():
         for kind, triples in shard_triples(rows):
-            triples_by_kind[kind].append(triples)
+            add = {TRIPLE_SHARD: graphs.add_triples, NAME_SHARD: graphs.add_names}[kind]
+            add(triples)
             done += len(triples)
         progress("reading graphs", done, 0)
-    return build_imported_graph(triples_by_kind[TRIPLE_SHARD], triples_by_kind[NAME_SHARD]) if done else None
-
-
-def _build_snapshot(rows: pa.Table, dimension: int, graph: ImportedGraph | None) -> Snapshot:
-    corpus = corpus_facts(read_named_texts(rows), read_extractions(rows))
-    names = ("id", "document_id", "title", "text", "metadata", "start", "end")
-    ids, documents, titles, texts, metadata, starts, ends = (rows.column(name).to_pylist() for name in names)
-    vectors = _vector_matrix(rows, dimension)
-    columns = PassageColumns(ids, documents, titles, texts, metadata, starts, ends, vectors)
-    return build_snapshot(columns, corpus.facts, corpus.surfaces, corpus.names, graph)
-
-
-def _vector_matrix(rows: pa.Table, dimension: int) -> FloatArray:
-    if not dimension:
-        return np.zeros((rows.num_rows, 0), dtype=np.float32)
-    flat = rows.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat, dtype=np.float32).reshape(rows.num_rows, dimension)
+    return build_imported_graph(graphs, salt) if done else None
 
 
 def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
+    if not encoder.dimension:
+        return snapshot
     entity_of_name: dict[str, int] = {}
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for entity, name in enumerate(snapshot.entities):
         if not only_in_graph[entity] and is_comparable(name):
             entity_of_name.setdefault(name, entity)
-    if not encoder.dimension or not entity_of_name:
+    if not entity_of_name:
         return snapshot
     derived = table.location.derived
     names, entities = list(entity_of_name), np.array(list(entity_of_name.values()))
-    count = count_progress(progress, "encoding names")
-    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, count)
+    on_encoded = count_progress(progress, "encoding names")
+    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, on_encoded)
     progress("comparing names", 0, len(names))
     folder = derived / "equivalences"
-    cache = load_pairs(folder) if folder.is_dir() and not snapshot_problems(folder) else None
+    cache = _load_known_pairs(folder)
     pairs = find_synonyms(names, vectors, *_synonym_settings(table.settings), cache)
     with atomic_folder(folder) as temporary:
         save_pairs(pairs.cache, temporary)
@@ -150,6 +165,15 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     # Two documents with their own titles are about two things, however similar their names are.
     accepted = np.array(distinguishable, dtype=bool) & ~(is_title[left] & is_title[right])
     return with_equivalences(snapshot, left[accepted], right[accepted], pairs.score[accepted])
+
+
+def _load_known_pairs(folder: Path) -> PairCache | None:
+    if not folder.is_dir() or snapshot_problems(folder):
+        return None
+    try:
+        return load_pairs(folder)
+    except IndexFormatError:
+        return None  # its files are intact, so that it has the format of another version of Clew
 
 
 def _synonym_settings(settings: Mapping[str, Any]) -> tuple[float, int]:
@@ -174,20 +198,38 @@ def is_comparable(name: str) -> bool:
     return any(letter.isalpha() for letter in name) and not any(letter.isdigit() for letter in name)
 
 
-def _make_manifest(rows: pa.Table, table: PassageTable, folder: Path) -> dict[str, Any]:
-    pairs = zip(rows.column("document_id").to_pylist(), rows.column("document_hash").to_pylist(), strict=True)
-    documents = sorted(set(pairs))
-    shards = sorted((id_, hash_) for id_, hash_ in table.document_hashes().items() if is_shard(hash_))
-    corpus = "".join(f"{id_}\0{hash_}\0" for id_, hash_ in [*documents, *shards])
+def _make_manifest(segments: Sequence[Segment], table: PassageTable, files: Mapping[str, str]) -> dict[str, Any]:
+    passages = [segment.passages for segment in segments]
+    extractors: Counter[str] = Counter()
+    for part in passages:
+        rows = np.bincount(part.extractors, minlength=len(part.extractor_names)).tolist()
+        extractors.update({name: rows for name, rows in zip(part.extractor_names, rows, strict=True) if rows})
+    shards = list(table.iter_shards(["metadata", "document_hash"]))
+    hashes = [_arrow_strings(part.document_hashes).unique() for part in passages]
+    hashes += [chunk.cast(pa.large_string()) for rows in shards for chunk in rows["document_hash"].chunks]
     return {
         "recipe": SNAPSHOT_FORMAT,
         "lexical": BM25Index.fingerprint(),
         "settings": table.settings,
-        "corpus": blake2b(corpus.encode(), digest_size=16).hexdigest(),
-        "documents": len(documents),
-        "passages": rows.num_rows,
-        "graphs": [asdict(graph) for graph in stored_graphs(table.iter_shards(["metadata"]))],
-        "extractors": dict(sorted(Counter(rows.column("extractor").to_pylist()).items())),
-        "failures": rows.num_rows - rows.column("failure").null_count,
-        "files": hash_files(folder),
+        "corpus": _hash_sorted(hashes),
+        "documents": len(np.unique(np.concatenate([np.zeros(0, "u8"), *(p.document_id_hashes for p in passages)]))),
+        "passages": sum(map(len, segments)),
+        "graphs": [asdict(graph) for graph in stored_graphs(shards)],
+        "extractors": dict(sorted(extractors.items())),
+        "failures": int(sum(part.failed.sum() for part in passages)),
+        "files": dict(sorted(files.items())),
     }
+
+
+def _arrow_strings(strings: StringArray) -> pa.LargeStringArray:
+    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
+    return pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
+
+
+def _hash_sorted(parts: Sequence[pa.Array]) -> str:
+    """Return a hash of the distinct hashes of documents, each of which covers the document's id and content."""
+    texts = pa.chunked_array(parts, pa.large_string()).unique()
+    _, offsets, data = texts.take(pc.sort_indices(texts)).buffers()
+    digest = blake2b(offsets, digest_size=16)
+    digest.update(data or b"")
+    return digest.hexdigest()

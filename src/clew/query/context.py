@@ -1,10 +1,10 @@
 """Shared, lazily loaded resources of one index version: graph snapshot, BM25 index, embeddings, caches."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
-from clew.errors import InputError
+from clew.errors import InputError, ProviderError
+from clew.graph.segments.flat import unflatten_stored_passages
+from clew.graph.segments.passage_columns import StoredPassages
+from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.query.metadata_columns import MetadataColumns
 from clew.query.relation_matching import RelationTexts
 from clew.query.scope import Scope
 from clew.store.array_cache import load_or_compute
+from clew.store.array_file import map_arrays
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
+from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 
@@ -60,7 +66,8 @@ class IndexContext:
         device: str = "auto",
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
-        self.scope = Scope(load_snapshot(folder))
+        snapshot = load_snapshot(folder, partial(_open_passages, vectors.parent))
+        self.scope = Scope(snapshot, MetadataColumns(snapshot, self._stored_arrays))
         self.lexical = BM25Index.load(folder / LEXICAL)
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
@@ -170,19 +177,36 @@ class IndexContext:
         """Return an array that depends on this index version and `name` only, computed once and cached on disk."""
         return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)
 
+    def _stored_arrays(
+        self, name: str, compute: Callable[[], Mapping[str, NDArray[Any]]]
+    ) -> Mapping[str, NDArray[Any]]:
+        compute_once = cache(compute)
+        try:
+            return {
+                part: self.cached_array(f"{name}-{part}", lambda part=part: compute_once()[part])  # type: ignore[misc]
+                for part in ("codes", "data", "offsets")
+            }
+        except ProviderError:  # an index that cannot be written is read, too; then each process computes them
+            return compute_once()
+
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""
-        built: list[FactGraph] = []
+        s, names = self.scope.snapshot, ("indptr", "neighbours", "edges")
+        return FactGraph(*self._cached_parts("facts", names, lambda: fact_graph(s.triples, len(s.entities))))
 
-        def load_array(name: str) -> NDArray[Any]:
-            def compute() -> NDArray[Any]:
-                if not built:
-                    built.append(fact_graph(self.scope.snapshot.triples, len(self.scope.snapshot.entities)))
-                return np.asarray(getattr(built[0], name))
+    def load_passage_graph(self) -> RelationalEdges:
+        """Return the edges between passages and the entities that join them, cached on disk after the first time."""
+        s, names = self.scope.snapshot, ("indptr", "senders", "relations", "triples")
+        indptr, senders, relations, triples = self._cached_parts("passage-graph", names, lambda: passage_graph(s))
+        return RelationalEdges(indptr, senders, relations, triples, len(s.relations) + 2)
 
-            return self.cached_array(f"facts-{name}", compute)
-
-        return FactGraph(*(load_array(name) for name in ("indptr", "neighbours", "edges")))
+    def _cached_parts(self, kind: str, names: Sequence[str], build: Callable[[], object]) -> list[NDArray[Any]]:
+        """Return arrays that are attributes of one object, which is built if any of them is not on disk."""
+        build_once = cache(build)
+        return [
+            self.cached_array(f"{kind}-{name}", lambda name=name: np.asarray(getattr(build_once(), name)))  # type: ignore[misc]
+            for name in names
+        ]
 
     def relation_texts(self) -> RelationTexts:
         """Return the relations in words; raises InputError where the index has no encoder."""
@@ -198,6 +222,10 @@ class IndexContext:
             encoder.encode,
             encoder.encode_queries,
         )
+
+
+def _open_passages(derived: Path, name: str) -> StoredPassages:
+    return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name)
 
 
 def existing_weights(given: Path, label: str) -> Path:

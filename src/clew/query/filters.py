@@ -16,9 +16,9 @@ Differs from the source: types are never converted, NULL stands only after IS, L
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,30 @@ _ALLOWED_ARGS = {
 }
 
 Row = Mapping[str, Any]
-Operand = Callable[["_Columns"], list[Any]]
-Condition = Callable[["_Columns"], Truth]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """The values of a field in n rows: each distinct one, or each row's, and which of them a row has."""
+
+    values: Sequence[Any]  # text, numbers, booleans, lists of these, mappings, or None
+    codes: NDArray[np.integer]  # (n,) positions in `values`
+
+
+class Columns(Protocol):
+    """Rows as columns."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows, n."""
+
+    def column(self, name: str) -> Column:
+        """Return a field, of which the name may be dotted."""
+
+
+Operand = Callable[[Columns], Column]
+Condition = Callable[[Columns], Truth]
 
 
 @final
@@ -74,17 +96,15 @@ class Predicate:
     fields: frozenset[str]  # names of the fields it refers to, dotted names whole
     _truth: Condition = field(repr=False, compare=False)
 
-    def mask(self, rows: Sequence[Row]) -> BoolArray:
-        """Return for each row (n,) whether the predicate is true of it.
+    def mask(self, columns: Columns) -> BoolArray:
+        """Return for each row (n,) whether the predicate is true of it; each condition is tried on distinct values."""
+        return np.equal(self._truth(columns), _TRUE)
 
-        Values are text, numbers, booleans, lists of these, mappings, or None.
-        """
-        return np.equal(self._truth(_Columns(rows)), _TRUE)
-
-    def unknown_fields(self, rows: Sequence[Row]) -> tuple[str, ...]:
+    def unknown_fields(self, columns: Columns) -> tuple[str, ...]:
         """Return the fields, sorted, that no row has a value for: misspelt, or a text in double quotes."""
-        columns = _Columns(rows)
-        return tuple(name for name in sorted(self.fields) if all(value is None for value in columns.values(name)))
+        return tuple(
+            name for name in sorted(self.fields) if all(value is None for value in columns.column(name).values)
+        )
 
 
 def parse_filter(expression: str) -> Predicate:
@@ -97,19 +117,25 @@ def parse_filter(expression: str) -> Predicate:
     return Predicate(expression, frozenset(compiler.fields), condition)
 
 
-class _Columns:
-    """Rows as columns, extracted when first used."""
+@final
+class RowColumns:
+    """Rows in memory as columns, extracted when first used."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.count = len(rows)
         self._rows = rows
-        self._cache: dict[str, list[Any]] = {}
+        self._cache: dict[str, Column] = {}
 
-    def values(self, name: str) -> list[Any]:
+    def column(self, name: str) -> Column:
+        """Return a field (see `Columns`)."""
         if name not in self._cache:
-            path = name.split(".")
-            self._cache[name] = [row[name] if name in row else _nested_value(row, path) for row in self._rows]
+            self._cache[name] = Column([field_value(row, name) for row in self._rows], np.arange(self.count))
         return self._cache[name]
+
+
+def field_value(row: Row, name: str) -> Any:
+    """Return the value of a field: of the key of that name, else of the keys that its parts name, one in the other."""
+    return row[name] if name in row else _nested_value(row, name.split("."))
 
 
 class _FilterCompiler:
@@ -167,9 +193,9 @@ class _FilterCompiler:
         if node.key in ("column", "dot"):
             name = ".".join(self._field_path(node))
             self.fields.add(name)
-            return lambda columns: columns.values(name)
+            return lambda columns: columns.column(name)
         value = self._literal_value(node)
-        return lambda columns: [value] * columns.count
+        return lambda columns: Column([value], np.zeros(columns.count, dtype=np.int8))
 
     def _field_path(self, node: "exp.Expr") -> list[str]:
         self._check_node(node)
@@ -277,10 +303,32 @@ def _nested_value(row: Row, path: Sequence[str]) -> Any:
 
 
 def _row_condition(level: Callable[..., int], *operands: Operand) -> Condition:
-    """Return the condition whose truth in a row is `level` of the operands' values in that row."""
-    return lambda columns: np.fromiter(
-        map(level, *(operand(columns) for operand in operands)), dtype=np.int8, count=columns.count
-    )
+    """Return the condition whose truth in a row is `level` of the operands' values in that row.
+
+    It is computed once for each combination of values that occurs.
+    """
+
+    def condition(columns: Columns) -> Truth:
+        given = [operand(columns) for operand in operands]
+        varying = [column for column in given if len(column.values) > 1]
+        if not columns.count:
+            return np.zeros(0, dtype=np.int8)
+        rows: Iterable[Any] = range(len(varying[0].values)) if varying else range(1)
+        codes = varying[0].codes if varying else given[0].codes
+        if len(varying) > 1:
+            pairs = np.unique(np.stack([column.codes for column in varying]), axis=1, return_inverse=True)
+            rows, codes = zip(*pairs[0].tolist(), strict=True), pairs[1].ravel()
+        else:
+            rows = ((row,) for row in rows)
+
+        def values(row: tuple[int, ...]) -> Iterator[Any]:
+            places = iter(row)
+            return (column.values[next(places)] if len(column.values) > 1 else column.values[0] for column in given)
+
+        levels = np.array([level(*values(row)) for row in rows], dtype=np.int8)
+        return np.asarray(levels[codes])
+
+    return condition
 
 
 def _negate(condition: Condition) -> Condition:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray, top_order
-from clew.arrays.kernels import njit
-from clew.graph.ppr.forward_push import PushResult, push_pagerank
+from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.graph.ppr.forward_push import NodeAttraction, PushResult, push_pagerank
 from clew.query.linking import LinkedQuestion, describe_links, link_question
 from clew.query.scope import Scope
-from clew.text.bm25 import BM25Index
+from clew.text.bm25 import BM25Index, QueryTerms
+from clew.text.layered_postings import term_slots
 
 NO_MATCH = "the question names nothing in the index and shares no word with it"
 
@@ -41,20 +41,78 @@ class GraphWalkConfig:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PassageMatches:
+    """How well passages match a question, and its remainder: BM25 as a share of the best allowed passage's."""
+
+    lexical: BM25Index
+    full_query: QueryTerms
+    remainder_query: QueryTerms
+    full_best: float  # the highest score of an allowed passage, 0 where none matches
+    remainder_best: float
+    top_positions: IntArray  # the best passages by the whole question, best first
+    top_shares: FloatArray  # their shares
+
+    @classmethod
+    def find(
+        cls, lexical: BM25Index, linked: LinkedQuestion, depth: int, allowed: BoolArray | None
+    ) -> "PassageMatches":
+        """Return the matches among allowed passages (P,), None for all, with the `depth` best ones."""
+        full, remainder = lexical.query(linked.text), lexical.query(linked.remainder)
+        positions, scores = lexical.top(full, depth, allowed)
+        _, best = lexical.top(remainder, 1, allowed)
+        bests = float(scores[0]) if len(scores) else 0.0, float(best[0]) if len(best) else 0.0
+        return cls(lexical, full, remainder, *bests, positions, scores / scores[:1])
+
+    def shares(self, positions: IntArray) -> FloatArray:
+        """Return the shares (n, 2) of allowed passages (n,)."""
+        found = np.zeros((len(positions), 2), dtype=np.float32)
+        for column, query, best in (
+            (0, self.full_query, self.full_best),
+            (1, self.remainder_query, self.remainder_best),
+        ):
+            if best > 0.0:
+                found[:, column] = self.lexical.scores_at(query, positions) / np.float32(best)
+        return found
+
+    def attraction(self, config: GraphWalkConfig) -> NodeAttraction:
+        """Return the attraction of the nodes of the walk."""
+        terms = np.union1d(self.full_query.terms, self.remainder_query.terms).astype(np.int32)
+        weights = np.zeros((2, len(terms)))
+        for row, query in enumerate((self.full_query, self.remainder_query)):
+            weights[row, terms.searchsorted(query.terms)] = query.weights
+        rows = *self.lexical.row_arrays, terms, weights, term_slots(terms)
+        return NodeAttraction(
+            config.hub,
+            rows=rows,
+            bests=(self.full_best, self.remainder_best),
+            weights=(config.question, config.remainder),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class QuestionWalk:
-    """Result of a question's walk: P passages, n nodes of the walk graph, m passages near the walk."""
+    """Result of a question's walk: m passages near the walk."""
 
     linked_question: LinkedQuestion  # the question and its names
-    bm25_full: FloatArray  # (P,) BM25 of the whole question as a share of the best
-    bm25_remainder: FloatArray  # (P,) the same without the names
+    matches: PassageMatches  # how well passages match the question
     named_nodes: dict[int, float]  # each node that the question names, with its share of the restart on names
     # start nodes and their probabilities; None when the question matches nothing
     restart: tuple[IntArray, FloatArray] | None
-    attraction: FloatArray  # (n,) weight of each node as the target of a step
     walk: PushResult | None  # result of the push; None when the question matches nothing
     nodes: IntArray  # (m,) passages near the walk, ascending
     scores: FloatArray  # (m,) their values, weighted by their match
     notes: tuple[str, ...]  # explanations for the user
+
+    def shares(self, passages: IntArray) -> FloatArray:
+        """Return how well allowed passages (n,) match the question, and its remainder (n, 2)."""
+        if self.walk is None or not len(self.walk.nodes):
+            return self.matches.shares(passages)
+        places = np.minimum(self.walk.nodes.searchsorted(passages), len(self.walk.nodes) - 1)
+        found: FloatArray = self.walk.matches[places]
+        missing = self.walk.nodes[places] != passages
+        if missing.any():
+            found[missing] = self.matches.shares(passages[missing])
+        return found
 
 
 class GraphWalk:
@@ -64,8 +122,6 @@ class GraphWalk:
         self.scope = scope
         self.config = config
         self._lexical = lexical
-        self._degrees = np.maximum(scope.snapshot.walk.degrees(), 1).astype(np.float32)
-        self._hub_penalty = self._degrees**-config.hub
 
     def walk(self, question: str, allowed: BoolArray) -> QuestionWalk:
         """Walk from a non-empty question, through the allowed passages (P,) only."""
@@ -74,22 +130,21 @@ class GraphWalk:
     def walk_linked(self, linked: LinkedQuestion, allowed: BoolArray) -> QuestionWalk:
         """Walk from a question whose names are linked already."""
         config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.snapshot.entities
-        full = _scale_to_best(self._lexical.scores(linked.text), allowed)
-        remainder = _scale_to_best(self._lexical.scores(linked.remainder), allowed)
-        attraction = _node_attraction(self._hub_penalty, full, remainder, config.question, config.remainder)
+        some = self.scope.restriction(allowed)
+        matches = PassageMatches.find(self._lexical, linked, config.lexical_depth, some)
         named = self._named_nodes(linked)
-        restart = mix_restart(named, lexical_matches(full, config.lexical_depth), config.lexical_restart)
+        lexical = dict(zip(matches.top_positions.tolist(), matches.top_shares.tolist(), strict=True))
+        restart = mix_restart(named, lexical, config.lexical_restart)
         notes = describe_links(linked, [entities[e] for name in linked.linked_names for e in name.entities])
         nodes, scores = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         if restart is None:
-            return QuestionWalk(linked, full, remainder, named, None, attraction, None, nodes, scores, notes)
-        blocked = np.zeros(graph.row_count, dtype=bool)
-        blocked[: len(allowed)] = ~allowed
-        walk = push_pagerank(graph, restart, attraction, blocked, config.damping, config.epsilon)
-        is_passage = walk.nodes < len(full)
-        nodes, scores = walk.nodes[is_passage], walk.values[is_passage]
-        scores = scores * (1.0 + config.question_value * full[nodes] + config.remainder_value * remainder[nodes])
-        return QuestionWalk(linked, full, remainder, named, restart, attraction, walk, nodes, scores, notes)
+            return QuestionWalk(linked, matches, named, None, None, nodes, scores, notes)
+        open_ = np.zeros(0, dtype=bool) if some is None else some
+        walk = push_pagerank(graph, restart, matches.attraction(config), open_, config.damping, config.epsilon)
+        count = int(walk.nodes.searchsorted(len(self.scope)))
+        nodes, scores, shares = walk.nodes[:count], walk.values[:count], walk.matches[:count]
+        scores = scores * (1.0 + config.question_value * shares[:, 0] + config.remainder_value * shares[:, 1])
+        return QuestionWalk(linked, matches, named, restart, walk, nodes, scores, notes)
 
     def _named_nodes(self, linked: LinkedQuestion) -> dict[int, float]:
         """Return the nodes a question names with weights that sum to 1, higher for rare ones."""
@@ -97,16 +152,10 @@ class GraphWalk:
         for name in linked.linked_names:
             for entity in name.entities:
                 node = int(self.scope.snapshot.entity_nodes[entity])
-                rarity = float(self._degrees[node]) ** -self.config.rarity
+                rarity = float(max(len(self.scope.snapshot.walk.row(node)), 1)) ** -self.config.rarity
                 named[node] = named.get(node, 0.0) + rarity / len(name.entities)
         total = sum(named.values())
         return {node: weight / total for node, weight in named.items()}
-
-
-def lexical_matches(scores: FloatArray, depth: int) -> dict[int, float]:
-    """Return the `depth` best positions with a score above 0, best first."""
-    best = top_order(scores, depth) if len(scores) else ()
-    return {int(p): float(scores[p]) for p in best if scores[p] > 0}
 
 
 def mix_restart(
@@ -126,26 +175,3 @@ def mix_restart(
         return None
     nodes = np.array(sorted(restart), dtype=np.int32)
     return nodes, np.array([restart[int(node)] for node in nodes], dtype=np.float32)
-
-
-@njit
-def _scale_to_best(scores, allowed):  # type: ignore[no-untyped-def]
-    best = np.float32(0.0)
-    for passage in range(len(scores)):
-        if allowed[passage] and scores[passage] > best:
-            best = scores[passage]
-    shares = np.zeros_like(scores)
-    if best > 0.0:
-        for passage in range(len(scores)):
-            if allowed[passage]:
-                shares[passage] = scores[passage] / best
-    return shares
-
-
-@njit
-def _node_attraction(hub_penalty, full, remainder, full_weight, remainder_weight):  # type: ignore[no-untyped-def]
-    """Return the attraction (n,) of each node; the first P are passages, attracting by their match to the question."""
-    attraction = hub_penalty.copy()
-    for passage in range(len(full)):
-        attraction[passage] *= 1.0 + full_weight * full[passage] + remainder_weight * remainder[passage]
-    return attraction

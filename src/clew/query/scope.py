@@ -1,9 +1,8 @@
 """Search scope: a snapshot of an index and the passages that a filter allows."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,51 +10,66 @@ from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.filters import parse_filter
+from clew.query.metadata_columns import MetadataColumns
 from clew.types import Filter, Passage, Scored
+
+_MAX_FILTERS = 64  # whose masks are kept, of one byte a passage each
+Value = TypeVar("Value")
 
 
 class Scope:
     """A snapshot with P passages and T triples; the mask of each filter is computed once."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, columns: MetadataColumns | None = None) -> None:
         self.snapshot = snapshot
+        self._columns = MetadataColumns(snapshot) if columns is None else columns
         self._masks: dict[Filter, BoolArray] = {}
-        self._blocked_triples: dict[Filter | None, BoolArray | None] = {}
+        self._blocked_triples: dict[Filter, BoolArray | None] = {}
 
     def __len__(self) -> int:
         return len(self.snapshot.passage_ids)
 
     @cached_property
-    def _metadata_rows(self) -> list[Mapping[str, Any]]:
-        s = self.snapshot
-        columns = zip(s.metadata, s.passage_ids, s.document_ids, s.titles, strict=True)
-        return [{**json.loads(m), "id": i, "document_id": d, "title": t} for m, i, d, t in columns]
+    def _every(self) -> BoolArray:
+        every = np.ones(len(self), dtype=bool)
+        every.flags.writeable = False
+        return every
+
+    def restriction(self, allowed: BoolArray) -> BoolArray | None:
+        """Return allowed passages (P,), or None where they are all; it does not look at the array of `mask(None)`."""
+        return None if allowed is self._every or allowed.all() else allowed
 
     def mask(self, where: Filter | None) -> BoolArray:
-        """Return the passages (P,) that a filter allows; all for None.
+        """Return the passages (P,) that a filter allows; all for None, as one array that is never changed.
 
         Raises InputError where the filter cannot be parsed, or asks for a field that no passage has.
         """
         if where is None:
-            return np.ones(len(self), dtype=bool)
-        if where not in self._masks:
-            predicate = parse_filter(where)
-            unknown = predicate.unknown_fields(self._metadata_rows)
-            # An index without passages has no fields, so none is misspelt: the answer is empty.
-            if unknown and len(self):
-                fields = sorted({field for row in self._metadata_rows for field in row})
-                raise InputError(
-                    f"no passage has the field {unknown[0]!r} of the filter {where!r}; "
-                    f"the fields are: {', '.join(fields[:20])}"
-                )
-            self._masks[where] = predicate.mask(self._metadata_rows)
-        return self._masks[where]
+            return self._every
+        found = self._masks.get(where)
+        if found is None:
+            found = self._apply(where)
+            _remember(self._masks, where, found)
+        return found
+
+    def _apply(self, where: Filter) -> BoolArray:
+        predicate = parse_filter(where)
+        # An index without passages has no fields, so none is misspelt: the answer is empty.
+        if len(self) and (unknown := predicate.unknown_fields(self._columns)):
+            raise InputError(
+                f"no passage has the field {unknown[0]!r} of the filter {where!r}; "
+                f"the fields are: {', '.join(self._columns.field_names()[:20])}"
+            )
+        mask = predicate.mask(self._columns)
+        return self._every if mask.all() else mask
 
     def blocked_triples(self, where: Filter | None) -> BoolArray | None:
         """Return the triples (T,) that no allowed passage states, None for none; raises InputError as `mask`."""
+        if where is None or self.mask(where) is self._every:
+            return None
         if where not in self._blocked_triples:
             blocked = ~self.snapshot.stated_triple_mask(self.mask(where))
-            self._blocked_triples[where] = blocked if blocked.any() else None
+            _remember(self._blocked_triples, where, blocked if blocked.any() else None)
         return self._blocked_triples[where]
 
     def rank(self, scores: FloatArray, k: int, allowed: BoolArray, floor: float = 0.0) -> list[tuple[int, float]]:
@@ -69,3 +83,10 @@ class Scope:
     def scored_passages(self, ranked: Sequence[tuple[int, float]]) -> tuple[Scored[Passage], ...]:
         """Return the passages at ranked positions."""
         return tuple(Scored(self.snapshot.passage(position), score) for position, score in ranked)
+
+
+def _remember(cache: dict[Filter, Value], where: Filter, value: Value) -> None:
+    """Keep a value, and the latest others."""
+    while len(cache) >= _MAX_FILTERS:
+        cache.pop(next(iter(cache)), None)
+    cache[where] = value

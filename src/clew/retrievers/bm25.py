@@ -1,6 +1,6 @@
 """BM25: passages that share rare words with the question; the baseline for every other retriever.
 
-Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), by way of `bm25s`.
+Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
 Differs from the source: nothing.
 """
 
@@ -29,7 +29,8 @@ class BM25Retriever(PassageRetriever):
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` passages, by BM25 score."""
         started = time.perf_counter()
-        ranked = self.scope.rank(self.lexical.scores(question), k, allowed)
+        positions, scores = self.lexical.top(self.lexical.query(question), k, self.scope.restriction(allowed))
+        ranked = list(zip(positions.tolist(), scores.tolist(), strict=True))
         return make_evidence(self.scope.scored_passages(ranked), (), () if ranked else (NO_SHARED_WORD,), started)
 
 

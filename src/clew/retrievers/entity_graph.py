@@ -11,14 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.arrays import BoolArray, FloatArray, IntArray, top_order
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.paths.likeliest_walks import likeliest_walks
-from clew.graph.ppr.forward_push import push_pagerank
+from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
-from clew.query.graph_walk import NO_MATCH, lexical_matches, mix_restart
+from clew.query.graph_walk import NO_MATCH, mix_restart
 from clew.query.linking import link_question
 from clew.query.scope import Scope
 from clew.retrievers.evidence import PassageRetriever, make_evidence
@@ -46,26 +46,26 @@ class EntityGraphRetriever(PassageRetriever):
         restart = self._restart_distribution(question, allowed)
         if restart is None:
             return make_evidence((), (), (NO_MATCH,), started)
-        blocked = np.zeros(self._graph.row_count, dtype=bool)
-        blocked[: len(allowed)] = ~allowed
-        uniform = np.ones(self._graph.row_count, dtype=np.float32)
-        walk = push_pagerank(self._graph, restart, uniform, blocked, DAMPING, EPSILON)
-        scores = np.zeros(len(allowed), dtype=np.float32)
-        is_passage = walk.nodes < len(allowed)
-        scores[walk.nodes[is_passage]] = walk.values[is_passage]
-        ranked = self.scope.rank(scores, k, allowed)
-        walks = likeliest_walks(self._graph, walk, restart, uniform, DAMPING, [p for p, _ in ranked])
+        some = self.scope.restriction(allowed)
+        open_ = np.zeros(0, dtype=bool) if some is None else some
+        walk = push_pagerank(self._graph, restart, NodeAttraction(), open_, DAMPING, EPSILON)
+        count = int(walk.nodes.searchsorted(len(allowed)))
+        values = walk.values[:count]
+        best = [i for i in top_order(values, k) if values[i] > 0] if count else []
+        ranked = [(int(walk.nodes[i]), float(values[i])) for i in best]
+        walks = likeliest_walks(self._graph, walk, restart, DAMPING, [p for p, _ in ranked])
         paths = [Scored(self._build_path(nodes), probability) for probability, nodes in walks if len(nodes) > 1]
         passages = self.scope.scored_passages(ranked)
         return make_evidence(passages, sorted(paths, key=lambda path: -path.score), (), started)
 
     def _restart_distribution(self, question: str, allowed: BoolArray) -> tuple[IntArray, FloatArray] | None:
         snapshot = self.scope.snapshot
-        degrees = snapshot.mentioned_in.degrees()
         entities = [e for name in link_question(snapshot, question).linked_names for e in name.entities]
-        named = {len(allowed) + e: float(max(degrees[e], 1)) ** -0.5 for e in entities}
-        scores = np.where(allowed, self._lexical.scores(question), np.float32(0.0))
-        return mix_restart(named, lexical_matches(scores, LEXICAL_DEPTH), LEXICAL_RESTART)
+        named = {len(allowed) + e: float(max(len(snapshot.mentioned_in.row(e)), 1)) ** -0.5 for e in entities}
+        query = self._lexical.query(question)
+        positions, scores = self._lexical.top(query, LEXICAL_DEPTH, self.scope.restriction(allowed))
+        lexical = dict(zip(positions.tolist(), scores.tolist(), strict=True))
+        return mix_restart(named, lexical, LEXICAL_RESTART)
 
     def _build_path(self, nodes: Sequence[int]) -> Path:
         return tuple(

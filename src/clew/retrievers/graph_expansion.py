@@ -60,9 +60,9 @@ class GraphExpansion:
         self, question: FloatArray, starts: LongArray | IntArray | Sequence[int], allowed: BoolArray
     ) -> ExpansionResult:
         """Return the passages that chains from start triples lead to, by a question (d,) and allowed passages (P,)."""
-        snapshot, unfiltered = self.scope.snapshot, bool(allowed.all())
-        scores = self.vectors.path_scorer(question, self.settings.context, None if unfiltered else allowed)
-        usable = None if unfiltered else snapshot.stated_triple_mask(allowed)
+        snapshot, some = self.scope.snapshot, self.scope.restriction(allowed)
+        scores = self.vectors.path_scorer(question, self.settings.context, some)
+        usable = None if some is None else snapshot.stated_triple_mask(some)
         beams = diverse_beam_search(self.graph, [int(t) for t in starts], scores, self.settings.beam, usable)
         passages = dict.fromkeys(
             int(passage)

@@ -39,9 +39,7 @@ class PageRankRetriever(PassageRetriever):
         ranked = [(int(nodes[i]), float(scores[i])) for i in best if scores[i] > 0]
         graph, damping = self.scope.snapshot.walk, self._graph_walk.config.damping
         targets = [passage for passage, _ in ranked]
-        walks = likeliest_walks(
-            graph, question_walk.walk, question_walk.restart, question_walk.attraction, damping, targets
-        )
+        walks = likeliest_walks(graph, question_walk.walk, question_walk.restart, damping, targets)
         passages = self.scope.scored_passages(ranked)
         return make_evidence(passages, self._paths(walks, allowed), question_walk.notes, started)
 

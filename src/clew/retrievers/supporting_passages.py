@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from clew.arrays import BoolArray, IntArray
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, make_evidence
@@ -68,7 +70,7 @@ def path_evidence(
     added. The search started at `started`, a `time.perf_counter`.
     """
     snapshot = scope.snapshot
-    stating = None if allowed.all() else allowed
+    stating = scope.restriction(allowed)
     paths = [Scored(tuple(snapshot.triple(int(code) >> 1, stating) for code in codes), score) for codes, score in walks]
     passages, supporting = find_supporting_passages(scope, lexical, question, paths, k, allowed)
     if len(passages) > supporting:
@@ -90,9 +92,14 @@ def find_supporting_passages(
     for path in paths:
         for id_ in (id_ for triple in path.item for id_ in triple.passages):
             best.setdefault(id_, max(path.score, 0.0))
-    scores = lexical.scores(question)
-    scores = scores / (1.0 + float(scores.max(initial=0.0)))
+    # Passages that share words fill up what the paths leave; their scores are below those that state a path.
+    query, some = lexical.query(question), scope.restriction(allowed)
+    positions, scores = lexical.top(query, k + len(best), some)
+    highest = float((scores[:1] if some is None else lexical.top(query, 1)[1]).sum())
+    found = dict(zip(positions.tolist(), (scores / (1.0 + highest)).tolist(), strict=True))
     for id_, score in best.items():
-        scores[scope.snapshot.position(id_)] = 1.0 + score
-    ranked = scope.rank(scores, k, allowed)
+        position = scope.snapshot.position(id_)
+        if some is None or some[position]:
+            found[position] = float(np.float32(1.0 + score))
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:k]
     return scope.scored_passages(ranked), sum(score >= 1.0 for _, score in ranked)

@@ -1,22 +1,25 @@
-"""BM25 index over passages: term weights are computed when it is built and stored as four memory-mapped arrays.
+"""BM25 index over passages: the terms of each passage, and for each term its passages, strongest first.
 
 Terms are the folded words of `clew.text.normalization` without English function words. ASCII words are stemmed with the
 English Snowball stemmer, so that `founded` matches `founding`, which raised recall. In scripts written without spaces
 each letter is a term, and so is each pair of neighbouring letters. Terms are stored as 64-bit hashes, so that opening
 an index reads no vocabulary and a query term is found by binary search; two terms with the same hash (about 1 in 400
-million for 300,000 terms) are treated as one. The weights come from `bm25s`; queries are scored directly on its arrays,
-faster than its `np.add.at`.
-Source: Lù, "BM25S: Orders of magnitude faster lexical search via eager sparse scoring" (2024), with the formula that
-Kamphuis et al., "Which BM25 do you mean?" (2020) call Lucene (accurate).
+million for 300,000 terms) are treated as one.
+
+An index is merged from the counted terms of its parts (`TermCounts`) by array operations. Scores of given passages are
+computed from their rows, the best passages are found by `clew.text.layered_postings`; both read a small part of it.
+Source: the formula that Kamphuis et al., "Which BM25 do you mean?" (2020) call Lucene (accurate).
 Differs from the source: a term repeated in a query is weighted by its count; terms are added in the order of their
-hashes, so that the word order of the query never changes a bit of the scores.
+hashes, so that the word order of the query never changes a bit of the scores; a term that a passage repeats more than
+65,535 times counts as if it stood there 65,535 times.
 """
 
 import json
+import threading
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -27,8 +30,17 @@ from numpy.typing import NDArray
 from Stemmer import Stemmer
 from Stemmer import version as stemmer_version
 
-from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError, InputError, ProviderError
+from clew.text.layered_postings import (
+    LAYERS,
+    best_passages,
+    fill_rows,
+    layer_postings,
+    length_norms,
+    score_rows,
+    term_slots,
+)
 from clew.text.normalization import is_plain, key_hash, token_keys, tokens
 
 # Function words, question words, and the letters left over after an apostrophe.
@@ -38,72 +50,236 @@ STOP_WORDS = frozenset(
 )
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
 LEXICAL = "lexical"  # folder of an index version's BM25 index
-_FORMAT_VERSION = 1
-_ARRAYS = {"terms": "<u8", "offsets": "<i8", "passages": "<i4", "weights": "<f4"}
+_FORMAT_VERSION = 2
+_ARRAYS = {
+    "terms": "<u8", "offsets": "<i8", "passages": "<i4", "bounds": "<f4", "layered_terms": "<i4",
+    "layer_offsets": "<i8", "layer_bounds": "<f4", "row_offsets": "<i8", "row_terms": "<i4", "row_counts": "<u2",
+    "lengths": "<i4",
+}  # fmt: skip
+_TABLES = ("layer_offsets", "layer_bounds")
+_NUMBERS = ("mean_length", "k1", "b")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TermCounts:
+    """The terms of p texts and how often each occurs in each."""
+
+    hashes: NDArray[np.uint64]  # (v,) hashes of the terms, ascending
+    indptr: LongArray  # (p + 1,) the terms of text i are `terms[indptr[i]:indptr[i + 1]]`
+    terms: IntArray  # (m,) positions in `hashes`, ascending within a text
+    counts: IntArray  # (m,) how often each occurs in the text
+    lengths: IntArray  # (p,) the number of terms of each text, with repetitions
+
+
+def terms_of_words(keys: Iterable[str]) -> list[str]:
+    """Return the term of each folded word (see `clew.text.normalization.token_keys`), "" for a word that is none."""
+    stem = _Analyzer().stem
+    return ["" if key in STOP_WORDS else stem(key) for key in keys]
+
+
+def count_terms(texts: Iterable[str]) -> TermCounts:
+    """Return the terms of texts, counted in one pass."""
+    analyzer = _Analyzer()
+    numbers: dict[int, int] = {}
+    number_of_term: dict[str, int] = {}
+    terms, counts, sizes, lengths = array("i"), array("i"), [0], []
+    for text in texts:
+        row: dict[int, int] = {}
+        for term in analyzer.terms(text):
+            number = number_of_term.get(term)
+            if number is None:
+                number = number_of_term[term] = numbers.setdefault(key_hash(term), len(numbers))
+            row[number] = row.get(number, 0) + 1
+        terms.extend(row)
+        counts.extend(row.values())
+        sizes.append(len(row))
+        lengths.append(sum(row.values()))
+    hashes = np.fromiter(numbers, dtype=np.uint64, count=len(numbers))
+    order = np.argsort(hashes)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    indptr = np.cumsum(np.array(sizes, dtype=np.int64))
+    ranked = rank[np.frombuffer(terms, dtype=np.int32)] if terms else np.zeros(0, dtype=np.int32)
+    by_text = np.lexsort((ranked, np.repeat(np.arange(len(lengths)), np.diff(indptr))))
+    counted = np.frombuffer(counts, dtype=np.int32) if counts else np.zeros(0, dtype=np.int32)
+    return TermCounts(hashes[order], indptr, ranked[by_text], counted[by_text], np.array(lengths, dtype=np.int32))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryTerms:
+    """The q terms of a question that an index knows."""
+
+    terms: IntArray  # (q,) positions in the index's vocabulary, ascending
+    weights: DoubleArray  # (q,) inverse document frequency times the number of times that the question has the term
+    slots: IntArray  # where each term is in `terms` (see `clew.text.layered_postings.term_slots`)
+
+    @classmethod
+    def from_weights(cls, terms: IntArray, weights: DoubleArray) -> "QueryTerms":
+        """Return the terms (q,), ascending, with weights (q,)."""
+        return cls(terms, weights, term_slots(terms))
+
+    @property
+    def arrays(self) -> tuple[IntArray, DoubleArray, IntArray]:
+        """The three arrays, as the compiled functions take them."""
+        return self.terms, self.weights, self.slots
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BM25Index:
-    """Inverted index of passages with BM25 weights; created by `build` or `load`."""
+    """BM25 of P passages, with m pairs of a passage and a term; created by `merge`, `build` or `load`."""
 
     terms: NDArray[np.uint64]  # (v,) term hashes, ascending
-    offsets: LongArray  # (v + 1,) the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`
-    passages: IntArray  # (m,) passage of each posting
-    weights: FloatArray  # (m,) contribution of the term to that passage's score
-    size: int  # number of passages, n
+    offsets: LongArray  # (v + 1,) the postings of `terms[t]` are `passages[offsets[t]:offsets[t + 1]]`
+    passages: IntArray  # (m,) passages of terms, those of each layer ascending (see `clew.text.layered_postings`)
+    bounds: FloatArray  # (v,) highest impact of each term in a passage
+    layered_terms: IntArray  # (f,) the terms whose postings are in layers, ascending
+    layer_offsets: LongArray  # (f, LAYERS + 1) where their layers begin in `passages`
+    layer_bounds: FloatArray  # (f, LAYERS) highest impact in each layer
+    row_offsets: LongArray  # (P + 1,) the terms of a passage are `row_terms[row_offsets[p]:row_offsets[p + 1]]`
+    row_terms: IntArray  # (m,) ascending within a passage
+    row_counts: NDArray[np.uint16]  # (m,) how often each occurs
+    lengths: IntArray  # (P,) the number of terms of each passage, with repetitions
+    mean_length: float
+    k1: float = DEFAULT_K1
+    b: float = DEFAULT_B
+    _scratch: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     def __len__(self) -> int:
-        return self.size
+        return len(self.lengths)
 
     @classmethod
     def build(cls, texts: Iterable[str], *, k1: float = DEFAULT_K1, b: float = DEFAULT_B) -> "BM25Index":
         """Build an index of texts in one pass; k1 (at least 0) saturates term frequency, b (0 to 1) weighs length."""
+        counts = count_terms(texts)
+        size = len(counts.lengths)
+        return cls.merge([counts], [np.arange(size, dtype=np.int32)], size, k1=k1, b=b)
+
+    @classmethod
+    def merge(
+        cls,
+        parts: Sequence[TermCounts],
+        rows: Sequence[IntArray],
+        size: int,
+        *,
+        k1: float = DEFAULT_K1,
+        b: float = DEFAULT_B,
+    ) -> "BM25Index":
+        """Return the index of `size` texts whose terms are counted in parts.
+
+        `rows[i][j]` is the position in the index of text j of part i; each position is given once. `k1` and `b` are as
+        in `build`; InputError where they are out of range.
+        """
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1 is {k1} and b is {b}: wanted k1 of at least 0 (usual: 1.5), b from 0 to 1 (0.75)")
-        analyzer = _Analyzer()
-        numbers: dict[int, int] = {}
-        number_of_term: dict[str, int] = {}
-        rows: list[array[int]] = []
-        for text in texts:
-            row = array("i")
-            for term in analyzer.terms(text):
-                number = number_of_term.get(term)
-                if number is None:
-                    number = number_of_term[term] = numbers.setdefault(key_hash(term), len(numbers))
-                row.append(number)
-            rows.append(row)
-        return cls(*_compute_postings(numbers, rows, k1, b), len(rows))
+        terms = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *(part.hashes for part in parts)]))
+        lengths, sizes = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.int64)
+        for part, places in zip(parts, rows, strict=True):
+            lengths[places], sizes[places] = part.lengths, np.diff(part.indptr)
+        row_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        row_terms = np.empty(row_offsets[-1], dtype=np.int32)
+        row_counts = np.empty(row_offsets[-1], dtype=np.uint16)
+        frequencies = np.zeros(len(terms), dtype=np.int64)
+        for part, places in zip(parts, rows, strict=True):
+            columns = np.searchsorted(terms, part.hashes).astype(np.int32)
+            fill_rows(
+                part.indptr, part.terms, part.counts, columns, places, row_offsets, row_terms, row_counts, frequencies
+            )
+        if not frequencies.all():  # a term of no text that is left
+            row_terms = (np.cumsum(frequencies > 0, dtype=np.int32) - 1)[row_terms]
+            terms, frequencies = terms[frequencies > 0], frequencies[frequencies > 0]
+        mean = float(lengths.sum()) / size if size else 0.0
+        norms = length_norms(k1, b, mean)
+        postings = layer_postings(row_offsets, row_terms, row_counts, lengths, frequencies, *norms)
+        return cls(terms, *postings, row_offsets, row_terms, row_counts, lengths, mean, k1, b)
 
     @staticmethod
     def fingerprint() -> str:
-        """Identify the text analysis; an index with another fingerprint must be rebuilt."""
+        """Identify the text analysis and the format; an index with another fingerprint must be rebuilt."""
         return f"bm25-{_FORMAT_VERSION}-snowball-{stemmer_version()}"
 
-    def scores(self, question: str) -> FloatArray:
-        """Return the BM25 score (n,) of every passage, 0 where no term matches; `question` may be any text."""
-        scores = np.zeros(self.size, dtype=np.float32)
+    def query(self, question: str) -> QueryTerms:
+        """Return the terms of a question, which may be any text."""
         counts = Counter(key_hash(term) for term in _Analyzer().terms(question))
-        if not counts or not len(self.terms):
-            return scores
-        hashes = np.fromiter(counts, dtype=np.uint64, count=len(counts))
-        hashes.sort()
+        hashes = np.sort(np.fromiter(counts, dtype=np.uint64, count=len(counts)))
+        if not len(hashes) or not len(self.terms):
+            return QueryTerms.from_weights(np.zeros(0, dtype=np.int32), np.zeros(0))
         columns = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
-        for column in columns[self.terms[columns] == hashes].tolist():
-            start, end = self.offsets[column], self.offsets[column + 1]
-            count = np.float32(counts[int(self.terms[column])])
-            scores[self.passages[start:end]] += (
-                count * self.weights[start:end]
-            )  # a passage is in a term's postings once
+        known = self.terms[columns] == hashes
+        columns = columns[known]
+        holders = self.offsets[columns + 1] - self.offsets[columns]
+        rarity = np.log(1.0 + (len(self) - holders + 0.5) / (holders + 0.5))
+        repeats = np.array([counts[hash_] for hash_ in hashes[known].tolist()], dtype=np.float64)
+        return QueryTerms.from_weights(columns.astype(np.int32), rarity * repeats)
+
+    @property
+    def row_arrays(self) -> tuple[LongArray, IntArray, NDArray[np.uint16], IntArray, float, float]:
+        """The terms of passages, as the compiled functions take them."""
+        norms = length_norms(self.k1, self.b, self.mean_length)
+        return self.row_offsets, self.row_terms, self.row_counts, self.lengths, *norms
+
+    def scores(self, question: str) -> FloatArray:
+        """Return the BM25 score (P,) of every passage, 0 where no term matches; it reads the whole index."""
+        return self.scores_at(self.query(question), np.arange(len(self), dtype=np.int32))
+
+    def scores_at(self, query: QueryTerms, positions: IntArray | LongArray) -> FloatArray:
+        """Return the BM25 scores (n,) of passages (n,)."""
+        if not len(query.terms):
+            return np.zeros(len(positions), dtype=np.float32)
+        scores: FloatArray = score_rows(*self.row_arrays, *query.arrays, positions.astype(np.int32, copy=False))
         return scores
 
+    def top(self, query: QueryTerms, k: int, allowed: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Return the `k` best passages with a score above 0, of the allowed ones (P,) if given, and their scores.
+
+        Best first, ties by position.
+        """
+        none = np.zeros(0, dtype=np.bool_)
+        if not len(query.terms):
+            return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+        places = np.searchsorted(self.layered_terms, query.terms)
+        layered = np.minimum(places, max(len(self.layered_terms) - 1, 0))
+        is_layered = (
+            self.layered_terms[layered] == query.terms if len(self.layered_terms) else np.zeros(len(places), bool)
+        )
+        positions, scores = best_passages(
+            *self.row_arrays,
+            self.offsets,
+            self.passages,
+            self.bounds,
+            self.layer_offsets,
+            self.layer_bounds,
+            *query.arrays,
+            np.where(is_layered, layered, -1),
+            min(k, len(self)),
+            none if allowed is None else allowed,
+            self._zeros(),
+        )
+        order = np.lexsort((positions, -scores))[:k]
+        return positions[order], scores[order]
+
+    def _zeros(self) -> NDArray[np.uint16]:
+        """Return zeros (P,) of this thread; `best_passages` leaves them as zeros."""
+        scratch: NDArray[np.uint16] | None = getattr(self._scratch, "zeros", None)
+        if scratch is None:
+            scratch = self._scratch.zeros = np.zeros(len(self), dtype=np.uint16)
+        return scratch
+
     def save(self, folder: Path) -> None:
-        """Write four .npy files and settings.json into `folder`, created if absent; the bytes are deterministic."""
-        settings = {"fingerprint": self.fingerprint(), "passages": self.size, "stem": True}
+        """Write the arrays and settings.json into `folder`, created if absent; the bytes are deterministic."""
+        settings = {
+            "fingerprint": self.fingerprint(),
+            "passages": len(self),
+            "mean_length": self.mean_length,
+            "k1": self.k1,
+            "b": self.b,
+        }
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, kind in _ARRAYS.items():
-                np.save(folder / f"{name}.npy", getattr(self, name).astype(kind), allow_pickle=False)
+                np.save(folder / f"{name}.npy", getattr(self, name).astype(kind, copy=False), allow_pickle=False)
             (folder / "settings.json").write_bytes(json.dumps(settings, sort_keys=True).encode())
         except OSError as error:
             raise ProviderError(f"{folder}: the BM25 index could not be written ({error}); free some space") from error
@@ -120,7 +296,7 @@ class BM25Index:
             raise _unusable_error(folder, str(error)) from error
         if fault := _find_fault(settings, arrays):
             raise _unusable_error(folder, fault)
-        return cls(**arrays, size=settings["passages"])
+        return cls(**arrays, mean_length=settings["mean_length"], k1=settings["k1"], b=settings["b"])
 
 
 class _Analyzer:
@@ -129,54 +305,38 @@ class _Analyzer:
     def __init__(self) -> None:
         stem_word = Stemmer("english").stemWord
         # A corpus has few distinct words; each is stemmed once.
-        self._stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
+        self.stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
 
     def terms(self, text: str) -> list[str]:
-        terms: list[str] = [self._stem(key) for key in token_keys(text) if key not in STOP_WORDS]
+        terms: list[str] = [self.stem(key) for key in token_keys(text) if key not in STOP_WORDS]
         if not is_plain(text):
             # Adjacent tokens without a gap occur only where one is a letter of a script without spaces.
             terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
         return terms
 
 
-def _compute_postings(
-    numbers: dict[int, int], rows: list["array[int]"], k1: float, b: float
-) -> tuple[NDArray[np.uint64], LongArray, IntArray, FloatArray]:
-    """Return terms, offsets, passages and weights, from the numbers of term hashes and of each passage's terms."""
-    terms = np.fromiter(numbers, dtype=np.uint64, count=len(numbers))
-    if not numbers:
-        return terms, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-    from bm25s import BM25
-    from bm25s.tokenization import Tokenized
-
-    order = np.argsort(terms)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    ids = [array("i", rank[row].tolist()) for row in rows]
-    vocabulary = {str(number): number for number in range(len(order))}
-    engine = BM25(k1=k1, b=b, method="lucene")
-    engine.index(Tokenized(ids=ids, vocab=vocabulary), create_empty_token=False, show_progress=False)
-    columns = engine.scores
-    return (
-        terms[order],
-        np.asarray(columns["indptr"], dtype=np.int64),
-        np.asarray(columns["indices"], dtype=np.int32),
-        np.asarray(columns["data"], dtype=np.float32),
-    )
-
-
 def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:
     wanted = BM25Index.fingerprint()
-    if not isinstance(settings, dict) or not isinstance(settings.get("passages"), int):
-        return f"settings.json is {json.dumps(settings)[:200]}; wanted a fingerprint and a number of passages"
-    if settings.get("fingerprint") != wanted:
-        return f"its fingerprint is {settings.get('fingerprint')}, wanted {wanted}"
-    for name, dtype in _ARRAYS.items():
-        if arrays[name].dtype != np.dtype(dtype) or arrays[name].ndim != 1:
-            return f"{name}.npy has {arrays[name].dtype} of shape {arrays[name].shape}; wanted one dimension of {dtype}"
+    if not isinstance(settings, dict) or settings.get("fingerprint") != wanted:
+        found = settings.get("fingerprint") if isinstance(settings, dict) else json.dumps(settings)[:200]
+        return f"its fingerprint is {found}, wanted {wanted}"
+    if not all(isinstance(settings.get(name), float | int) for name in ("passages", *_NUMBERS)):
+        return f"settings.json is {json.dumps(settings)[:200]}; wanted numbers for passages, {', '.join(_NUMBERS)}"
+    for name, kind in _ARRAYS.items():
+        array, dimensions = arrays[name], 2 if name in _TABLES else 1
+        if array.dtype != np.dtype(kind) or array.ndim != dimensions:
+            return f"{name}.npy has {array.dtype} of shape {array.shape}; wanted {dimensions} dimensions of {kind}"
     lengths = {name: len(values) for name, values in arrays.items()}
-    postings = arrays["offsets"][-1] if lengths["offsets"] == lengths["terms"] + 1 else -1
-    if not lengths["passages"] == lengths["weights"] == postings:
+    terms, passages, layered = lengths["terms"], int(settings["passages"]), lengths["layered_terms"]
+    postings = arrays["offsets"][-1] if lengths["offsets"] else -1
+    wanted_lengths = {
+        "offsets": terms + 1, "bounds": terms, "passages": postings, "row_terms": postings, "row_counts": postings,
+        "row_offsets": passages + 1, "lengths": passages, "layer_offsets": layered, "layer_bounds": layered,
+    }  # fmt: skip
+    tables = {"layer_offsets": LAYERS + 1, "layer_bounds": LAYERS}
+    if any(arrays[name].shape[1] != width for name, width in tables.items()):
+        return f"its tables of layers have other widths than {tables}"
+    if any(lengths[name] != length for name, length in wanted_lengths.items()):
         return f"the lengths of its arrays are inconsistent: {lengths}"
     return ""
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from clew.graph.csr import Adjacency
 from clew.graph.paths.likeliest_walks import likeliest_walks
-from clew.graph.ppr.forward_push import push_pagerank
+from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from tests.graph.symmetric_graphs import PushProblem, push_problems, symmetric_graph
 from tests.oracles.walks import probability, simple_walks
 
@@ -35,8 +35,8 @@ def find_walks(
     damping: float,
     targets: list[int],
 ) -> list[tuple[float, tuple[int, ...]]]:
-    walk = push_pagerank(graph, restart, attraction, blocked, damping, 1e-12)
-    return likeliest_walks(graph, walk, restart, attraction, damping, targets)
+    walk = push_pagerank(graph, restart, NodeAttraction(given=attraction), ~blocked, damping, 1e-12)
+    return likeliest_walks(graph, walk, restart, damping, targets)
 
 
 def restart_shares(a: PushProblem) -> dict[int, float]:

@@ -8,26 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.csr import build_adjacency
-from clew.graph.snapshot.builder import PassageColumns, PassageFacts, build_snapshot
-from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph, merge_sorted, merge_texts
+from clew.graph.segments.segment import Vocabulary
+from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
 from clew.graph.snapshot.relational_edges import passage_graph, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash
-
-WORDS = st.lists(st.sampled_from(["", "a", "aa", "b", "é", "z", "🚢", "\0", "a\0b"]), unique=True).map(sorted)
-
-
-@given(WORDS, WORDS)
-def test_merged_positions_are_those_in_the_sorted_union(one: list[str], other: list[str]) -> None:
-    both = sorted({*one, *other})
-    merged = merge_sorted(one, StringArray.pack(other))
-    assert merged.count == len(both)
-    assert [both[position] for position in merged.first] == one
-    assert [both[position] for position in merged.second] == other
-    texts = list(merge_texts([f"1{text}" for text in one], StringArray.pack(f"2{text}" for text in other), merged))
-    assert texts == [f"2{text}" if text in other else f"1{text}" for text in both]
-
+from tests.built_snapshots import PassageFacts, PassageTexts, build_snapshot
 
 ROWS = st.lists(st.tuples(*[st.sampled_from([0, 1, 2, 3, 1 << 20, 1 << 31, (1 << 62) - 1])] * 3))
 
@@ -41,14 +28,18 @@ def test_distinct_rows_are_those_of_numpy(rows: list[tuple[int, int, int]]) -> N
     assert which.tolist() == inverse.ravel().tolist()
 
 
+def vocabulary(*texts: str) -> Vocabulary:
+    return Vocabulary(np.array([key_hash(text) for text in texts], dtype=np.uint64), StringArray.pack(texts))
+
+
 def graph() -> ImportedGraph:
     """Oslo in Norway twice related, Norway in itself, and an entity of its own that no passage knows."""
     return ImportedGraph(
-        keys=StringArray.pack(["asker", "norway", "oslo"]),
+        keys=vocabulary("asker", "norway", "oslo"),
         labels=StringArray.pack(["Asker", "NORWAY", "OSLO"]),
         name_hashes=np.array([key_hash(key) for key in ("asker", "norway", "oslo", "kristiania")], dtype=np.uint64),
         name_entities=np.array([0, 1, 2, 2], dtype=np.int32),
-        relations=StringArray.pack(["in", "left"]),
+        relations=vocabulary("in", "left"),
         triples=np.array([[0, 0, 1], [1, 0, 1], [2, 0, 1], [2, 1, 1]], dtype=np.int32),
     )
 
@@ -59,7 +50,7 @@ def snapshot(imported: ImportedGraph | None) -> Snapshot:
         PassageFacts("", [("norway", 1.0), ("oslo", 1.0)], [("oslo", "in", "norway")]),
     ]
     two = ["a", "b"]
-    columns = PassageColumns(two, two, two, two, ["{}"] * 2, [0, 0], [1, 1], np.zeros((2, 0), np.float32))
+    columns = PassageTexts(two, two, two, two, ["{}"] * 2, [0, 0], [1, 1], np.zeros((2, 0), np.float32))
     keys = ("fram", "norway", "oslo")
     surfaces = {key: Counter({key.title(): 1}) for key in keys}
     return build_snapshot(columns, facts, surfaces, {key_hash(key): (key,) for key in keys}, imported)
@@ -133,7 +124,7 @@ def test_exactly_displayed_names_take_precedence() -> None:
     s = snapshot(
         replace(
             g,
-            keys=StringArray.pack(keys),
+            keys=vocabulary(*keys),
             labels=StringArray.pack(labels),
             name_hashes=names,
             name_entities=np.arange(3, dtype=np.int32),

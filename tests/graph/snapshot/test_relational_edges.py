@@ -1,9 +1,12 @@
 """Relational edges: the head receives from the tail, and no edge is lost or duplicated."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.graph.csr import build_adjacency
 from clew.graph.snapshot.relational_edges import (
     EQUIVALENT_RELATION,
     MENTIONS_RELATION,
@@ -12,7 +15,9 @@ from clew.graph.snapshot.relational_edges import (
     passage_graph,
     relation_texts,
 )
+from clew.graph.string_array import StringArray
 from clew.index import Index
+from tests.oracles import relational_edges as plain
 
 
 def test_a_triple_is_an_edge_to_its_head_and_an_inverse_edge_to_its_tail(small: Index) -> None:
@@ -54,6 +59,36 @@ def test_edges_match_their_triples(small: Index) -> None:
         inverse = graph.relations[edge] >= graph.relation_count
         assert graph.relations[edge] - inverse * graph.relation_count == relation
         assert (int(receivers[edge]), int(graph.senders[edge])) == (ends[::-1] if inverse else ends)
+
+
+@given(st.data(), st.sampled_from((3, 60)))
+def test_edges_are_those_of_a_sort(small: Index, data: st.DataObject, limit: int) -> None:
+    """Many edges of one node are sorted in another way than few."""
+    passages, entities, relations = 3, 5, 3
+    entity, passage = st.integers(0, entities - 1), st.integers(0, passages - 1)
+    triples = data.draw(st.lists(st.tuples(entity, st.integers(0, relations - 1), entity), min_size=limit, max_size=90))
+    mentions = data.draw(st.lists(st.tuples(passage, entity), max_size=12))
+    pairs = data.draw(st.lists(st.tuples(entity, entity), max_size=6))
+    nodes = data.draw(st.lists(st.integers(0, 5), min_size=entities, max_size=entities))
+    both = [*pairs, *((other, one) for one, other in pairs)]
+    snapshot = replace(
+        small.snapshot,
+        entities=StringArray.pack("abcde"),
+        relations=StringArray.pack("rst"),
+        triples=np.array(sorted(set(triples)), dtype=np.int32).reshape(-1, 3),
+        mentions=build_adjacency([p for p, _ in mentions], [e for _, e in mentions], np.ones(len(mentions)), passages),
+        equivalences=build_adjacency([a for a, _ in both], [b for _, b in both], np.ones(len(both)), entities),
+        entity_nodes=np.array(nodes, dtype=np.int32),
+        walk=build_adjacency([], [], [], 6),
+    )
+    for actual, expected in (
+        (passage_graph(snapshot), plain.passage_graph(snapshot)),
+        (entity_graph(snapshot), plain.entity_graph(snapshot)),
+    ):
+        for field in fields(expected):
+            one, other = getattr(actual, field.name), getattr(expected, field.name)
+            np.testing.assert_array_equal(one, other, field.name)
+            assert np.asarray(one).dtype == np.asarray(other).dtype
 
 
 @given(st.data())

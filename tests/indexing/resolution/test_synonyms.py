@@ -111,6 +111,37 @@ def test_a_later_run_equals_a_run_without_a_cache(
             cache = pairs.cache
 
 
+@settings(deadline=None, max_examples=100)
+@given(versions=SETS, limit=st.sampled_from([1, 2, 4]), tau=st.sampled_from([0.25, 0.5, 0.9]), seed=st.integers(0, 9))
+def test_a_later_run_by_lists_equals_one_without_a_cache_and_finds_pairs_of_the_exact_search(
+    versions: list[set[int]], limit: int, tau: float, seed: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(synonyms, "EXACT_NAMES", 0)
+        patch.setattr(synonyms, "count_lists", lambda _names: 32)
+        cache: PairCache | None = None
+        for number, version in enumerate(versions):
+            members = np.random.default_rng(seed + number).permutation(sorted(version)).astype(np.int64)
+            names = [f"{member * 17 % 60:02}" for member in members.tolist()]
+            pairs = find_synonyms(names, BANK[members], tau, limit, cache)
+            assert_same(pairs, find_synonyms(names, BANK[members], tau, limit))
+            cache = pairs.cache
+            every = {pair[:2] for pair in brute_force(names, BANK[members], tau, len(names))}
+            assert {pair[:2] for pair in to_list(pairs)} <= every
+
+
+def test_lists_find_nearly_all_pairs_of_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    centres = normalise(random.normal(size=(600, 64)))
+    vectors = normalise(np.repeat(centres, 3, axis=0) + 0.05 * random.normal(size=(1800, 64)))
+    names = [f"{number:04}" for number in range(1800)]
+    exact = {pair[:2] for pair in to_list(find_synonyms(names, vectors, 0.8))}
+    monkeypatch.setattr(synonyms, "EXACT_NAMES", 1000)
+    found = {pair[:2] for pair in to_list(find_synonyms(names, vectors, 0.8))}
+    assert found <= exact
+    assert len(found) > 0.97 * len(exact) > 1500
+
+
 @pytest.mark.parametrize("step", [1, -1])
 @pytest.mark.parametrize("rows", [1, 1024])
 def test_a_cut_list_that_lost_its_best_is_searched_again(rows: int, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,8 +218,8 @@ def test_damaged_known_pairs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(IndexFormatError, match="cannot read"):
         load_pairs(tmp_path)
     save_pairs(cache, tmp_path)
-    np.save(tmp_path / "settings.npy", np.asarray([2.0, 0.5, 1.0]))
-    with pytest.raises(IndexFormatError, match="format 2"):
+    np.save(tmp_path / "settings.npy", np.asarray([3.0, 0.5, 1.0, 0.0]))
+    with pytest.raises(IndexFormatError, match="format 3"):
         load_pairs(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(ProviderError, match="cannot write"):

@@ -46,8 +46,8 @@ def test_values_are_shares_of_the_best(small: Index) -> None:
     for name, rank in (("second", 1), ("third", 2), ("fifth", 4), ("sixth", 5), ("tenth", 9)):
         assert signals[name] == pytest.approx(values[rank] / values[0] if rank < len(values) else 0.0)
     best = walk.nodes[np.argsort(-walk.scores, kind="stable")[:5]]
-    assert signals["matching"] == pytest.approx(walk.bm25_full[best].mean())
-    assert signals["answering"] == pytest.approx(walk.bm25_remainder[best].max())
+    assert signals["matching"] == pytest.approx(walk.shares(best)[:, 0].mean())
+    assert signals["answering"] == pytest.approx(walk.shares(best)[:, 1].max())
     part = np.array(values[:20]) / sum(values[:20])
     assert signals["entropy"] == pytest.approx(-(part * np.log(part)).sum() / np.log(20), abs=1e-6)
     assert round(float(np.expm1(signals["reach"]))) == len(values)

@@ -16,6 +16,7 @@ from clew.arrays import FloatArray, IntArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import PushResult
+from clew.graph.ppr.node_table import node_position
 
 # A node with more neighbours is a hub: its edges explain nothing, and reading them all takes long.
 _MAX_DEGREE = 512
@@ -26,24 +27,22 @@ def likeliest_walks(
     graph: Adjacency,
     push_result: PushResult,
     restart: tuple[IntArray, FloatArray],
-    attraction: FloatArray,
     damping: float,
     targets: Sequence[int],
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return for each target the probability of the likeliest walk to it and its nodes, the start first.
 
     `push_result` is that of `push_pagerank` for the same graph of n nodes, restart (distinct nodes (s,) and their
-    probabilities (s,)), positive attraction (n,) and damping. A target that is not reached within eight steps gets
+    probabilities (s,)), attraction and damping. A target that is not reached within eight steps gets
     probability 0 and no nodes.
     """
-    pushed = push_result.nodes, push_result.slots, push_result.open_weights
+    pushed = push_result.nodes, push_result.slots, push_result.open_weights, push_result.attraction
     starts = restart[0].astype(np.int32), restart[1].astype(np.float64)
-    probability, previous = _dijkstra(
-        *graph.arrays, *pushed, *starts, attraction, damping, np.asarray(targets, dtype=np.int32)
+    probability, previous, places = _dijkstra(
+        *graph.arrays, *pushed, *starts, damping, np.asarray(targets, dtype=np.int32)
     )
     walks = []
-    for target in targets:
-        position = int(push_result.slots[target]) - 1
+    for position in places.tolist():
         likelihood = float(probability[position]) if position >= 0 else 0.0
         positions = _trace_back(position, previous) if likelihood else []
         walks.append((likelihood, tuple(int(push_result.nodes[p]) for p in positions)))
@@ -58,23 +57,25 @@ def _trace_back(position: int, previous: IntArray) -> list[int]:
     return positions[::-1]
 
 
-# `probability`, `best`, `previous` and `wanted` are indexed by positions in `nodes`, which are `slots` minus one.
+# `probability`, `best`, `previous` and `wanted` are indexed by positions in `nodes`, which `slots` gives.
 @njit
 def _dijkstra(  # type: ignore[no-untyped-def]
-    indptr, indices, weights, nodes, slots, open_weights, starts, start_weights, attraction, damping, targets
+    indptr, indices, weights, nodes, slots, open_weights, attraction, starts, start_weights, damping, targets
 ):
     probability, best = np.zeros(len(nodes)), np.zeros(len(nodes))
     previous = np.full(len(nodes), -1, dtype=np.int32)
     wanted = np.zeros(len(nodes), dtype=np.bool_)
     open_targets = 0
-    for target in targets:
-        position = slots[target] - 1
+    places = np.empty(len(targets), dtype=np.int64)
+    for i in range(len(targets)):
+        position = node_position(slots, targets[i])
+        places[i] = position
         if position >= 0 and not wanted[position]:
             wanted[position] = True
             open_targets += 1
     heap = [(0.0, np.int32(-1), np.int32(-1), 0)]
     for i in range(len(starts)):
-        position = slots[starts[i]] - 1
+        position = node_position(slots, starts[i])
         if position >= 0 and start_weights[i] > 0.0:
             heapq.heappush(heap, (-start_weights[i], np.int32(position), np.int32(-1), 0))
             best[position] = start_weights[i]
@@ -92,11 +93,11 @@ def _dijkstra(  # type: ignore[no-untyped-def]
         share = -negative * damping / open_weights[position]
         for edge in range(first, last):
             other = indices[edge]
-            to = slots[other] - 1
+            to = node_position(slots, other)
             if to < 0 or probability[to] > 0.0 or (open_weights[to] <= 0.0 and not wanted[to]):
                 continue
-            likelihood = share * weights[edge] * attraction[other]
+            likelihood = share * weights[edge] * attraction[to]
             if likelihood > best[to]:
                 best[to] = likelihood
                 heapq.heappush(heap, (-likelihood, np.int32(to), position, steps + 1))
-    return probability, previous
+    return probability, previous, places

@@ -14,10 +14,11 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
-from clew.graph.csr import row_pointers, run_starts
+from clew.graph.ppr.node_table import find_slot, node_position, table_size
 from clew.graph.snapshot.snapshot import Snapshot
 
 MENTIONS_RELATION = "mentions"
+_INSERTION_LIMIT = 32
 EQUIVALENT_RELATION = "equivalent"  # as published, so that published checkpoints apply
 
 
@@ -35,6 +36,11 @@ class RelationalEdges:
     def node_count(self) -> int:
         """The number of nodes."""
         return len(self.indptr) - 1
+
+    @property
+    def largest_degree(self) -> int:
+        """The highest number of edges of a receiver; it reads all of them."""
+        return int(np.diff(self.indptr).max(initial=0))
 
 
 def relation_texts(snapshot: Snapshot, *, inverses: bool = False) -> list[str]:
@@ -68,55 +74,113 @@ def passage_graph(snapshot: Snapshot) -> RelationalEdges:
 
     A mention between nodes that a triple joins adds no edge; equivalent names are not joined, as in the walk graph.
     """
-    nodes = snapshot.entity_nodes.astype(np.int64)
-    heads, tails = nodes[snapshot.triples[:, 0]], nodes[snapshot.triples[:, 2]]
-    passages, mentioned = snapshot.mentions.row_indices(), nodes[snapshot.mentions.indices]
-    joined_by_triple = np.unique(np.concatenate([_pair_keys(heads, tails), _pair_keys(tails, heads)]))
-    new = ~np.isin(_pair_keys(passages, mentioned), joined_by_triple)
-    mention = len(snapshot.relations)
-    return _build_edges(snapshot, (heads, tails), (passages[new], mentioned[new]), mention, snapshot.walk.row_count)
+    nodes, mention = snapshot.entity_nodes, len(snapshot.relations)
+    others = np.column_stack([snapshot.mentions.row_indices().astype(np.int32), nodes[snapshot.mentions.indices]])
+    return _build_edges(snapshot, nodes, others, mention, snapshot.walk.row_count, weak=True)
 
 
 def entity_graph(snapshot: Snapshot) -> RelationalEdges:
     """Return the edges between entities alone: triples and equivalences."""
-    ends = snapshot.triples[:, 0].astype(np.int64), snapshot.triples[:, 2].astype(np.int64)
-    pairs = snapshot.equivalences.row_indices(), snapshot.equivalences.indices.astype(np.int64)
-    return _build_edges(snapshot, ends, pairs, len(snapshot.relations) + 1, len(snapshot.entities))
-
-
-def _pair_keys(one: LongArray, other: LongArray) -> LongArray:
-    return (one << 32) | other
+    nodes = np.arange(len(snapshot.entities), dtype=np.int32)
+    others = np.column_stack([snapshot.equivalences.row_indices().astype(np.int32), snapshot.equivalences.indices])
+    return _build_edges(snapshot, nodes, others, len(snapshot.relations) + 1, len(snapshot.entities), weak=False)
 
 
 def _build_edges(
-    snapshot: Snapshot,
-    triple_ends: tuple[LongArray, LongArray],
-    other_ends: tuple[LongArray, LongArray],
-    other_relation: int,
-    node_count: int,
+    snapshot: Snapshot, nodes: IntArray, others: IntArray, other_relation: int, node_count: int, *, weak: bool
 ) -> RelationalEdges:
-    """Return the edges of the snapshot's triples and of other pairs of nodes, which all have one relation."""
+    """Return the edges of the snapshot's triples between the nodes (E,) of its entities, and of other pairs of nodes.
+
+    The other pairs (m, 2) all have one relation; if they are weak, one that a triple joins is left out.
+    """
     relation_count = len(snapshot.relations) + 2
-    heads, tails = (np.concatenate([triple_ends[i], other_ends[i]]) for i in (0, 1))
-    relations = np.concatenate([snapshot.triples[:, 1].astype(np.int64), np.full(len(other_ends[0]), other_relation)])
-    triples = np.full(len(heads), -1, dtype=np.int32)
-    triples[: len(triple_ends[0])] = np.arange(len(triple_ends[0]))
-    proper = heads != tails
-    heads, tails, relations, triples = heads[proper], tails[proper], relations[proper], triples[proper]
-    receivers, senders = np.concatenate([heads, tails]), np.concatenate([tails, heads])
-    relations = np.concatenate([relations, relations + relation_count])
-    triples = np.tile(triples, 2)
-    order = np.lexsort((triples, relations, senders, receivers))
-    receivers, senders, relations, triples = (a[order] for a in (receivers, senders, relations, triples))
-    # Entities with one node may give several triples with the same ends and relation: they are one edge.
-    first = run_starts(receivers, senders, relations)
-    return RelationalEdges(
-        row_pointers(receivers[first], node_count),
-        senders[first].astype(np.int32),
-        relations[first].astype(np.int32),
-        triples[first].astype(np.int32),
-        relation_count,
+    indptr, senders, relations, triples = _group_edges(
+        snapshot.triples, nodes, others, other_relation, relation_count, node_count, weak
     )
+    return RelationalEdges(indptr, senders, relations, triples, relation_count)
+
+
+@njit
+def _place_edge(cursor, receiver, sender, relation, triple, senders, relations, triples):  # type: ignore[no-untyped-def]
+    to = cursor[receiver]
+    senders[to], relations[to], triples[to] = sender, relation, triple
+    cursor[receiver] = to + 1
+
+
+@njit
+def _group_edges(  # type: ignore[no-untyped-def]  # noqa: C901
+    stated, nodes, others, other_relation, relation_count, node_count, weak
+):
+    """Group edges by receiver, each group ascending by sender and relation; of equal ones the first triple stays.
+
+    Entities with one node may give several triples with the same ends and relation: they are one edge.
+    """
+    starts = np.zeros(node_count + 1, dtype=np.int64)
+    for i in range(len(stated)):
+        head, tail = nodes[stated[i, 0]], nodes[stated[i, 2]]
+        if head != tail:
+            starts[head + 1] += 1
+            starts[tail + 1] += 1
+    for i in range(len(others)):
+        if others[i, 0] != others[i, 1]:
+            starts[others[i, 0] + 1] += 1
+            starts[others[i, 1] + 1] += 1
+    for node in range(node_count):
+        starts[node + 1] += starts[node]
+    size = starts[node_count]
+    senders, relations = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
+    triples = np.empty(size, dtype=np.int32)
+    cursor = starts[:-1].copy()
+    for i in range(len(stated)):
+        head, tail, relation = nodes[stated[i, 0]], nodes[stated[i, 2]], stated[i, 1]
+        if head != tail:
+            _place_edge(cursor, head, tail, relation, i, senders, relations, triples)
+            _place_edge(cursor, tail, head, relation + relation_count, i, senders, relations, triples)
+    for i in range(len(others)):
+        one, other = others[i, 0], others[i, 1]
+        if one != other:
+            _place_edge(cursor, one, other, other_relation, -1, senders, relations, triples)
+            _place_edge(cursor, other, one, other_relation + relation_count, -1, senders, relations, triples)
+    indptr = np.zeros(node_count + 1, dtype=np.int64)
+    count = 0
+    for node in range(node_count):
+        begin, end = starts[node], starts[node + 1]
+        _sort_edges(senders[begin:end], relations[begin:end], triples[begin:end])
+        edge = begin
+        while edge < end:
+            stop, joined = edge, False
+            sender = senders[edge]
+            while stop < end and senders[stop] == sender:
+                joined = joined or triples[stop] >= 0
+                stop += 1
+            last = -1  # writing may overwrite the edge before
+            for i in range(edge, stop):
+                is_repeated = relations[i] == last
+                last = relations[i]
+                if not is_repeated and not (weak and joined and triples[i] < 0):
+                    senders[count], relations[count], triples[count] = senders[i], relations[i], triples[i]
+                    count += 1
+            edge = stop
+        indptr[node + 1] = count
+    return indptr, senders[:count].copy(), relations[:count].copy(), triples[:count].copy()
+
+
+@njit
+def _sort_edges(senders, relations, triples):  # type: ignore[no-untyped-def]
+    """Sort by sender and relation, stably."""
+    size = len(senders)
+    if size > _INSERTION_LIMIT:
+        keys = senders.astype(np.int64) << 32 | relations.astype(np.int64)
+        order = np.argsort(keys, kind="mergesort")
+        senders[:], relations[:], triples[:] = senders[order], relations[order], triples[order]
+        return
+    for i in range(1, size):
+        sender, relation, triple = senders[i], relations[i], triples[i]
+        j = i
+        while j > 0 and (senders[j - 1] > sender or (senders[j - 1] == sender and relations[j - 1] > relation)):
+            senders[j], relations[j], triples[j] = senders[j - 1], relations[j - 1], triples[j - 1]
+            j -= 1
+        senders[j], relations[j], triples[j] = sender, relation, triple
 
 
 def induced_edges(edges: RelationalEdges, nodes: IntArray) -> tuple[IntArray, IntArray, LongArray]:
@@ -130,17 +194,18 @@ def induced_edges(edges: RelationalEdges, nodes: IntArray) -> tuple[IntArray, In
 
 @njit
 def _select_induced(indptr, senders, nodes):  # type: ignore[no-untyped-def]
-    slots = np.zeros(len(indptr) - 1, dtype=np.int32)  # position in `nodes` plus one
+    slots = np.zeros(table_size(2 * len(nodes)), dtype=np.int64)
     capacity = 0
     for i in range(len(nodes)):
-        slots[nodes[i]] = i + 1
+        slots[find_slot(slots, nodes[i])] = (np.int64(nodes[i]) + 1) << 32 | i
         capacity += indptr[nodes[i] + 1] - indptr[nodes[i]]
     sources, targets = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
     positions = np.empty(capacity, dtype=np.int64)
     count = 0
     for i in range(len(nodes)):
         for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            if slots[senders[edge]] > 0:
-                sources[count], targets[count], positions[count] = slots[senders[edge]] - 1, i, edge
+            sender = node_position(slots, senders[edge])
+            if sender >= 0:
+                sources[count], targets[count], positions[count] = sender, i, edge
                 count += 1
     return sources[:count].copy(), targets[:count].copy(), positions[:count].copy()

@@ -2,100 +2,221 @@
 
 An entity of a graph is identified by its exact id. Its key, by which passages that mention it find it, is that of its
 label; where several entities have one key (`Face` and `face`), each gets a key of its own, and the name leads to all of
-them. Columns are processed as arrays, and in Python only once for each distinct name; the result does not depend on the
-order of the shards.
+them. Texts are numbered as they come and held once; in Python each distinct name is folded once, some at a time. The
+result does not depend on the order of the shards.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
+from typing import final
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from clew.arrays import IntArray, LongArray
-from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows
+from clew.arrays import BoolArray, IntArray, LongArray
+from clew.graph.csr import run_starts
+from clew.graph.segments.segment import CollisionError, HashArray, Vocabulary
+from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray
+from clew.graph.string_kernels import StringWriter, take_strings, unequal_row
 from clew.indexing.kg_formats.statements import ALIAS, NODE, is_iri, last_segment
+from clew.indexing.kg_formats.text_numbers import TextNumbers
 from clew.text.normalization import key_hash, name_key
 
 _KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; no name of a graph contains it
 _HEAD, _RELATION, _TAIL = range(3)
+_NUMBER = re.compile("[0-9]+")
+_CHUNK = 1 << 16  # names that are Python objects at once
 
 
-def build_imported_graph(triples: Sequence[pa.StructArray], names: Sequence[pa.StructArray]) -> ImportedGraph:
-    """Return the arrays of all imported graphs; names of unknown entities (entity, kind of name, name) are left out."""
-    heads, tails = _select_column(triples, _HEAD), _select_column(triples, _TAIL)
-    ids, codes = _number_texts([*heads, *tails, *_listed_node_ids(names)])
-    count = sum(map(len, triples))
-    relations, relation_codes = _number_texts(_select_column(triples, _RELATION))
-    labels, other_names = _choose_labels(ids, _read_entity_names(ids, names))
-    folded = [name_key(label) for label in labels]
-    keys = _unique_keys(ids, folded)
-    order = np.asarray(pc.sort_indices(pa.array(keys, pa.large_string())), dtype=np.int64)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    rows = np.column_stack([rank[codes[:count]], relation_codes, rank[codes[count : 2 * count]]]).astype(np.int32)
-    hashes, entities = _hash_names(ids.to_pylist(), labels, folded, other_names)
+@final
+class GraphTexts:
+    """The triples and names of graphs, as numbers of texts; shards are added one at a time."""
+
+    def __init__(self) -> None:
+        self.ids, self.relations, self.kinds, self.names = TextNumbers(), TextNumbers(), TextNumbers(), TextNumbers()
+        self._triples: list[IntArray] = []
+        self._names: list[IntArray] = []
+
+    def add_triples(self, triples: pa.StructArray) -> None:
+        """Add triples (head, relation, tail) of entities' ids."""
+        head, relation, tail = triples.flatten()  # it respects the offset of a slice
+        columns = self.ids.number(head), self.relations.number(relation), self.ids.number(tail)
+        self._triples.append(np.column_stack(columns))
+
+    def add_names(self, names: pa.StructArray) -> None:
+        """Add names of entities (id, kind of name, name)."""
+        entity, kind, name = names.flatten()
+        self._names.append(np.column_stack([self.kinds.number(kind), self.names.number(name), self.ids.number(entity)]))
+
+    def triples(self) -> IntArray:
+        """Return all triples (t, 3): head, relation, tail; they are then forgotten here."""
+        return _join_rows(self._triples)
+
+    def entity_names(self) -> IntArray:
+        """Return all names (n, 3): kind, name, entity; they are then forgotten here."""
+        return _join_rows(self._names)
+
+
+def _join_rows(parts: list[IntArray]) -> IntArray:
+    rows = np.empty((sum(map(len, parts)), 3), dtype=np.int32)
+    end = len(rows)
+    while parts:
+        part = parts.pop()
+        rows[end - len(part) : end] = part
+        end -= len(part)
+    return rows
+
+
+def build_imported_graph(graphs: GraphTexts, salt: int = 0) -> ImportedGraph:
+    """Return the arrays of all imported graphs; names of unknown entities are left out.
+
+    Two texts with one hash under this salt are a CollisionError.
+    """
+    triples, names = graphs.triples(), graphs.entity_names()
+    is_entity = _mark_entities(graphs, triples, names)
+    entity_of_id = np.cumsum(is_entity, dtype=np.int32) - 1
+    ids = take_strings(graphs.ids.texts(), np.flatnonzero(is_entity))
+    graphs.ids.clear()
+    names = names[is_entity[names[:, 2]]]
+    names[:, 2] = entity_of_id[names[:, 2]]
+    labels, is_named = _choose_labels(ids, graphs, names)
+    keys, rank, name_hashes = _make_keys(ids, labels, salt)
+    relations, relation_rank = _sort_vocabulary(graphs.relations.texts(), None, salt)
+    key_of_id = rank[entity_of_id]
+    for column, numbers in ((0, key_of_id), (1, relation_rank), (2, key_of_id)):
+        triples[:, column] = numbers[triples[:, column]]
+    other_hashes, others = _hash_other_names(ids, is_named, graphs.names.texts(), names, salt)
+    own = np.flatnonzero(name_hashes)
     return ImportedGraph(
-        keys=StringArray.pack(keys[i] for i in order.tolist()),
-        labels=StringArray.pack(labels[i] for i in order.tolist()),
-        name_hashes=hashes,
-        name_entities=rank[entities].astype(np.int32),
-        relations=StringArray.pack(relations.to_pylist()),
-        triples=distinct_rows(rows)[0].astype(np.int32),
+        keys=keys,
+        labels=take_strings(labels, np.argsort(rank)),
+        name_hashes=np.concatenate([name_hashes[own], other_hashes]),
+        name_entities=rank[np.concatenate([own, others])],
+        relations=relations,
+        triples=triples,
     )
 
 
-def _select_column(arrays: Iterable[pa.StructArray], index: int) -> list[pa.Array]:
-    # `flatten` respects the offset of a slice, `field` does not; large, since together they may exceed 2 GiB.
-    return [array.flatten()[index].cast(pa.large_string()) for array in arrays]
+def _mark_entities(graphs: GraphTexts, triples: IntArray, names: IntArray) -> BoolArray:
+    """Return which ids are entities: the ends of triples, and those that a file lists."""
+    is_entity = np.zeros(len(graphs.ids), dtype=bool)
+    is_entity[triples[:, 0]] = True
+    is_entity[triples[:, 2]] = True
+    is_listed = np.array([kind == NODE for kind in graphs.kinds.texts()], dtype=bool)
+    if len(names):
+        is_entity[names[is_listed[names[:, 0]], 2]] = True
+    return is_entity
 
 
-def _number_texts(columns: Sequence[pa.Array]) -> tuple[pa.Array, IntArray]:
-    """Return the distinct texts of some columns, sorted, and the position of each of the columns' texts among them."""
-    encoded = pa.chunked_array(columns, pa.large_string()).dictionary_encode()
-    if not encoded.num_chunks:
-        return pa.array([], pa.large_string()), np.zeros(0, dtype=np.int32)
-    texts = encoded.chunk(encoded.num_chunks - 1).dictionary  # it grows with each chunk: the last one is complete
-    order = np.asarray(pc.sort_indices(texts), dtype=np.int64)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    codes = np.concatenate([np.asarray(chunk.indices) for chunk in encoded.chunks])
-    return texts.take(pa.array(order)), rank[codes]
+def _choose_labels(ids: StringArray, graphs: GraphTexts, names: IntArray) -> tuple[StringArray, BoolArray]:
+    """Return entities' labels (no language or English first, then by alphabet), and which are not their ids."""
+    texts = graphs.names.texts()
+    writer = StringWriter(len(ids))
+    writer.add(ids, np.arange(len(ids)), np.arange(len(ids)))
+    first = np.zeros(len(ids), dtype=np.uint8)
+    filled = np.flatnonzero(np.diff(ids.offsets))
+    first[filled] = ids.data[ids.offsets[filled]]
+    addresses = np.flatnonzero(first == ord("<"))
+    for rows in _chunks(addresses):
+        writer.add(StringArray.pack(default_label(ids[row]) for row in rows.tolist()), np.arange(len(rows)), rows)
+    kinds = list(graphs.kinds.texts())
+    is_label = np.array([kind != ALIAS for kind in kinds], dtype=bool)
+    language = np.array([_language_rank(kind.partition("@")[2]) for kind in kinds], dtype=np.int64)
+    labels = names[np.diff(texts.offsets)[names[:, 1]] > 0] if len(names) else names
+    labels = labels[is_label[labels[:, 0]]] if len(labels) else labels
+    is_named = np.zeros(len(ids), dtype=bool)
+    is_named[addresses] = True
+    if len(labels):
+        labels = labels[np.lexsort((_alphabetical_rank(texts)[labels[:, 1]], language[labels[:, 0]], labels[:, 2]))]
+        labels = labels[run_starts(labels[:, 2])]
+        writer.add(texts, labels[:, 1], labels[:, 2])
+        is_named[labels[:, 2]] = True
+    return writer.finish(), is_named
 
 
-def _listed_node_ids(names: Sequence[pa.StructArray]) -> list[pa.Array]:
-    listed = [array.filter(pc.equal(array.flatten()[_RELATION], NODE)) for array in names]
-    return _select_column(listed, _HEAD)
-
-
-def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> list[tuple[int, str, str]]:
-    """Return the position of each name's entity in the sorted ids, its kind, and the name."""
-    columns = [pa.chunked_array(_select_column(names, index), pa.large_string()) for index in range(3)]
-    positions = pc.index_in(columns[_HEAD], value_set=ids)
-    is_usable = pc.and_(pc.is_valid(positions), pc.not_equal(columns[_TAIL], ""))
-    columns[_HEAD] = positions
-    return list(zip(*(column.filter(is_usable).to_pylist() for column in columns), strict=True))
-
-
-def _choose_labels(ids: pa.Array, names: list[tuple[int, str, str]]) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return entities' labels (no language or English first, then by alphabet), and distinct (entity, other name)."""
-    labels = [default_label(id_) for id_ in ids.to_pylist()]
-    best: dict[int, tuple[int, str]] = {}
-    for entity, kind, text in names:
-        if kind != ALIAS:
-            candidate = _language_rank(kind.partition("@")[2]), text
-            best[entity] = min(best.get(entity, candidate), candidate)
-    for entity, (_, text) in best.items():
-        labels[entity] = text
-    return labels, sorted({(entity, text) for entity, _, text in names if labels[entity] != text})
+def _alphabetical_rank(texts: StringArray) -> LongArray:
+    buffers = [pa.py_buffer(np.ascontiguousarray(array)) for array in (texts.offsets, texts.data)]
+    column = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), [None, *buffers])
+    rank = np.empty(len(texts), dtype=np.int64)
+    rank[np.asarray(pc.sort_indices(column))] = np.arange(len(texts))
+    return rank
 
 
 def _language_rank(language: str) -> int:
     return 0 if language in ("", "en") else 1 if language.startswith("en-") else 2
+
+
+def _make_keys(ids: StringArray, labels: StringArray, salt: int) -> tuple[Vocabulary, IntArray, HashArray]:
+    """Return the keys of entities, each its own, the key of each, and hashes of the names' keys, 0 for one without."""
+    folded, name_hashes = _fold_names(labels, np.arange(len(labels)), salt)
+    order = np.argsort(name_hashes, kind="stable")
+    is_same = name_hashes[order[1:]] == name_hashes[order[:-1]]
+    repeated = order[1:][is_same]
+    _check_equal(take_strings(folded, order[:-1][is_same]), take_strings(folded, repeated))
+    is_shared = name_hashes == 0
+    is_shared[repeated] = True
+    is_shared[order[:-1][is_same]] = True
+    if not is_shared.any():
+        return *_sort_vocabulary(folded, name_hashes, salt), name_hashes
+    hashes = name_hashes.copy()
+    writer = StringWriter(len(ids))
+    writer.add(folded, np.arange(len(ids)), np.arange(len(ids)))
+    for rows in _chunks(np.flatnonzero(is_shared)):
+        keys = [f"{folded[row]}{_KEY_SEPARATOR}{ids[row]}" for row in rows.tolist()]
+        hashes[rows] = [key_hash(key, salt) for key in keys]
+        writer.add(StringArray.pack(keys), np.arange(len(rows)), rows)
+    return *_sort_vocabulary(writer.finish(), hashes, salt), name_hashes
+
+
+def _fold_names(names: StringArray, rows: IntArray | LongArray, salt: int) -> tuple[StringArray, HashArray]:
+    """Return the keys of some names and their hashes, 0 for a name without a key."""
+    writer = StringWriter(len(rows))
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for positions in _chunks(np.arange(len(rows))):
+        keys = [name_key(name) for name in take_strings(names, rows[positions])]
+        hashes[positions] = [key_hash(key, salt) if key else 0 for key in keys]
+        writer.add(StringArray.pack(keys), np.arange(len(keys)), positions)
+    return writer.finish(), hashes
+
+
+def _check_equal(one: StringArray, other: StringArray) -> None:
+    if (row := unequal_row(one, other, np.arange(len(one)))) >= 0:
+        raise CollisionError(f"{one[row]!r} and {other[row]!r} have the same hash")
+
+
+def _sort_vocabulary(texts: StringArray, hashes: HashArray | None, salt: int) -> tuple[Vocabulary, IntArray]:
+    """Return distinct texts as a vocabulary, and the position of each; without hashes they are computed."""
+    if hashes is None:
+        hashes = np.fromiter((key_hash(text, salt) for text in texts), dtype=np.uint64, count=len(texts))
+    order = np.argsort(hashes)
+    hashes = hashes[order]
+    if (hashes[1:] == hashes[:-1]).any():
+        raise CollisionError(f"two of {len(hashes)} texts of a graph have one hash under the salt {salt}")
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return Vocabulary(hashes, take_strings(texts, order)), rank
+
+
+def _hash_other_names(
+    ids: StringArray, is_named: BoolArray, texts: StringArray, names: IntArray, salt: int
+) -> tuple[HashArray, LongArray]:
+    """Return hashes of entities' names beside their labels, and their entities: other names, and ids of words."""
+    used, name = np.unique(names[:, 1], return_inverse=True)
+    hashes = _fold_names(texts, used, salt)[1][name]
+    named = np.flatnonzero(is_named)
+    # A bare number as an id (a row of a table) would match every question that names a year.
+    is_word = np.array([not _NUMBER.fullmatch(ids[row]) for row in named.tolist()], dtype=bool)
+    id_rows = named[is_word] if len(named) else named
+    id_hashes = _fold_names(ids, id_rows, salt)[1]
+    all_hashes, entities = np.concatenate([hashes, id_hashes]), np.concatenate([names[:, 2], id_rows])
+    return all_hashes[all_hashes != 0], entities[all_hashes != 0].astype(np.int64)
+
+
+def _chunks(rows: LongArray) -> Iterator[LongArray]:
+    return (rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK))
 
 
 def default_label(id_: str) -> str:
@@ -104,26 +225,3 @@ def default_label(id_: str) -> str:
         return id_
     segment = unquote(last_segment(id_[1:-1])).replace("_", " ").strip()
     return segment or id_
-
-
-def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
-    keys = list(folded)
-    if not keys:
-        return keys
-    codes = np.asarray(pa.array(keys, pa.large_string()).dictionary_encode().indices)
-    is_shared = (np.bincount(codes) > 1)[codes]
-    empty_code = int(codes[keys.index("")]) if "" in keys else -1
-    for position in np.flatnonzero(is_shared | (codes == empty_code)).tolist():
-        keys[position] = f"{keys[position]}{_KEY_SEPARATOR}{ids[position].as_py()}"
-    return keys
-
-
-def _hash_names(
-    ids: Sequence[str], labels: Sequence[str], folded: Sequence[str], other_names: Sequence[tuple[int, str]]
-) -> tuple[NDArray[np.uint64], LongArray]:
-    # A bare number as an id (a row of a table) would match every question that names a year.
-    id_names = [(e, id_) for e, id_ in enumerate(ids) if id_ != labels[e] and not re.fullmatch(r"[0-9]+", id_)]
-    other_keys = [(entity, name_key(name)) for entity, name in (*other_names, *id_names)]
-    pairs = [(entity, key) for entity, key in (*enumerate(folded), *other_keys) if key]
-    hashes = np.fromiter((key_hash(key) for _, key in pairs), dtype=np.uint64, count=len(pairs))
-    return hashes, np.fromiter((entity for entity, _ in pairs), dtype=np.int64, count=len(pairs))

@@ -11,7 +11,7 @@ from clew.arrays import FloatArray, IntArray
 from clew.errors import IndexFormatError, ProviderError
 
 KEY_BYTES = 16
-_FORMAT = 1
+_FORMAT = 2
 
 
 @final
@@ -25,6 +25,7 @@ class PairCache:
     left: IntArray  # one end of each pair, a row of `keys`, (m,)
     right: IntArray  # the other end, (m,)
     score: FloatArray  # cosines, (m,)
+    lists: int  # number of lists of names that were compared with each other, 0 where all names were
     floor: FloatArray  # (n,) score above which no pair of a name is missing, 0 when none is
 
 
@@ -35,7 +36,7 @@ def save_pairs(cache: PairCache, folder: Path) -> None:
     """Write one .npy file for each field into `folder`; equal values give equal bytes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / "settings.npy", np.asarray([_FORMAT, cache.threshold, cache.limit], dtype="<f8"))
+        np.save(folder / "settings.npy", np.asarray([_FORMAT, cache.threshold, cache.limit, cache.lists], dtype="<f8"))
         for name, kind in _ARRAYS.items():
             np.save(folder / f"{name}.npy", getattr(cache, name).astype(kind))
     except OSError as error:
@@ -46,13 +47,13 @@ def load_pairs(folder: Path) -> PairCache:
     """Read a folder of `save_pairs`; a file that is absent, damaged or does not match is an IndexFormatError."""
     advice = "delete the folder: it is made again from the vectors"
     try:
-        number, threshold, limit = np.load(folder / "settings.npy", allow_pickle=False).tolist()
+        number, threshold, limit, lists = np.load(folder / "settings.npy", allow_pickle=False).tolist()
         arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
     except (OSError, ValueError, EOFError, TypeError) as error:
         raise IndexFormatError(f"cannot read the pair cache in {folder}: {error}; {advice}") from error
     if number != _FORMAT:
         raise IndexFormatError(f"the pair cache in {folder} has format {number}; wanted {_FORMAT}; {advice}")
-    cache = PairCache(threshold=threshold, limit=int(limit), **arrays)
+    cache = PairCache(threshold=threshold, limit=int(limit), lists=int(lists), **arrays)
     count, pairs = len(cache.keys), len(cache.left)
     ends = np.concatenate([cache.left, cache.right])
     is_consistent = (

@@ -1,8 +1,9 @@
 """Synonym edges: pairs of names whose vectors are nearly equal.
 
-The search is exact. Block products of all vectors with all vectors propose pairs; the score of each is computed again
-on its own in double precision, so that no result depends on the block boundaries. A later run compares only new names,
-and returns exactly what a run without a cache would.
+Up to `EXACT_NAMES` names the search is exact: block products of all vectors with all vectors propose pairs. More are
+compared within lists of vectors of nearly one direction (`comparison_lists`), which finds nearly all pairs. The score
+of each is computed again on its own in double precision, so that no result depends on the block boundaries. A later run
+compares only new names, and returns exactly what a run without a cache would.
 
 Source: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models", 2024
 (synonymy edges: cosine above a threshold tau).
@@ -21,8 +22,15 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
+from clew.indexing.resolution.comparison_lists import (
+    assign_lists,
+    count_lists,
+    is_first_shared,
+    members_by_list,
+)
 from clew.indexing.resolution.pair_cache import KEY_BYTES, PairCache
 
+EXACT_NAMES = 200_000
 _BLOCK_ROWS, _BLOCK_COLUMNS = 1024, 4096  # 16 MB a block
 _EXACT_BLOCK_PAIRS = 128  # what fits the processor's cache
 _MAX_PENDING_PAIRS = 2_000_000  # pairs held before they are pruned
@@ -55,24 +63,28 @@ def find_synonyms(
 
     The n names are distinct, `vectors` (n, d) their unit vectors, where d = 0 gives no pairs; the threshold is above 0
     and at most 1; each name proposes at most `limit` pairs, at least 1. The cache of an earlier run over any names
-    serves speed alone; that of another `threshold` or `limit` is ignored. Raises InputError where names are repeated,
-    shapes do not match, a vector is not of unit length, or a number is out of range.
+    serves speed alone; that of another `threshold`, `limit` or number of lists is ignored. Raises InputError where
+    names are repeated, shapes do not match, a vector is not of unit length, or a number is out of range.
     """
     _check_input(names, vectors, threshold, limit)
     order = np.empty(len(names), dtype=np.int64)
     order[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
     keys = _name_keys(names, vectors)
     depth = 2 * limit  # more than the limit, so that a truncated list can lose names and stay complete
-    if cache is not None and (cache.threshold, cache.limit) != (threshold, limit):
+    lists = count_lists(len(names)) if len(names) > EXACT_NAMES else 0
+    if cache is not None and (cache.threshold, cache.limit, cache.lists) != (threshold, limit, lists):
         cache = None
     pairs, floor, fresh = _carry_over(cache, keys)
     if vectors.shape[1]:
-        found = _search_pairs(vectors, fresh, threshold, depth, floor)
+        found = (
+            _search_lists(vectors, fresh, threshold, lists)
+            if lists
+            else _search_pairs(vectors, fresh, threshold, depth, floor)
+        )
         pairs = _collect_pairs(pairs, found, order, depth, floor)
     pairs = pairs.take(np.lexsort((pairs.right, pairs.left)))
-    return Synonyms(
-        *pairs.take(_is_among_best(pairs, order, limit)), cache=PairCache(threshold, limit, keys, *pairs, floor=floor)
-    )
+    best = pairs.take(_is_among_best(pairs, order, limit))
+    return Synonyms(*best, cache=PairCache(threshold, limit, keys, *pairs, lists=lists, floor=floor))
 
 
 def _check_input(names: Sequence[str], vectors: FloatArray, threshold: float, limit: int) -> None:
@@ -154,6 +166,29 @@ def _search_pairs(
             left, right = np.nonzero(chosen)
             if len(left):
                 yield _exact_pairs(vectors, groups, row_names[left], column_names[right], threshold)
+
+
+def _search_lists(vectors: FloatArray, fresh: BoolArray, threshold: float, lists: int) -> Iterator[_Pairs]:
+    """Yield once each pair with cosine >= threshold and a fresh end, of two vectors that share a list."""
+    if not fresh.any():
+        return
+    assigned = assign_lists(vectors, lists)
+    groups = _duplicate_groups(np.ascontiguousarray(vectors, dtype=np.float32))
+    slack = max(1e-4, 2.0**-22 * vectors.shape[1])
+    for list_, members in members_by_list(assigned, lists):
+        new = members[fresh[members]]
+        members = np.concatenate([new, members[~fresh[members]]])
+        for top in range(0, len(new), _BLOCK_ROWS):
+            bottom = min(top + _BLOCK_ROWS, len(new))
+            for start in range(top, len(members), _BLOCK_COLUMNS):
+                block = vectors[members[top:bottom]] @ vectors[members[start : start + _BLOCK_COLUMNS]].T
+                if start < bottom:  # each pair once: only those right of the diagonal
+                    block[np.arange(top, bottom)[:, None] >= np.arange(start, start + block.shape[1])] = -1
+                left, right = np.nonzero(block >= threshold - slack)
+                left, right = members[top + left], members[start + right]
+                is_first = is_first_shared(assigned, left, right, list_)
+                if is_first.any():
+                    yield _exact_pairs(vectors, groups, left[is_first], right[is_first], threshold)
 
 
 def _select_candidates(

@@ -106,7 +106,7 @@ class IndexDocumentGraphBuilder:
         linked = link_question(self._snapshot, question)
         positions = np.array([self._snapshot.position(scored.item.id) for scored in passages], dtype=np.int64)
         scores = np.array([scored.score for scored in passages], dtype=np.float32)
-        texts = np.asarray(self._snapshot.vectors[positions], dtype=np.float32)
+        texts = self._snapshot.vectors.rows(positions)
         owners, nodes = self._member_nodes(positions)
         columns, places = np.unique(nodes, return_inverse=True)
         members = np.zeros((len(positions), len(columns)), dtype=np.float32)
@@ -194,7 +194,8 @@ class IndexDocumentGraphBuilder:
     ) -> FloatArray:
         ranks = np.arange(1, len(positions) + 1)
         full, remainder = (
-            _scale_to_max(self._lexical.scores(text)[positions]) for text in (linked.text, linked.remainder)
+            _scale_to_max(self._lexical.scores_at(self._lexical.query(text), positions))
+            for text in (linked.text, linked.remainder)
         )
         columns = (_min_max_scale(scores), 1.0 / ranks, 1.0 / np.log2(ranks + 1), full, remainder)
         return np.stack((*columns, similarity, _min_max_scale(similarity)), axis=1).astype(np.float32)
@@ -202,7 +203,8 @@ class IndexDocumentGraphBuilder:
 
 def gather_neighbours(adjacency: Adjacency, positions: NDArray[np.integer]) -> tuple[LongArray, LongArray]:
     """Return the neighbours of rows as two columns: place in `positions`, and neighbour."""
-    starts, counts = adjacency.indptr[positions], np.diff(adjacency.indptr)[positions]
+    starts = adjacency.indptr[positions]
+    counts = adjacency.indptr[positions + 1] - starts
     owners = np.repeat(np.arange(len(positions), dtype=np.int64), counts)
     within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
     return owners, adjacency.indices[np.repeat(starts, counts) + within].astype(np.int64)

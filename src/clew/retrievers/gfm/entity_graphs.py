@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, top_order
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.forward_push import push_pagerank
+from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import LinkedQuestion, describe_links
@@ -44,7 +44,6 @@ class EntityGraphBuilder:
         self._size = size
         self._similarity = similarity
         self._neighbours = Adjacency(edges.indptr, edges.senders, np.ones(len(edges.senders), dtype=np.float32))
-        self._attraction = np.ones(edges.node_count, dtype=np.float32)
         self._rarity = 1.0 / np.maximum(snapshot.mentioned_in.degrees(), 1).astype(np.float32)
 
     def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
@@ -54,7 +53,7 @@ class EntityGraphBuilder:
         fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
         seeds = np.unique(np.array(named or fallback, dtype=np.int32))
         nodes = self._select_nodes(seeds, blocked)
-        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, None if allowed.all() else allowed)
         rarity = {int(e): float(self._rarity[e]) for e in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
         notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])
@@ -99,7 +98,7 @@ class EntityGraphBuilder:
         if not len(starts):
             return starts
         restart = starts, np.full(len(starts), 1.0 / len(starts), dtype=np.float32)
-        walk = push_pagerank(self._neighbours, restart, self._attraction, blocked, _DAMPING, _EPSILON)
+        walk = push_pagerank(self._neighbours, restart, NodeAttraction(), ~blocked, _DAMPING, _EPSILON)
         nodes = walk.nodes
         if len(nodes) > self._size:
             nodes = nodes[top_order(walk.values, self._size)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph, passage_graph, relation_texts
+from clew.graph.snapshot.relational_edges import entity_graph, relation_texts
 from clew.inference.query_network import QueryNetwork
 from clew.models.devices import choose_device
 from clew.models.encoders.compatibility import reads_vectors_of
@@ -66,7 +66,7 @@ def _make_graphs_and_ranker(
             raise InputError(
                 f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out"
             )
-        return PassageGraphBuilder(passage_graph(snapshot), walk, nodes), PassageRanker()
+        return PassageGraphBuilder(context.load_passage_graph(), walk, nodes), PassageRanker()
     similarity = None if encoder is None else make_passage_similarity(walk, encoder)
     ranker = EntityRanker(
         snapshot,
@@ -117,8 +117,7 @@ def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> Callable
     vectors = graph_walk.scope.snapshot.vectors
 
     def similarity(question: str) -> FloatArray:
-        row: FloatArray = vectors @ encoder.encode_queries([replace_surrogates(question)])[0]
-        return row
+        return vectors.similarities(encoder.encode_queries([replace_surrogates(question)])[0])
 
     return similarity
 

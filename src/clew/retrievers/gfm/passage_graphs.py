@@ -16,7 +16,7 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.graph_walk import GraphWalk
+from clew.query.graph_walk import GraphWalk, QuestionWalk
 from clew.query.linking import LinkedQuestion
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
@@ -78,11 +78,14 @@ class QuestionGraphBuilder(Protocol):
 
 
 def allowed_edges(
-    whole: RelationalEdges, nodes: IntArray, snapshot: Snapshot, allowed: BoolArray
+    whole: RelationalEdges, nodes: IntArray, snapshot: Snapshot, allowed: BoolArray | None
 ) -> tuple[IntArray, IntArray, LongArray]:
-    """Return senders, receivers and positions (m,) of the edges among nodes (n,) that allowed passages (P,) state."""
+    """Return senders, receivers and positions (m,) of the edges among nodes (n,) that passages state.
+
+    `allowed` (P,) are the passages that count, None for all.
+    """
     senders, receivers, edges = induced_edges(whole, nodes)
-    if allowed.all():
+    if allowed is None:
         return senders, receivers, edges
     usable = stated_edge_mask(whole, edges, snapshot, allowed)
     return senders[usable], receivers[usable], edges[usable]
@@ -97,24 +100,18 @@ class PassageGraphBuilder:
         self._snapshot = graph_walk.scope.snapshot
         self._vectors = self._snapshot.vectors
         self._size = size
-        degrees = np.log1p(np.diff(edges.indptr).astype(np.float32))
-        self._degrees = degrees / max(float(degrees.max(initial=1.0)), 1.0)
+        self._highest_degree = max(float(np.log1p(np.float32(edges.largest_degree))), 1.0)
 
     def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question (see `QuestionGraphBuilder`)."""
-        walk = self._graph_walk.walk_linked(linked, allowed)
-        values = np.zeros(self.edges.node_count, dtype=np.float32)
-        if walk.walk is not None:
-            values[walk.walk.nodes] = walk.walk.values
-            values[walk.nodes] = walk.scores
+        walk, some = self._graph_walk.walk_linked(linked, allowed), self._graph_walk.scope.restriction(allowed)
         fallback = {} if walk.named_nodes else self._fallback_seeds(vector(), allowed)
-        nodes = self._select_nodes(values, fallback, allowed)
-        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        nodes, values = self._select_nodes(walk, fallback, allowed)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, some)
         passages = nodes[nodes < len(allowed)]
         seeds = fallback or walk.named_nodes
-        inputs = self.describe_nodes(nodes, values[nodes], seeds, vector)
-        inputs.features[: len(passages), 0] = walk.bm25_full[passages]
-        inputs.features[: len(passages), 1] = walk.bm25_remainder[passages]
+        inputs = self.describe_nodes(nodes, values, seeds, vector)
+        inputs.features[: len(passages), :2] = walk.shares(passages)
         if fallback:
             inputs.features[:, 6] = 0.0  # similar passages are not named
         notes = (*walk.notes, *((FALLBACK_NOTE,) if fallback else ()))
@@ -132,7 +129,8 @@ class PassageGraphBuilder:
         shares = np.maximum(values / max(float(values.max(initial=0.0)), 1e-30), _MIN_SHARE)
         features[:, 2] = 1.0 + np.log(shares) / _SCALE
         features[:, 4] = is_passage
-        features[:, 5] = self._degrees[nodes]
+        degrees = (self.edges.indptr[nodes + 1] - self.edges.indptr[nodes]).astype(np.float32)
+        features[:, 5] = np.log1p(degrees) / self._highest_degree
         seeds = np.zeros(len(nodes), dtype=np.float32)
         for node, weight in seed_weights.items():
             position = int(nodes.searchsorted(node))
@@ -143,22 +141,34 @@ class PassageGraphBuilder:
         prior = np.full(len(nodes), np.log(_MIN_SHARE), dtype=np.float32)
         best = max(float(values[is_passage].max(initial=0.0)), 1e-30)
         prior[is_passage] = np.log(np.maximum(values[is_passage] / best, _MIN_SHARE))
-        features[is_passage, 3] = self._vectors[passages] @ vector()
+        features[is_passage, 3] = self._vectors.rows(passages) @ vector()
         return NodeFeatures(seeds, features, prior, is_passage)
 
     def _fallback_seeds(self, vector: FloatArray, allowed: BoolArray) -> dict[int, float]:
         if not len(self._vectors):
             return {}
-        similarity = np.where(allowed, self._vectors @ vector, np.float32(-1.0))
+        similarity = np.where(allowed, self._vectors.similarities(vector), np.float32(-1.0))
         best = top_order(similarity, FALLBACK_SEED_COUNT)
         return {int(passage): float(similarity[passage]) for passage in best if similarity[passage] > 0}
 
-    def _select_nodes(self, values: FloatArray, fallback: dict[int, float], allowed: BoolArray) -> IntArray:
+    def _select_nodes(
+        self, walk: QuestionWalk, fallback: dict[int, float], allowed: BoolArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the nodes (n,) of the graph, ascending, and the values that the walk gives them."""
+        near, values = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+        if walk.walk is not None:
+            near, values = walk.walk.nodes, walk.walk.values.copy()
+            values[: len(walk.nodes)] = walk.scores  # the passages come first
+            near, values = near[values > 0], values[values > 0]
         if self._size is None:
             is_allowed = np.ones(self.edges.node_count, dtype=bool)
             is_allowed[: len(allowed)] = allowed
-            return np.flatnonzero(is_allowed).astype(np.int32)
-        near = np.flatnonzero(values)
-        if len(near) > self._size:
-            near = near[top_order(values[near], self._size)]
-        return np.unique(np.concatenate([near, np.array(list(fallback), dtype=np.int64)])).astype(np.int32)
+            chosen = np.flatnonzero(is_allowed).astype(np.int32)
+        else:
+            kept = near[top_order(values, self._size)] if len(near) > self._size else near
+            chosen = np.unique(np.concatenate([kept, np.array(list(fallback), dtype=np.int32)]))
+        chosen_values = np.zeros(len(chosen), dtype=np.float32)
+        places = np.minimum(near.searchsorted(chosen), max(len(near) - 1, 0))
+        known = near[places] == chosen if len(near) else np.zeros(len(chosen), dtype=bool)
+        chosen_values[known] = values[places[known]]
+        return chosen, chosen_values

@@ -102,7 +102,7 @@ class EntityRanker:
         sums = np.bincount(self._mentioning, weights[self._mentions.indices], self._mentions.row_count)
         scores = np.where(allowed, sums, 0.0)
         candidates = np.flatnonzero(scores > 0)
-        similarity = np.zeros(len(candidates)) if self._vectors is None else self._vectors[candidates] @ vector
+        similarity = np.zeros(len(candidates)) if self._vectors is None else self._vectors.rows(candidates) @ vector
         ranked = candidates[np.lexsort((candidates, -similarity, -scores[candidates]))[:k]]
         node_of_entity = np.full(len(weights), -1, dtype=np.int64)
         node_of_entity[chosen] = best

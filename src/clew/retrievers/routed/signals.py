@@ -94,7 +94,7 @@ def _name_signals(snapshot: Snapshot, walk: QuestionWalk) -> dict[str, float]:
     links = np.log1p(snapshot.walk.indptr[nodes + 1] - snapshot.walk.indptr[nodes])
     return {
         "meanings": float(np.log(np.mean(counts))),
-        "titles": float((nodes < len(walk.bm25_full)).mean()),
+        "titles": float((nodes < len(snapshot.passage_ids)).mean()),
         "degree": float(links.mean()),
         "rarest": float(links.min()),
     }
@@ -110,15 +110,16 @@ def _value_signals(values: DoubleArray) -> dict[str, float]:
 def _passage_signals(snapshot: Snapshot, walk: QuestionWalk, first_passages: Sequence[int]) -> dict[str, float]:
     if not first_passages:
         return dict.fromkeys(("agreeing", "near", "matching", "answering", "standing", "linked"), 0.0)
-    by_words = top_order(walk.bm25_full, LONG_DEPTH).tolist()
-    titles = [node for node in walk.named_nodes if node < len(walk.bm25_full)]
+    by_words = walk.matches.top_positions[:LONG_DEPTH].tolist()
+    titles = [node for node in walk.named_nodes if node < len(snapshot.passage_ids)]
+    shares = walk.shares(np.array(first_passages, dtype=np.int32))
     pairs = list(combinations(first_passages, 2))
     neighbours = {passage: set(snapshot.walk.row(passage).tolist()) for passage in first_passages}
     return {
         "agreeing": len({*by_words[:SHORT_DEPTH]}.intersection(first_passages)) / len(first_passages),
         "near": len({*by_words}.intersection(first_passages)) / len(first_passages),
-        "matching": float(walk.bm25_full[first_passages].mean()),
-        "answering": float(walk.bm25_remainder[first_passages].max()),
+        "matching": float(shares[:, 0].mean()),
+        "answering": float(shares[:, 1].max()),
         "standing": len({*titles}.intersection(first_passages)) / len(titles) if titles else 0.0,
         "linked": sum(b in neighbours[a] for a, b in pairs) / len(pairs) if pairs else 0.0,
     }

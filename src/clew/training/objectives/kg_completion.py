@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.errors import InputError
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.forward_push import push_pagerank
+from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from clew.graph.ppr.power_iteration import power_iteration
 from clew.graph.snapshot.relational_edges import induced_edges
 from clew.nn.query_gnn import QueryGNN
@@ -48,8 +48,7 @@ class CompletionFacts:
         self._receivers = np.repeat(np.arange(edges.node_count, dtype=np.int32), np.diff(edges.indptr))
         weights = np.ones(len(edges.senders), dtype=np.float32)
         self._neighbours = Adjacency(edges.indptr, edges.senders, weights)
-        self._attraction = np.ones(edges.node_count, dtype=np.float32)
-        self._blocked = np.zeros(edges.node_count, dtype=bool)
+        self._open = np.zeros(0, dtype=bool)
 
     @cached_property
     def fact_ids(self) -> LongArray:
@@ -89,7 +88,7 @@ class CompletionFacts:
         """Return the graph around the sender of an edge, without the edge and its inverse."""
         start, target = int(self.edges.senders[edge]), int(self._receivers[edge])
         restart = np.array([start], dtype=np.int32), np.ones(1, dtype=np.float32)
-        walk = push_pagerank(self._neighbours, restart, self._attraction, self._blocked, _DAMPING, _EPSILON)
+        walk = push_pagerank(self._neighbours, restart, NodeAttraction(), self._open, _DAMPING, _EPSILON)
         nodes = walk.nodes
         if len(nodes) > self._max_nodes:
             nodes = nodes[top_order(walk.values, self._max_nodes)]

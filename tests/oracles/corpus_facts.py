@@ -7,29 +7,37 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clew.graph.snapshot.builder import PassageFacts
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
-from clew.indexing.resolution.title_linking import NamedText, TitleLinker
 from clew.text.gazetteer import Match
 from clew.text.normalization import key_hash, name_key
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction
+from tests.oracles.title_linking import NamedText, TitleLinker
 
 LINK_RELATION = "links to"
 
 
 @dataclass(frozen=True, slots=True)
+class PassageFacts:
+    """The facts of one passage, by entity keys."""
+
+    title: str  # key of the entity that the title names, "" for none
+    mentions: Sequence[tuple[str, float]]  # (key, weight) of every mentioned entity
+    triples: Sequence[tuple[str, str, str]]  # (head key, relation text, tail key) of every stated triple
+
+
+@dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """Input of `graph.snapshot.builder.build` beside the passages."""
+    """What the passages of a corpus state."""
 
     facts: list[PassageFacts]  # one record for each passage
     surfaces: dict[str, Counter[str]]  # for each entity key the counts of its spellings
     names: dict[int, tuple[str, ...]]  # for each hash of a name's key the entity keys that it stands for
 
 
-def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction]) -> CorpusFacts:
+def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction], salt: int = 0) -> CorpusFacts:
     """Return the facts of a corpus, from one extraction for each passage, which is empty where extraction failed."""
-    links = TitleLinker(passages)
+    links = TitleLinker(passages, salt)
     facts: list[PassageFacts] = []
     surfaces: dict[str, Counter[str]] = {}
     for passage, extraction in zip(passages, extractions, strict=True):
@@ -40,8 +48,8 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
         if key := name_key(passage.title):
             # A title is shown as its own document writes it, even if others often shorten it.
             surfaces[key] = Counter({passage.title: 1 << 40}) + surfaces.get(key, Counter())
-    names: dict[int, tuple[str, ...]] = {key_hash(key): (key,) for key in surfaces}
-    names |= {key_hash(name): keys for name, keys in links.keys_by_name.items()}
+    names: dict[int, tuple[str, ...]] = {key_hash(key, salt): (key,) for key in surfaces}
+    names |= {key_hash(name, salt): keys for name, keys in links.keys_by_name.items()}
     return CorpusFacts(facts, surfaces, names)
 
 

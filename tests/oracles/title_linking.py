@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from clew.text.gazetteer import Gazetteer, Match, find_common_words
-from clew.text.normalization import name_key, strip_parentheses, token_keys, token_spans
+from clew.text.normalization import key_hash, name_key, strip_parentheses, token_keys, token_spans
 
 MAX_CANDIDATES = 4
 _HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -33,11 +33,11 @@ class NamedText:
 
 
 class TitleLinker:
-    """Finds the titles of a corpus in texts and links; titles are numbered in the order of their keys."""
+    """Finds the titles of a corpus in texts and links; titles are numbered in the order of the hashes of their keys."""
 
-    def __init__(self, passages: Sequence[NamedText]) -> None:
+    def __init__(self, passages: Sequence[NamedText], salt: int = 0) -> None:
         variants = _title_names(passages)
-        self.title_keys = sorted(variants)
+        self.title_keys = sorted(variants, key=lambda key: key_hash(key, salt))
         common = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages)
         linkable = [[name for name in variants[key] if name_key(name) not in common] for key in self.title_keys]
         self._gazetteer = Gazetteer(linkable, MAX_CANDIDATES)

@@ -1,0 +1,72 @@
+"""Time questions on indexes of different sizes: `python bench/questions_at_scale.py SMALL LARGE ...`, folders of indexes.
+
+Without folders the indexes of 2Wiki and of ten times as many passages are made, with the encoder `hashing`. For each
+index a process of its own opens it and asks 200 questions twice with each retriever: milliseconds of processor time
+(medians of the second time) and their ratio to the smallest index, seconds until it is open, and memory after that.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from clew import index as indexes
+from clew.errors import InputError
+from workbench import BENCHMARKS, build_index, describe_machine, load_question_texts, print_table
+
+RETRIEVERS = ("bm25", "pagerank", "gfm", "frag", "dense")
+QUESTIONS = 200
+ONE_INDEX = "--one"
+
+
+def measure(folder: Path) -> dict[str, float]:
+    """Return the medians of an index in milliseconds, the seconds that opening takes, and MiB of memory."""
+    texts = load_question_texts(BENCHMARKS["2wiki"])[:QUESTIONS]
+    started = time.perf_counter()
+    index = indexes.open(folder)
+    index.search(texts[0], retriever="bm25")
+    figures = {"open s": time.perf_counter() - started, "passages": float(len(index.snapshot.passage_ids))}
+    for name in RETRIEVERS:
+        try:
+            retriever = index.retriever(name)
+        except InputError:
+            continue  # this index has no vectors
+        for text in texts:
+            retriever.retrieve([text], 5)
+        seconds = []
+        for text in texts:
+            before = time.process_time()
+            retriever.retrieve([text], 5)
+            seconds.append(time.process_time() - before)
+        figures[f"{name} ms"] = 1000.0 * float(np.median(seconds))
+        figures[f"MiB after {name}"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return figures
+
+
+def main() -> None:
+    """Print a table with a column for each index."""
+    if sys.argv[1:2] == [ONE_INDEX]:
+        print(json.dumps(measure(Path(sys.argv[2]))))
+        return
+    folders = [Path(path) for path in sys.argv[1:]]
+    if not folders:
+        folders = [build_index(BENCHMARKS[name], "hashing") for name in ("2wiki", "tenfold")]
+    columns: list[dict[str, float]] = []
+    for folder in folders:
+        command = [sys.executable, __file__, ONE_INDEX, str(folder)]
+        columns.append(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    print(describe_machine())
+    rows = []
+    for name in columns[0]:
+        values = [column.get(name, float("nan")) for column in columns]
+        ratio = f"{values[-1] / values[0]:.2f}" if name.endswith("ms") else ""
+        rows.append([name, *(f"{value:,.2f}" for value in values), ratio])
+    print_table(("figure", *(folder.name for folder in folders), "last / first"), rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Compiled operations on packed strings: taking, writing into another array, comparing; no Python object a string."""
+
+import numpy as np
+
+from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.kernels import njit
+from clew.graph.string_array import StringArray
+
+
+def take_strings(strings: StringArray, rows: IntArray | LongArray) -> StringArray:
+    """Return the strings at some positions (n,), in that order."""
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum((strings.offsets[1:] - strings.offsets[:-1])[rows], out=offsets[1:])
+    data = np.empty(int(offsets[-1]), dtype=np.uint8)
+    _copy_strings(strings.data, strings.offsets, np.asarray(rows), np.arange(len(rows)), data, offsets)
+    return StringArray(data, offsets)
+
+
+class StringWriter:
+    """Fills an array of strings at given positions from several others; lengths are set first, then bytes are copied.
+
+    A position belongs to the last array whose lengths were set for it, and must be copied from that one.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._lengths = np.zeros(count, dtype=np.int64)
+        self._parts: list[tuple[StringArray, IntArray | LongArray, IntArray | LongArray]] = []
+
+    def add(self, strings: StringArray, rows: IntArray | LongArray, targets: IntArray | LongArray) -> None:
+        """Write the strings at `rows` (n,) to positions `targets` (n,) of the result, over those of earlier calls."""
+        self._lengths[targets] = (strings.offsets[1:] - strings.offsets[:-1])[rows]
+        self._parts.append((strings, rows, targets))
+
+    def finish(self) -> StringArray:
+        """Return the strings; a position that was never written is an empty one."""
+        offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)
+        np.cumsum(self._lengths, out=offsets[1:])
+        data = np.empty(int(offsets[-1]), dtype=np.uint8)
+        for strings, rows, targets in self._parts:
+            _copy_strings(strings.data, strings.offsets, rows, targets, data, offsets)
+        return StringArray(data, offsets)
+
+
+def unequal_row(strings: StringArray, others: StringArray, rows: IntArray | LongArray) -> int:
+    """Return the first position of `strings` (n) that differs from `others[rows[position]]`, -1 if there is none."""
+    return int(_unequal_row(strings.data, strings.offsets, others.data, others.offsets, rows))
+
+
+def have_space(strings: StringArray, rows: IntArray | LongArray) -> BoolArray:
+    """Return which of the strings at some positions (n,) contain a space."""
+    result: BoolArray = _have_space(strings.data, strings.offsets, rows)
+    return result
+
+
+@njit
+def _copy_strings(data, offsets, rows, targets, out, out_offsets):  # type: ignore[no-untyped-def]
+    for i in range(len(rows)):
+        begin, end = offsets[rows[i]], offsets[rows[i] + 1]
+        to = out_offsets[targets[i]]
+        if out_offsets[targets[i] + 1] - to != end - begin:
+            continue  # a later array writes another string here
+        for byte in range(begin, end):
+            out[to + byte - begin] = data[byte]
+
+
+@njit
+def _unequal_row(data, offsets, other_data, other_offsets, rows):  # type: ignore[no-untyped-def]
+    for i in range(len(rows)):
+        begin, other = offsets[i], other_offsets[rows[i]]
+        size = offsets[i + 1] - begin
+        if other_offsets[rows[i] + 1] - other != size:
+            return i
+        for byte in range(size):
+            if data[begin + byte] != other_data[other + byte]:
+                return i
+    return -1
+
+
+@njit
+def _have_space(data, offsets, rows):  # type: ignore[no-untyped-def]
+    result = np.zeros(len(rows), dtype=np.bool_)
+    for i in range(len(rows)):
+        for byte in range(offsets[rows[i]], offsets[rows[i] + 1]):
+            if data[byte] == 32:
+                result[i] = True
+                break
+    return result
+
+
+@njit
+def is_before(data, offsets, one, other):  # type: ignore[no-untyped-def]
+    """Return whether string `one` comes before string `other` in the order of code points, which is that of bytes."""
+    begin, other_begin = offsets[one], offsets[other]
+    size, other_size = offsets[one + 1] - begin, offsets[other + 1] - other_begin
+    for byte in range(min(size, other_size)):
+        a, b = data[begin + byte], data[other_begin + byte]
+        if a != b:
+            return a < b
+    return size < other_size

@@ -1,0 +1,86 @@
+"""The displayed name of each entity: its most frequent form; a title as its own documents write it most often."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.kernels import njit
+from clew.graph.csr import run_starts
+from clew.graph.segments.segment import Segment
+from clew.graph.string_array import StringArray
+from clew.graph.string_kernels import is_before, take_strings
+from clew.indexing.merging.match_texts import MatchTexts
+from clew.indexing.merging.passage_facts import PassageFacts
+from clew.indexing.merging.vocabularies import JoinedVocabulary
+
+_TITLE_COUNT = 1 << 40  # of a title as its own passage writes it, which outweighs all uses elsewhere
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedKeys:
+    """The entities that passages name, among k keys."""
+
+    used: BoolArray  # (k,) whether a key is an entity
+    names: StringArray  # the displayed name of each, in the order of the keys
+
+
+def name_entities(
+    segments: Sequence[Segment],
+    facts: Sequence[PassageFacts],
+    texts: Sequence[MatchTexts],
+    forms: JoinedVocabulary,
+    form_keys: Sequence[IntArray],
+    single: IntArray,
+) -> NamedKeys:
+    """Return the entities with their names.
+
+    `forms` joins the forms of the segments and then those of their matches; `form_keys` are for each segment the keys
+    of its forms, and `single` (k,) is that of `TitleNames`. Equally frequent forms: the first in code-point order.
+    """
+    counts = np.zeros(len(forms), dtype=np.int64)
+    key_of_form = np.full(len(forms), -1, dtype=np.int32)
+    uses = [np.zeros(0, dtype=np.int64)]
+    for number, (segment, own, match, keys) in enumerate(zip(segments, facts, texts, form_keys, strict=True)):
+        numbers, match_numbers = forms.numbers[number], forms.numbers[len(segments) + number]
+        key_of_form[numbers] = keys
+        counts[numbers] += own.form_counts
+        titles = segment.titles.forms[segment.titles.keys >= 0]
+        counts[numbers] += np.bincount(titles, minlength=len(numbers)) * _TITLE_COUNT
+        uses.append(_pack(own.other_forms[:, 0], numbers[own.other_forms[:, 1]]))
+        uses.append(_pack(own.match_forms[:, 0], match_numbers[match.forms[own.match_forms[:, 1]]]))
+    counted = np.flatnonzero(counts)
+    usual = _pack(single[key_of_form[counted]], counted)
+    other, other_counts = np.unique(np.concatenate(uses), return_counts=True)
+    pairs, counts = np.concatenate([usual, other]), np.concatenate([counts[counted], other_counts])
+    order = np.argsort(pairs, kind="stable")
+    pairs, counts = pairs[order], counts[order]
+    starts = np.flatnonzero(run_starts(pairs)) if len(pairs) else order
+    pairs, counts = pairs[starts], np.add.reduceat(counts, starts) if len(starts) else counts
+    entities, candidates = (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
+    used = np.zeros(len(single), dtype=bool)
+    used[entities] = True
+    best = _most_frequent(entities, candidates, counts, forms.texts.data, forms.texts.offsets)
+    return NamedKeys(used, take_strings(forms.texts, best))
+
+
+def _pack(high: IntArray, low: IntArray | LongArray) -> LongArray:
+    return high.astype(np.int64) << 32 | low.astype(np.int64)
+
+
+@njit
+def _most_frequent(entities, candidates, counts, data, offsets):  # type: ignore[no-untyped-def]
+    """Return the form with the highest count of each run of one entity, the first in code-point order of several."""
+    best = np.empty(len(entities), dtype=np.int32)
+    best_count = np.int64(-1)
+    row = -1
+    for i in range(len(entities)):
+        if i == 0 or entities[i] != entities[i - 1]:
+            row += 1
+            best_count = np.int64(-1)
+        if counts[i] > best_count or (counts[i] == best_count and is_before(data, offsets, candidates[i], best[row])):
+            best[row], best_count = candidates[i], counts[i]
+    return best[: row + 1].copy()

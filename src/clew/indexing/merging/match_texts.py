@@ -1,0 +1,191 @@
+"""The words that stand around and in the matches of titles: a relation and a written form for each match.
+
+They need the text, and are the only part of a snapshot that is computed in Python, once for each passage whose matches
+have changed: the rest is taken from the last merge, which keeps it in a file beside the segment.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import IntArray, LongArray
+from clew.arrays.kernels import njit
+from clew.graph.segments.segment import CollisionError, HashArray, Segment, Vocabulary
+from clew.graph.string_array import StringArray
+from clew.graph.string_kernels import take_strings
+from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
+from clew.indexing.merging.title_matches import TitleMatches
+from clew.indexing.merging.vocabularies import join_vocabularies
+from clew.text.normalization import key_hash, token_spans
+from clew.text.sentences import sentence_spans
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchTexts:
+    """Relations and forms of the m matches in a segment of p passages."""
+
+    keys: HashArray  # (p,) hash of the places of each passage's matches, 0 for none
+    indptr: LongArray  # (p + 1,) the matches of each passage
+    relations: IntArray  # (m,) positions in `relation_texts`
+    forms: IntArray  # (m,) positions in `form_texts`
+    relation_texts: Vocabulary  # the words before a match
+    form_texts: Vocabulary  # titles as they are written in texts
+
+
+def read_match_texts(segment: Segment, matches: TitleMatches, known: MatchTexts | None, salt: int) -> MatchTexts:
+    """Return the texts of a segment's matches; `known` itself where nothing has changed.
+
+    `known` are those of an earlier merge of the same segment, from which unchanged passages are taken. Two texts with
+    one hash are a CollisionError.
+    """
+    keys: HashArray = _hash_places(matches.indptr, matches.first, matches.last)
+    is_changed = keys != 0 if known is None else (keys != 0) & (keys != known.keys)
+    changed = np.flatnonzero(is_changed)
+    if known is not None and not len(changed) and np.array_equal(keys, known.keys):
+        return known
+    relations, forms = _Texts(salt), _Texts(salt)
+    for passage in changed.tolist():
+        places = slice(int(matches.indptr[passage]), int(matches.indptr[passage + 1]))
+        spans = list(zip(matches.first[places].tolist(), matches.last[places].tolist(), strict=True))
+        for relation, form in match_texts(segment.passages.texts[passage], spans):
+            relations.add(relation)
+            forms.add(form)
+    is_new = np.repeat(is_changed, np.diff(matches.indptr))
+    old = np.zeros(0, dtype=np.int64) if known is None else _entries(known.indptr, (keys != 0) & ~is_changed)
+    relation_texts, relation_numbers = relations.join(known and known.relation_texts, known and known.relations, old)
+    form_texts, form_numbers = forms.join(known and known.form_texts, known and known.forms, old)
+    return MatchTexts(
+        keys,
+        np.asarray(matches.indptr),
+        _interleave(is_new, *relation_numbers),
+        _interleave(is_new, *form_numbers),
+        relation_texts,
+        form_texts,
+    )
+
+
+def match_texts(text: str, matches: Sequence[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+    """Yield the words before each match, up to the one before it or the sentence's start, and the match as written.
+
+    A match is given by its first and its last token; matches ascend and do not overlap.
+    """
+    tokens = token_spans(text)
+    sentences = iter(sentence_spans(text))
+    begin, end = next(sentences, (0, 0))
+    previous = begin
+    for first, last in matches:
+        start, stop = tokens[first][0], tokens[last][1]
+        while start >= end:
+            begin, end = next(sentences, (start, len(text) + 1))
+            previous = begin
+        yield relation_words(text[max(previous, begin) : start]) or DEFAULT_RELATION, text[start:stop]
+        previous = stop
+
+
+def match_text_arrays(texts: MatchTexts) -> dict[str, NDArray[Any]]:
+    """Return the arrays that a file of them holds."""
+    arrays: dict[str, NDArray[Any]] = {name: getattr(texts, name) for name in _ARRAYS}
+    for name in _VOCABULARIES:
+        vocabulary: Vocabulary = getattr(texts, name)
+        arrays |= {
+            f"{name}.hashes": vocabulary.hashes,
+            f"{name}.data": vocabulary.texts.data,
+            f"{name}.offsets": vocabulary.texts.offsets,
+        }
+    return arrays
+
+
+def match_texts_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> MatchTexts:
+    """Return what `match_text_arrays` took apart; a missing array is a KeyError."""
+    relation_texts, form_texts = (
+        Vocabulary(arrays[f"{name}.hashes"], StringArray(arrays[f"{name}.data"], arrays[f"{name}.offsets"]))
+        for name in _VOCABULARIES
+    )
+    keys, indptr, relations, forms = (arrays[name] for name in _ARRAYS)
+    return MatchTexts(keys, indptr, relations, forms, relation_texts, form_texts)
+
+
+def select_match_texts(texts: MatchTexts, rows: LongArray) -> MatchTexts:
+    """Return those of some passages of a segment, in the order given, without texts that only others had."""
+    sizes = np.diff(texts.indptr)[rows]
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    entries = np.arange(indptr[-1]) + np.repeat(texts.indptr[:-1][rows] - indptr[:-1], sizes)
+    relation_texts, relations = _compact(texts.relation_texts, texts.relations[entries])
+    form_texts, forms = _compact(texts.form_texts, texts.forms[entries])
+    return MatchTexts(texts.keys[rows], indptr, relations, forms, relation_texts, form_texts)
+
+
+_ARRAYS = ("keys", "indptr", "relations", "forms")
+_VOCABULARIES = ("relation_texts", "form_texts")
+
+
+class _Texts:
+    """Numbers texts in the order in which they come."""
+
+    def __init__(self, salt: int) -> None:
+        self._salt = salt
+        self._numbers: dict[str, int] = {}
+        self._entries: list[int] = []
+
+    def add(self, text: str) -> None:
+        self._entries.append(self._numbers.setdefault(text, len(self._numbers)))
+
+    def join(
+        self, known: Vocabulary | None, numbers: IntArray | None, entries: LongArray
+    ) -> tuple[Vocabulary, tuple[IntArray, IntArray]]:
+        """Return the vocabulary with what `entries` use of a known one, and the numbers of old and new entries."""
+        vocabulary, own = make_vocabulary(list(self._numbers), self._salt)
+        new = own[np.array(self._entries, dtype=np.int64)]
+        if known is None or numbers is None or not len(entries):
+            return vocabulary, (np.zeros(0, dtype=np.int32), new)
+        kept, old = _compact(known, numbers[entries])
+        joined = join_vocabularies([kept, vocabulary])
+        return Vocabulary(joined.hashes, joined.texts), (joined.numbers[0][old], joined.numbers[1][new])
+
+
+def make_vocabulary(texts: Sequence[str], salt: int) -> tuple[Vocabulary, IntArray]:
+    """Return distinct texts as a vocabulary, and the position of each."""
+    hashes = np.array([key_hash(text, salt) for text in texts], dtype=np.uint64)
+    order = np.argsort(hashes)
+    hashes = hashes[order]
+    if (hashes[1:] == hashes[:-1]).any():
+        raise CollisionError(f"two of {len(hashes)} texts have one hash under the salt {salt}")
+    positions = np.empty(len(order), dtype=np.int32)
+    positions[order] = np.arange(len(order), dtype=np.int32)
+    return Vocabulary(hashes, StringArray.pack(texts[i] for i in order.tolist())), positions
+
+
+def _compact(vocabulary: Vocabulary, numbers: IntArray) -> tuple[Vocabulary, IntArray]:
+    """Return a vocabulary of the numbers that are used, and the new numbers."""
+    used, new = np.unique(numbers, return_inverse=True)
+    return Vocabulary(vocabulary.hashes[used], take_strings(vocabulary.texts, used)), new.astype(np.int32)
+
+
+def _entries(indptr: LongArray, chosen: NDArray[np.bool_]) -> LongArray:
+    return np.flatnonzero(np.repeat(chosen, np.diff(indptr)))
+
+
+def _interleave(is_new: NDArray[np.bool_], old: IntArray, new: IntArray) -> IntArray:
+    numbers = np.empty(len(is_new), dtype=np.int32)
+    numbers[~is_new] = old
+    numbers[is_new] = new
+    return numbers
+
+
+@njit
+def _hash_places(indptr, first, last):  # type: ignore[no-untyped-def]
+    keys = np.zeros(len(indptr) - 1, dtype=np.uint64)
+    for passage in range(len(indptr) - 1):
+        state = np.uint64(0)
+        for i in range(indptr[passage], indptr[passage + 1]):
+            for value in (first[i], last[i]):
+                state = (state ^ np.uint64(value + 1)) * np.uint64(0x9E3779B97F4A7C15)
+                state ^= state >> np.uint64(29)
+        if indptr[passage + 1] > indptr[passage] and state == 0:
+            state = np.uint64(1)
+        keys[passage] = state
+    return keys

@@ -1,0 +1,284 @@
+"""The arrays of a snapshot from those of its segments, in an order that does not depend on how passages are divided.
+
+Passages ascend by id, entities by the hash of their key, relations by the hash of their text. Every step is an array
+operation or a compiled loop; only the words around new matches of titles are read in Python (`match_texts`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from clew.arrays import BoolArray, IntArray, LongArray
+from clew.graph.csr import Adjacency, run_starts
+from clew.graph.segments.segment import HashArray, Ragged, Segment, Vocabulary
+from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
+from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
+from clew.graph.string_array import StringArray
+from clew.graph.string_kernels import StringWriter, take_strings
+from clew.indexing.extraction.rule_based import DEFAULT_RELATION
+from clew.indexing.merging.entity_names import NamedKeys, name_entities
+from clew.indexing.merging.match_texts import MatchTexts, make_vocabulary, read_match_texts
+from clew.indexing.merging.passage_facts import LINK_RELATION, PassageFacts, Scratch, SegmentNumbers, find_facts
+from clew.indexing.merging.passage_order import PassageOrder, order_passages
+from clew.indexing.merging.passage_rows import order_mentions, order_triples
+from clew.indexing.merging.title_matches import TitleMatches, find_titles, make_name_table
+from clew.indexing.merging.title_names import TitleNames, name_titles
+from clew.indexing.merging.triple_order import DistinctTriples, distinct_triples
+from clew.indexing.merging.vocabularies import (
+    JoinedVocabulary,
+    check_texts,
+    find_hashes,
+    join_vocabularies,
+    positions_of_hashes,
+    union_of_hashes,
+)
+
+MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]
+"""A function of segments, their matches and the salt that returns the texts of the matches."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedArrays:
+    """What a snapshot holds beside what stays in its segments; the fields are those of `Snapshot`."""
+
+    places: LongArray  # (P,) number of the segment << 32 | row in it
+    positions: Sequence[IntArray]  # for each segment the position of each of its rows among the P
+    passage_ids: StringArray
+    title_entities: IntArray
+    entities: StringArray
+    name_hashes: HashArray
+    name_entities: IntArray
+    relations: StringArray
+    triples: IntArray
+    imported: BoolArray
+    triple_passages: Adjacency
+    passage_triples: Adjacency
+    mentions: Adjacency
+    mentioned_in: Adjacency
+    entity_nodes: IntArray
+    walk: Adjacency
+
+
+def merge_segments(
+    segments: Sequence[Segment], graph: ImportedGraph | None = None, salt: int = 0, texts: MatchTextSource | None = None
+) -> MergedArrays:
+    """Return the arrays of the snapshot of segments and imported graphs, all hashed with the same salt.
+
+    `texts` gives what stands around the matches of titles, read anew if it is left out. Two texts with one hash are a
+    CollisionError: hash everything with the next salt.
+    """
+    graph = graph or empty_graph()
+    order = order_passages(segments)
+    linked = _link_titles(segments, salt, texts or _read_all_texts)
+    entities, entity_of_key = _number_entities(linked, graph)
+    relations, relation_numbers = _number_relations(linked, graph)
+    mentions = order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids))
+    triples = _merge_triples(linked, order, entity_of_key, relation_numbers, entities, relations, graph)
+    title_entities = _title_entities(linked, order, entity_of_key)
+    mentioned_in = mentions.transpose(len(entities))
+    nodes = entity_nodes(title_entities, mentioned_in)
+    name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
+    return MergedArrays(
+        places=order.places,
+        positions=order.positions,
+        passage_ids=order.ids,
+        title_entities=title_entities,
+        entities=entities.texts,
+        name_hashes=name_hashes,
+        name_entities=numbers,
+        relations=relations.texts,
+        triples=triples.triples,
+        imported=triples.imported,
+        triple_passages=triples.passages,
+        passage_triples=triples.passages.transpose(len(order.ids)),
+        mentions=mentions,
+        mentioned_in=mentioned_in,
+        entity_nodes=nodes,
+        walk=walk_graph(nodes, mentions),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _LinkedSegments:
+    """What the passages of all segments state, with names as keys."""
+
+    keys: JoinedVocabulary
+    titles: TitleNames
+    own_titles: Sequence[IntArray]
+    facts: Sequence[PassageFacts]
+    named: NamedKeys
+    relations: JoinedVocabulary
+
+
+def _link_titles(segments: Sequence[Segment], salt: int, texts: MatchTextSource) -> _LinkedSegments:
+    keys = join_vocabularies([segment.names.keys for segment in segments])
+    own_titles = [_renumber(n, segment.titles.keys) for segment, n in zip(segments, keys.numbers, strict=True)]
+    titles, matches, targets = _match_titles(segments, keys, own_titles, salt)
+    match_texts = texts(segments, matches, salt)
+    constants, (link, _) = make_vocabulary([LINK_RELATION, DEFAULT_RELATION], salt)
+    relations = join_vocabularies(
+        [*(s.facts.relations for s in segments), *(t.relation_texts for t in match_texts), constants]
+    )
+    link_relation = int(relations.numbers[-1][link])
+    form_keys = [_renumber(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
+    links = _resolve_links(segments, keys, own_titles, titles)
+    facts, scratch = [], Scratch(len(keys))
+    for number, (segment, own_matches, own_texts) in enumerate(zip(segments, matches, match_texts, strict=True)):
+        match_relations = relations.numbers[len(segments) + number][own_texts.relations]
+        numbers = SegmentNumbers(
+            own_titles[number], form_keys[number], relations.numbers[number], match_relations, links[number],
+            link_relation,
+        )  # fmt: skip
+        facts.append(find_facts(segment, numbers, own_matches, targets, titles, scratch))
+    forms = join_vocabularies([*(s.names.forms for s in segments), *(t.form_texts for t in match_texts)])
+    named = name_entities(segments, facts, match_texts, forms, form_keys, titles.single)
+    return _LinkedSegments(keys, titles, own_titles, facts, named, relations)
+
+
+def _match_titles(
+    segments: Sequence[Segment], keys: JoinedVocabulary, own_titles: Sequence[IntArray], salt: int
+) -> tuple[TitleNames, list[TitleMatches], Ragged]:
+    """Return the names of titles, their matches in each segment, and the titles that each matched name may mean."""
+    tokens = join_vocabularies([segment.tokens.vocabulary for segment in segments])
+    titles = name_titles(segments, keys, tokens, salt)
+    table = make_name_table(segments, keys, tokens, titles)
+    matches = [
+        find_titles(segment, own, numbers, table)
+        for segment, own, numbers in zip(segments, own_titles, tokens.numbers, strict=True)
+    ]
+    return titles, matches, table.targets
+
+
+def _read_all_texts(segments: Sequence[Segment], matches: Sequence[TitleMatches], salt: int) -> list[MatchTexts]:
+    return [read_match_texts(segment, own, None, salt) for segment, own in zip(segments, matches, strict=True)]
+
+
+def _renumber(numbers: IntArray, positions: IntArray) -> IntArray:
+    """Return the numbers of positions (n,), -1 for -1."""
+    if not len(numbers):
+        return np.full(len(positions), -1, dtype=np.int32)
+    return np.where(positions >= 0, numbers[positions], np.int32(-1))
+
+
+def _resolve_links(
+    segments: Sequence[Segment], keys: JoinedVocabulary, own_titles: Sequence[IntArray], titles: TitleNames
+) -> list[Ragged]:
+    """Return for each passage of each segment the keys that its links lead to: a document's title, or a known name."""
+    if not any(len(segment.titles.links.values) for segment in segments):
+        return [Ragged(np.zeros(len(s) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)) for s in segments]
+    documents, document_titles = _titles_of_documents(segments, own_titles)
+    known = np.where(titles.is_known, np.arange(len(keys), dtype=np.int32), np.int32(-1))
+    results: list[Ragged] = []
+    for segment in segments:
+        links = segment.titles.links
+        hashes = links.values.reshape(-1, 5).astype(np.uint64, copy=False)
+        found = np.full(len(hashes), -1, dtype=np.int32)
+        for column in reversed(range(5)):
+            if column < 2:
+                position = find_hashes(documents, hashes[:, column])
+                target = _renumber(document_titles, position)
+            else:
+                target = _renumber(known, find_hashes(keys.hashes, hashes[:, column]))
+            found = np.where((target >= 0) & (hashes[:, column] != 0), target, found)
+        rows = np.repeat(np.arange(len(segment)), np.diff(links.indptr))[found >= 0]
+        sizes = np.bincount(rows, minlength=len(segment))
+        results.append(Ragged(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), found[found >= 0]))
+    return results
+
+
+def _titles_of_documents(segments: Sequence[Segment], own_titles: Sequence[IntArray]) -> tuple[HashArray, IntArray]:
+    """Return the hashes of the ids of documents with a title, ascending, and the title of the last passage of each."""
+    hashes = np.concatenate([segment.passages.document_id_hashes for segment in segments])
+    ordinals = np.concatenate([segment.passages.ordinals for segment in segments])
+    titles = np.concatenate(own_titles)
+    titled = np.flatnonzero(titles >= 0)
+    order = titled[np.lexsort((ordinals[titled], hashes[titled]))]
+    last = np.append(run_starts(hashes[order])[1:], True) if len(order) else np.zeros(0, dtype=bool)
+    return hashes[order][last], titles[order][last]
+
+
+def _number_entities(linked: _LinkedSegments, graph: ImportedGraph) -> tuple[Vocabulary, IntArray]:
+    """Return the hashes and displayed names of all entities, and the entity of each key, -1 for none."""
+    used = np.flatnonzero(linked.named.used)
+    own = linked.keys.hashes[used]
+    hashes = union_of_hashes([own, graph.keys.hashes]) if len(graph.keys) else own
+    numbers = positions_of_hashes(hashes, own)
+    entity_of_key = np.full(len(linked.keys), -1, dtype=np.int32)
+    entity_of_key[used] = numbers
+    if not len(graph.keys):
+        return Vocabulary(hashes, linked.named.names), entity_of_key
+    _check_shared_texts(take_strings(linked.keys.texts, used), own, graph.keys)
+    writer = StringWriter(len(hashes))
+    writer.add(linked.named.names, np.arange(len(own)), numbers)
+    writer.add(graph.labels, np.arange(len(graph.keys)), positions_of_hashes(hashes, graph.keys.hashes))
+    return Vocabulary(hashes, writer.finish()), entity_of_key
+
+
+def _number_relations(linked: _LinkedSegments, graph: ImportedGraph) -> tuple[Vocabulary, IntArray]:
+    """Return the relations of all triples, and the number of each joined relation of the segments, -1 for none."""
+    is_used = np.zeros(len(linked.relations), dtype=bool)
+    for own in linked.facts:
+        is_used[own.triples[:, 1]] = True
+    used = np.flatnonzero(is_used)
+    texts = take_strings(linked.relations.texts, used)
+    joined = join_vocabularies([Vocabulary(linked.relations.hashes[used], texts), graph.relations])
+    numbers = np.full(len(linked.relations), -1, dtype=np.int32)
+    numbers[used] = joined.numbers[0]
+    return Vocabulary(joined.hashes, joined.texts), numbers
+
+
+def _check_shared_texts(texts: StringArray, hashes: HashArray, others: Vocabulary) -> None:
+    """Raise a CollisionError where the text of a hash is not the one that the other vocabulary has for it."""
+    position = find_hashes(others.hashes, hashes)
+    shared = np.flatnonzero(position >= 0)
+    check_texts(take_strings(texts, shared), others.texts, position[shared])
+
+
+def _merge_triples(
+    linked: _LinkedSegments,
+    order: PassageOrder,
+    entity_of_key: IntArray,
+    relation_numbers: IntArray,
+    entities: Vocabulary,
+    relations: Vocabulary,
+    graph: ImportedGraph,
+) -> DistinctTriples:
+    imported = graph.triples
+    if len(imported):
+        entity = positions_of_hashes(entities.hashes, graph.keys.hashes)
+        relation = positions_of_hashes(relations.hashes, graph.relations.hashes)
+        imported = np.column_stack([entity[imported[:, 0]], relation[imported[:, 1]], entity[imported[:, 2]]])
+    triples, passages = order_triples(
+        linked.facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids)
+    )
+    return distinct_triples(triples, passages, len(entities))
+
+
+def _title_entities(linked: _LinkedSegments, order: PassageOrder, entity_of_key: IntArray) -> IntArray:
+    titles = np.full(len(order.ids), -1, dtype=np.int32)
+    for own, position in zip(linked.own_titles, order.positions, strict=True):
+        titles[position] = _renumber(entity_of_key, own)
+    return titles
+
+
+def _name_table(
+    linked: _LinkedSegments, entity_of_key: IntArray, entities: Vocabulary, graph: ImportedGraph
+) -> tuple[HashArray, IntArray]:
+    """Return the hashes of all names, ascending, and the entities of each, ascending."""
+    single, several = linked.titles.single, linked.titles.ambiguous
+    names = np.flatnonzero(linked.named.used | linked.titles.is_known)
+    usual = names[single[names] >= 0]
+    ambiguous = np.repeat(np.arange(len(single)), np.diff(several.indptr))
+    is_listed = linked.titles.is_known[ambiguous]
+    hashes = [linked.keys.hashes[usual], linked.keys.hashes[ambiguous[is_listed]], graph.name_hashes]
+    graph_entities = positions_of_hashes(entities.hashes, graph.keys.hashes)[graph.name_entities]
+    numbers = [entity_of_key[single[usual]], entity_of_key[several.values[is_listed]], graph_entities]
+    hash_, entity = np.concatenate(hashes), np.concatenate(numbers).astype(np.int32)
+    order = np.lexsort((entity, hash_))
+    hash_, entity = hash_[order], entity[order]
+    first = run_starts(hash_, entity) if len(hash_) else np.zeros(0, dtype=bool)
+    return hash_[first], entity[first]

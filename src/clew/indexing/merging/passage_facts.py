@@ -1,0 +1,218 @@
+"""The facts of each passage of a segment: entities it mentions, triples it states, and how names are written.
+
+An entity is a number of the joined keys of all segments, until they are numbered among the entities.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays.kernels import njit
+from clew.graph.segments.segment import Ragged, Segment
+from clew.indexing.merging.title_matches import TitleMatches
+from clew.indexing.merging.title_names import TitleNames
+
+LINK_RELATION = "links to"
+_NO_KEY = -2  # in place of the only key of a form; -1: it may mean several
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentNumbers:
+    """The numbers of a segment's entries in the whole corpus."""
+
+    own_titles: IntArray  # (p,) key of each passage's title, -1 for none
+    form_keys: IntArray  # (f,) key of each form, -1 for none
+    relations: IntArray  # (r,) relation of each relation of a triple
+    match_relations: IntArray  # (m,) relation of each match
+    links: Ragged  # p lists of keys that the links of a passage lead to
+    link_relation: int  # relation of a link
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageFacts:
+    """The facts of the p passages of a segment."""
+
+    mention_indptr: LongArray  # (p + 1,)
+    mentioned: IntArray  # (m,) keys, distinct in a passage
+    weights: FloatArray  # (m,) 1, or less where a name is ambiguous
+    triple_indptr: LongArray  # (p + 1,)
+    triples: IntArray  # (t, 3) head key, relation, tail key; a passage may state one twice
+    form_counts: LongArray  # (f,) how often each form stands for the only key that it can mean
+    # (c, 2) a key and a form, for each use of an ambiguous name
+    other_forms: IntArray
+    # (c, 2) a key and a match, for each title that a match may mean
+    match_forms: IntArray
+
+
+def find_facts(
+    segment: Segment,
+    numbers: SegmentNumbers,
+    matches: TitleMatches,
+    targets: Ragged,
+    titles: TitleNames,
+    scratch: "Scratch",
+) -> PassageFacts:
+    """Return the facts of a segment's passages; `targets` are those of the names in `matches`."""
+    facts = segment.facts
+    sizes = np.maximum(np.diff(titles.ambiguous.indptr), 1)  # keys for each name
+    form_sizes = np.where(numbers.form_keys >= 0, sizes[numbers.form_keys], 0)
+    ends = form_sizes[facts.triples.values[:, 0]], form_sizes[facts.triples.values[:, 2]]
+    used = int(form_sizes[facts.mentions.values].sum() + sum(int(end.sum()) for end in ends))
+    matched = int(np.diff(targets.indptr)[matches.names].sum())
+    linked = int(sizes[numbers.links.values].sum())
+    capacities = (
+        used + matched + linked + len(segment),
+        len(facts.triples.values) + len(matches.names) + linked,
+        used,
+        matched,
+    )
+    uses = np.zeros((len(numbers.form_keys), 2), dtype=np.int32)
+    uses[:, 0] = np.where(numbers.form_keys >= 0, titles.single[numbers.form_keys], _NO_KEY)
+    results = _find_facts(
+        facts.mentions.indptr, facts.mentions.values, facts.mention_spans,
+        facts.triples.indptr, facts.triples.values, numbers.own_titles, numbers.form_keys, uses, numbers.relations,
+        matches.indptr, matches.first, matches.last, matches.names, numbers.match_relations,
+        targets.indptr, targets.values, numbers.links.indptr, numbers.links.values, numbers.link_relation,
+        titles.single, titles.ambiguous.indptr, titles.ambiguous.values,
+        scratch.state, scratch.stamp, capacities,
+    )  # fmt: skip
+    scratch.stamp += len(segment)
+    indptr, mentioned, weights, triple_indptr, triples, other_forms, match_forms = results
+    counts = uses[:, 1].astype(np.int64)
+    return PassageFacts(indptr, mentioned, weights, triple_indptr, triples, counts, other_forms, match_forms)
+
+
+class Scratch:
+    """Working memory of `find_facts` for k keys, which all segments share."""
+
+    def __init__(self, count: int) -> None:
+        # For each key the last passage that mentions it, where that mention stands, and the last one that states a
+        # triple of it; side by side, since reading them from memory takes most of the time.
+        self.state = np.full((count, 4), -1, dtype=np.int32)
+        self.stamp = 0
+
+
+@njit
+def _add_mention(key, size, passage, state, mentioned, weights, count):  # type: ignore[no-untyped-def]
+    """Add a mention of one of several keys, or make it heavier, and return the number of mentions."""
+    weight = np.float32(1.0 / size)
+    if state[key, 0] == passage:
+        weights[state[key, 1]] = max(weights[state[key, 1]], weight)
+        return count
+    state[key, 0] = passage
+    state[key, 1] = count
+    mentioned[count] = key
+    weights[count] = weight
+    return count + 1
+
+
+@njit
+def _resolve(form, own, form_keys, uses, indptr, values, targets, other_forms, other_count):  # type: ignore[no-untyped-def]
+    """Write the keys that a form stands for in a passage with this title, and count it for them.
+
+    Return the number of keys, and that of the entries in `other_forms`.
+    """
+    if uses[form, 0] >= 0:
+        targets[0] = uses[form, 0]
+        uses[form, 1] += 1
+        return 1, other_count
+    if uses[form, 0] == _NO_KEY:
+        return 0, other_count
+    key, count = form_keys[form], 0
+    for i in range(indptr[key], indptr[key + 1]):
+        if values[i] == own:
+            targets[0] = own
+            count = 1
+            break
+        targets[count] = values[i]
+        count += 1
+    for i in range(count):
+        other_forms[other_count, 0] = targets[i]
+        other_forms[other_count, 1] = form
+        other_count += 1
+    return count, other_count
+
+
+@njit
+def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901
+    mention_indptr, mention_forms, mention_spans, triple_indptr, triple_forms, own_titles, form_keys, uses, relations,
+    match_indptr, match_first, match_last, match_names, match_relations, target_indptr, target_values,
+    link_indptr, link_keys, link_relation, single, several_indptr, several, state, stamp,
+    capacities,
+):  # fmt: skip
+    count = len(own_titles)
+    out_mentions = np.zeros(count + 1, dtype=np.int64)
+    out_triples = np.zeros(count + 1, dtype=np.int64)
+    mentioned = np.empty(capacities[0], dtype=np.int32)
+    weights = np.empty(capacities[0], dtype=np.float32)
+    triples = np.empty((capacities[1], 3), dtype=np.int32)
+    other_forms = np.empty((capacities[2], 2), dtype=np.int32)
+    match_forms = np.empty((capacities[3], 2), dtype=np.int32)
+    heads, tails = np.empty(8, dtype=np.int32), np.empty(8, dtype=np.int32)
+    m = t = o = f = 0
+    for row in range(count):
+        passage, own = stamp + row, own_titles[row]
+        for i in range(triple_indptr[row], triple_indptr[row + 1]):
+            head, tail = triple_forms[i, 0], triple_forms[i, 2]
+            head_count, o = _resolve(head, own, form_keys, uses, several_indptr, several, heads, other_forms, o)
+            tail_count, o = _resolve(tail, own, form_keys, uses, several_indptr, several, tails, other_forms, o)
+            if head_count and tail_count and heads[0] != tails[0]:
+                triples[t, 0], triples[t, 1], triples[t, 2] = heads[0], relations[triple_forms[i, 1]], tails[0]
+                t += 1
+                state[heads[0], 2] = passage
+                state[tails[0], 2] = passage
+                for j in range(head_count):
+                    m = _add_mention(heads[j], head_count, passage, state, mentioned, weights, m)
+                for j in range(tail_count):
+                    m = _add_mention(tails[j], tail_count, passage, state, mentioned, weights, m)
+        first_match, end_match = match_indptr[row], match_indptr[row + 1]
+        for i in range(mention_indptr[row], mention_indptr[row + 1]):
+            # The longer name is the more specific one: a mention inside a match counts for nothing.
+            inside = False
+            for j in range(first_match, end_match):
+                if match_first[j] <= mention_spans[i, 0] and mention_spans[i, 1] <= match_last[j]:
+                    inside = True
+                    break
+            if inside:
+                continue
+            form = mention_forms[i]
+            head_count, o = _resolve(form, own, form_keys, uses, several_indptr, several, heads, other_forms, o)
+            for j in range(head_count):
+                m = _add_mention(heads[j], head_count, passage, state, mentioned, weights, m)
+        for i in range(first_match, end_match):
+            name = match_names[i]
+            others = 0
+            for j in range(target_indptr[name], target_indptr[name + 1]):
+                if target_values[j] != own:
+                    heads[others] = target_values[j]
+                    others += 1
+            for j in range(others):
+                match_forms[f, 0], match_forms[f, 1] = heads[j], i
+                f += 1
+                m = _add_mention(heads[j], others, passage, state, mentioned, weights, m)
+            if own >= 0 and state[heads[0], 2] != passage:
+                triples[t, 0], triples[t, 1], triples[t, 2] = own, match_relations[i], heads[0]
+                t += 1
+                state[heads[0], 2] = passage
+        for i in range(link_indptr[row], link_indptr[row + 1]):
+            key = link_keys[i]
+            begin, end = several_indptr[key], several_indptr[key + 1]
+            for j in range(max(end - begin, 1)):
+                target = single[key] if single[key] >= 0 else several[begin + j]
+                if target == own:
+                    continue
+                m = _add_mention(target, 1, passage, state, mentioned, weights, m)
+                if own >= 0 and state[target, 2] != passage:
+                    triples[t, 0], triples[t, 1], triples[t, 2] = own, link_relation, target
+                    t += 1
+        if own >= 0:
+            m = _add_mention(own, 1, passage, state, mentioned, weights, m)
+        out_mentions[row + 1], out_triples[row + 1] = m, t
+    return (
+        out_mentions, mentioned[:m].copy(), weights[:m].copy(), out_triples, triples[:t].copy(),
+        other_forms[:o].copy(), match_forms[:f].copy(),
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""Rows of passages in segments brought into the order of the snapshot."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays.kernels import njit
+from clew.graph.csr import Adjacency
+from clew.indexing.merging.passage_facts import PassageFacts
+
+_INSERTION_LIMIT = 32
+
+
+def order_mentions(
+    facts: Sequence[PassageFacts], positions: Sequence[IntArray], entity_of_key: IntArray, count: int
+) -> Adjacency:
+    """Return the entities that each of `count` passages mentions, ascending, with their weights."""
+    indptr = _row_pointers([f.mention_indptr for f in facts], positions, count)
+    indices = np.empty(int(indptr[-1]), dtype=np.int32)
+    weights: FloatArray = np.empty(int(indptr[-1]), dtype=np.float32)
+    for own, position in zip(facts, positions, strict=True):
+        _write_mentions(
+            own.mention_indptr, own.mentioned, own.weights, position, entity_of_key, indptr, indices, weights
+        )
+    return Adjacency(indptr, indices, weights)
+
+
+def order_triples(
+    facts: Sequence[PassageFacts],
+    positions: Sequence[IntArray],
+    entity_of_key: IntArray,
+    relation_numbers: IntArray,
+    imported: IntArray,
+    count: int,
+) -> tuple[IntArray, IntArray]:
+    """Return triples (t, 3) of entities and relations, and the passages (t,) that state them, ascending.
+
+    After them come those of imported graphs (n, 3), numbered already, with the passage -1.
+    """
+    indptr = _row_pointers([f.triple_indptr for f in facts], positions, count)
+    stated = int(indptr[-1])
+    triples = np.empty((stated + len(imported), 3), dtype=np.int32)
+    passages = np.full(len(triples), -1, dtype=np.int32)
+    for own, position in zip(facts, positions, strict=True):
+        _write_triples(
+            own.triple_indptr, own.triples, position, entity_of_key, relation_numbers, indptr, triples, passages
+        )
+    triples[stated:] = imported
+    return triples, passages
+
+
+def _row_pointers(parts: Sequence[LongArray], positions: Sequence[IntArray], count: int) -> LongArray:
+    sizes = np.zeros(count + 1, dtype=np.int64)
+    for indptr, position in zip(parts, positions, strict=True):
+        sizes[position + 1] = np.diff(indptr)
+    return np.cumsum(sizes)
+
+
+@njit
+def _write_mentions(  # type: ignore[no-untyped-def]
+    own_indptr, keys, own_weights, positions, entity_of_key, indptr, indices, weights
+):
+    for row in range(len(positions)):
+        begin = indptr[positions[row]]
+        source = own_indptr[row]
+        size = own_indptr[row + 1] - source
+        if size > _INSERTION_LIMIT:
+            entities = entity_of_key[keys[source : source + size]]
+            order = np.argsort(entities)  # they are distinct
+            for i in range(size):
+                indices[begin + i] = entities[order[i]]
+                weights[begin + i] = own_weights[source + order[i]]
+            continue
+        for i in range(size):
+            entity, weight = entity_of_key[keys[source + i]], own_weights[source + i]
+            j = begin + i
+            while j > begin and indices[j - 1] > entity:
+                indices[j], weights[j] = indices[j - 1], weights[j - 1]
+                j -= 1
+            indices[j], weights[j] = entity, weight
+
+
+@njit
+def _write_triples(  # type: ignore[no-untyped-def]
+    own_indptr, own_triples, positions, entity_of_key, relation_numbers, indptr, triples, passages
+):
+    for row in range(len(positions)):
+        to = indptr[positions[row]]
+        for i in range(own_indptr[row], own_indptr[row + 1]):
+            triples[to, 0] = entity_of_key[own_triples[i, 0]]
+            triples[to, 1] = relation_numbers[own_triples[i, 1]]
+            triples[to, 2] = entity_of_key[own_triples[i, 2]]
+            passages[to] = positions[row]
+            to += 1

@@ -1,0 +1,91 @@
+"""Vocabularies of segments joined by their sorted hashes; two texts with one hash are found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from clew.arrays import IntArray
+from clew.arrays.kernels import njit
+from clew.graph.segments.segment import CollisionError, HashArray, Vocabulary
+from clew.graph.string_array import StringArray
+from clew.graph.string_kernels import StringWriter, unequal_row
+
+_MERGE_RATIO = 16  # from this share on, walking both lists costs less than a binary search for each hash
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedVocabulary:
+    """The v distinct texts of several vocabularies, ascending by hash."""
+
+    hashes: HashArray  # (v,)
+    texts: StringArray  # v
+    numbers: Sequence[IntArray]  # for each vocabulary the position of each of its texts among the v
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+def join_vocabularies(vocabularies: Sequence[Vocabulary]) -> JoinedVocabulary:
+    """Return the union of vocabularies; CollisionError where two texts have one hash."""
+    hashes = union_of_hashes([vocabulary.hashes for vocabulary in vocabularies])
+    numbers = [positions_of_hashes(hashes, vocabulary.hashes) for vocabulary in vocabularies]
+    is_written = np.zeros(len(hashes), dtype=bool)
+    writer = StringWriter(len(hashes))
+    known: list[bool] = []
+    for vocabulary, positions in zip(vocabularies, numbers, strict=True):
+        new = np.flatnonzero(~is_written[positions])
+        is_written[positions[new]] = True
+        writer.add(vocabulary.texts, new, positions[new])
+        known.append(len(new) == len(positions))
+    texts = writer.finish()
+    for vocabulary, positions, is_known in zip(vocabularies, numbers, known, strict=True):
+        if not is_known:
+            check_texts(vocabulary.texts, texts, positions)
+    return JoinedVocabulary(hashes, texts, numbers)
+
+
+def check_texts(texts: StringArray, joined: StringArray, positions: IntArray) -> None:
+    """Raise a CollisionError where a text differs from the one at its position among the joined ones."""
+    if (row := unequal_row(texts, joined, positions)) >= 0:
+        raise CollisionError(f"{texts[row]!r} and {joined[int(positions[row])]!r} have the same hash")
+
+
+def union_of_hashes(parts: Sequence[HashArray]) -> HashArray:
+    """Return the distinct hashes of several lists, ascending."""
+    if len(parts) == 1:
+        return np.array(parts[0])  # a vocabulary's hashes are distinct and ascend
+    hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
+    hashes.sort()
+    is_new = np.ones(len(hashes), dtype=bool)
+    np.not_equal(hashes[1:], hashes[:-1], out=is_new[1:])
+    return hashes[is_new]
+
+
+def positions_of_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
+    """Return the positions of ascending hashes (n,) in a list that ascends too and has them all."""
+    if len(wanted) * _MERGE_RATIO < len(hashes):
+        return hashes.searchsorted(wanted).astype(np.int32)
+    positions: IntArray = _walk_both(hashes, wanted)
+    return positions
+
+
+def find_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
+    """Return the positions of hashes (n,), in any order, in an ascending list; -1 for one that is not there."""
+    if not len(hashes):
+        return np.full(len(wanted), -1, dtype=np.int32)
+    positions = np.minimum(hashes.searchsorted(wanted), len(hashes) - 1)
+    return np.where(hashes[positions] == wanted, positions, -1).astype(np.int32)
+
+
+@njit
+def _walk_both(hashes, wanted):  # type: ignore[no-untyped-def]
+    positions = np.empty(len(wanted), dtype=np.int32)
+    position = 0
+    for i in range(len(wanted)):
+        while hashes[position] < wanted[i]:
+            position += 1
+        positions[i] = position
+    return positions

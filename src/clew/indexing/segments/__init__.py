@@ -1,0 +1,1 @@
+"""Making of segments from rows of the table."""

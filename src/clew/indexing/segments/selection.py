@@ -1,0 +1,105 @@
+"""Segments after deletions: a segment of some of the passages of another, by array operations."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import BoolArray, IntArray, LongArray
+from clew.graph.segments.segment import (
+    Ragged,
+    Segment,
+    SegmentFacts,
+    SegmentNames,
+    SegmentPassages,
+    SegmentTitles,
+    SegmentTokens,
+    Vocabulary,
+)
+from clew.indexing.segments.vocabularies import mark_used, row_positions, take, take_rows
+from clew.text.bm25 import TermCounts
+
+
+def select_rows(segment: Segment, positions: NDArray[np.integer]) -> Segment:
+    """Return the segment of the passages at some positions, ascending: equal to one made of their rows alone.
+
+    Vocabularies lose what no such passage uses, so that nothing of the others stays.
+    """
+    names, facts, titles = segment.names, segment.facts, segment.titles
+    mentions, triples = take_rows(facts.mentions, positions), take_rows(facts.triples, positions)
+    form_of_title, key_of_title = titles.forms[positions], titles.keys[positions]
+    document_names, headings = take_rows(titles.names, positions), take_rows(titles.headings, positions)
+    tokens = take_rows(segment.tokens.tokens, positions)
+    forms, form = _compact(names.forms, mentions.values, triples.values[:, 0], triples.values[:, 2], form_of_title)
+    form_keys = names.form_keys[form >= 0]
+    keys, key = _compact(names.keys, form_keys, document_names.values, headings.values)
+    key_tokens = take_rows(names.key_tokens, np.flatnonzero(key >= 0))
+    words, word = _compact(segment.tokens.vocabulary, tokens.values, key_tokens.values)
+    relations, relation = _compact(facts.relations, triples.values[:, 1])
+    heads, codes, tails = triples.values.T
+    return Segment(
+        passages=_select_passages(segment.passages, positions),
+        names=SegmentNames(forms, take(key, form_keys), keys, _renumber(key_tokens, word)),
+        facts=SegmentFacts(
+            _renumber(mentions, form),
+            facts.mention_spans[row_positions(facts.mentions.indptr, positions)[1]],
+            Ragged(triples.indptr, np.column_stack([form[heads], relation[codes], form[tails]])),
+            relations,
+        ),
+        titles=SegmentTitles(
+            take(key, key_of_title),
+            take(form, form_of_title),
+            _renumber(document_names, key),
+            _renumber(headings, key),
+            take_rows(titles.links, positions),
+        ),
+        tokens=SegmentTokens(
+            words,
+            _renumber(tokens, word),
+            segment.tokens.flags[row_positions(segment.tokens.tokens.indptr, positions)[1]],
+        ),
+        terms=_select_terms(segment.terms, positions),
+    )
+
+
+def _compact(vocabulary: Vocabulary, *positions: NDArray[np.integer]) -> tuple[Vocabulary, IntArray]:
+    """Return what is used of a vocabulary, and the new position of each text, -1 for those that are not."""
+    used = mark_used(len(vocabulary), *positions)
+    numbers = np.flatnonzero(used)
+    return Vocabulary(vocabulary.hashes[numbers], vocabulary.texts.take(numbers)), _new_positions(used)
+
+
+def _new_positions(used: BoolArray) -> IntArray:
+    return np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+
+
+def _renumber(lists: Ragged, new: IntArray) -> Ragged:
+    return Ragged(lists.indptr, new[lists.values])
+
+
+def _select_passages(passages: SegmentPassages, positions: NDArray[np.integer]) -> SegmentPassages:
+    used = mark_used(len(passages.extractor_names), passages.extractors[positions])
+    return SegmentPassages(
+        ids=passages.ids.take(positions),
+        document_ids=passages.document_ids.take(positions),
+        titles=passages.titles.take(positions),
+        texts=passages.texts.take(positions),
+        metadata=passages.metadata.take(positions),
+        ordinals=passages.ordinals[positions],
+        starts=passages.starts[positions],
+        ends=passages.ends[positions],
+        document_hashes=passages.document_hashes.take(positions),
+        document_id_hashes=passages.document_id_hashes[positions],
+        document_rows=passages.document_rows[positions],
+        failed=passages.failed[positions],
+        extractor_names=passages.extractor_names.take(np.flatnonzero(used)),
+        extractors=_new_positions(used)[passages.extractors[positions]],
+        vectors=passages.vectors[positions],
+    )
+
+
+def _select_terms(terms: TermCounts, positions: NDArray[np.integer]) -> TermCounts:
+    indptr, entries = row_positions(terms.indptr, positions)
+    columns: LongArray = terms.terms[entries].astype(np.int64)
+    used = mark_used(len(terms.hashes), columns)
+    return TermCounts(
+        terms.hashes[used], indptr, _new_positions(used)[columns], terms.counts[entries], terms.lengths[positions]
+    )

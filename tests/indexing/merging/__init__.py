@@ -1,0 +1,1 @@
+"""Tests of the merging of segments."""

@@ -1,0 +1,144 @@
+"""The arrays of a snapshot, merged from segments, are those that Python objects give, however passages are divided."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from hashlib import blake2b
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.graph.csr import Adjacency
+from clew.graph.segments.segment import CollisionError, Segment
+from clew.graph.snapshot.imported_graph import ImportedGraph
+from clew.graph.string_array import StringArray
+from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
+from clew.indexing.merging.match_texts import MatchTexts, match_text_arrays, read_match_texts, select_match_texts
+from clew.indexing.merging.merge import MergedArrays, merge_segments
+from clew.indexing.merging.title_matches import TitleMatches
+from clew.indexing.segments import vocabularies as segment_vocabularies
+from clew.indexing.segments.maker import make_segment
+from clew.store.schema import PassageRow
+from clew.text import normalization
+from clew.text.normalization import key_hash
+from tests.indexing.merging.corpora import corpora
+from tests.indexing.segments.rows import passage_rows, stored_table
+from tests.oracles.snapshots import plain_form, plain_snapshot
+
+
+def merge_rows(parts: list[list[PassageRow]], salt: int = 0) -> MergedArrays:
+    return merge_segments([make_segment(stored_table(part, 0), 0, salt) for part in parts], None, salt)
+
+
+ENDS = st.sampled_from(("Fram", "fram", "Oslo", "<http://x/The_Fram>", "Vega", "new york", "7"))
+TRIPLES = st.lists(st.tuples(ENDS, st.sampled_from(("built", "in", "links to")), ENDS), min_size=1, max_size=6)
+
+
+def read_graph(triples: list[tuple[str, str, str]], salt: int = 0) -> ImportedGraph:
+    columns = [pa.array([row[index] for row in triples], pa.string()) for index in range(3)]
+    texts = GraphTexts()
+    texts.add_triples(pa.StructArray.from_arrays(columns, ["head", "relation", "tail"]))
+    return build_imported_graph(texts, salt)
+
+
+@given(rows=corpora(), triples=TRIPLES)
+def test_a_graph_is_merged_too(rows: list[PassageRow], triples: list[tuple[str, str, str]]) -> None:
+    graph, table = read_graph(triples), stored_table(rows, 0)
+    merged = merge_segments([make_segment(table, 0)], graph)
+    assert plain_form(merged) == plain_snapshot(table.to_pylist(), graph)
+    assert merged.imported.any()
+
+
+class _ShortHash:
+    """A hash of nine bits."""
+
+    def __init__(self, data: bytes, *, digest_size: int, salt: bytes = b"") -> None:
+        self._digest = blake2b(data, digest_size=digest_size, salt=salt).digest()
+
+    def digest(self) -> bytes:
+        first, second = self._digest[:2]
+        return bytes([first, second & 1, *bytes(len(self._digest) - 2)])
+
+
+def test_texts_with_one_hash_in_two_segments_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (normalization, segment_vocabularies):
+        monkeypatch.setattr(module, "blake2b", _ShortHash)
+    words = [f"word{number}" for number in range(30)]
+    rows = [PassageRow(f"{word}#0", word, 0, word, word, 0, 9, extractor="rules") for word in words]
+    outcomes: set[bool] = set()
+    for salt in range(12):
+        parts = [make_segment(stored_table([row], 0), 0, salt) for row in rows]
+        hashes = [key_hash(word, salt) for word in words]
+        collides = len(set(hashes)) < len(hashes)
+        if collides:
+            with pytest.raises(CollisionError, match="have the same hash"):
+                merge_segments(parts, None, salt)
+        else:
+            assert plain_form(merge_segments(parts, None, salt)).entities
+        outcomes.add(collides)
+    assert outcomes == {True, False}
+
+
+def content(arrays: MergedArrays) -> dict[str, bytes]:
+    """Return the bytes of every array that does not say where passages lie."""
+    parts: dict[str, bytes] = {}
+    for field in fields(MergedArrays):
+        value = getattr(arrays, field.name)
+        names = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}.get(type(value), ())
+        for name in names:
+            parts[f"{field.name}.{name}"] = _bytes(getattr(value, name))
+        if not names and field.name not in ("places", "positions"):
+            parts[field.name] = _bytes(value)
+    return parts
+
+
+def _bytes(array: np.ndarray) -> bytes:
+    return f"{array.dtype} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes()
+
+
+@given(rows=passage_rows() | corpora(), salt=st.sampled_from((0, 5)))
+def test_a_merge_gives_what_python_objects_give(rows: list[PassageRow], salt: int) -> None:
+    table = stored_table(rows, 0)
+    assert plain_form(merge_rows([rows], salt)) == plain_snapshot(table.to_pylist(), None, salt)
+
+
+@given(rows=passage_rows() | corpora(), data=st.data())
+def test_equal_passages_give_equal_bytes_however_they_are_divided(rows: list[PassageRow], data: st.DataObject) -> None:
+    whole = content(merge_rows([rows]))
+    part_of = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    parts = [[row for row, part in zip(rows, part_of, strict=True) if part == number] for number in range(4)]
+    Random(len(rows)).shuffle(parts)
+    assert content(merge_rows([part for part in parts if part])) == whole
+
+
+@given(rows=corpora(), data=st.data())
+def test_texts_of_an_earlier_merge_save_reading_and_change_nothing(rows: list[PassageRow], data: st.DataObject) -> None:
+    """Some documents are removed after the first merge, and the others added after it."""
+    documents = sorted({row.document_id for row in rows})
+    stages = [data.draw(st.sampled_from(("stays", "goes", "comes"))) for _ in documents]
+    stage = dict(zip(documents, stages, strict=True))
+    first = [row for row in rows if stage[row.document_id] != "comes"]
+    stays, comes = ([row for row in rows if stage[row.document_id] == name] for name in ("stays", "comes"))
+    kept: list[MatchTexts] = []
+
+    def keep(segments: Sequence[Segment], matches: Sequence[TitleMatches], salt: int) -> list[MatchTexts]:
+        kept.extend(read_match_texts(s, m, None, salt) for s, m in zip(segments, matches, strict=True))
+        return kept
+
+    merge_segments([make_segment(stored_table(first, 0), 0)], None, 0, keep)
+    before = sorted(row.id for row in first)
+    remaining = np.array([before.index(id_) for id_ in sorted(row.id for row in stays)], dtype=np.int64)
+
+    def reuse(segments: Sequence[Segment], matches: Sequence[TitleMatches], salt: int) -> list[MatchTexts]:
+        known = select_match_texts(kept[0], remaining)
+        reused = read_match_texts(segments[0], matches[0], known, salt)
+        expected = [read_match_texts(s, m, None, salt) for s, m in zip(segments, matches, strict=True)]
+        for name, array in match_text_arrays(expected[0]).items():
+            np.testing.assert_array_equal(match_text_arrays(reused)[name], array, name)
+        return [reused, *expected[1:]]
+
+    parts = [make_segment(stored_table(part, 0), 0) for part in (stays, comes)]
+    assert content(merge_segments(parts, None, 0, reuse)) == content(merge_segments(parts))
