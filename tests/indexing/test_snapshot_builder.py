@@ -46,7 +46,7 @@ def current_folder(index: Index) -> Path:
     return snapshot_folder(index.table)
 
 
-@pytest.mark.parametrize("lost", ["snapshots", "."])
+@pytest.mark.parametrize("lost", ["snapshots", "segments", "."])
 def test_a_snapshot_that_is_lost_is_made_again_equal_from_the_table(index: Index, tmp_path: Path, lost: str) -> None:
     before, answers = (
         read_files(current_folder(index)),
