@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from clew.errors import IndexLockedError, InputError
 from clew.store.dataset import open_dataset, open_existing
+from clew.store.document_ids import StoredDocuments, collect_documents
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import (
     INTEGRITY_COLUMNS,
@@ -20,7 +21,7 @@ from clew.store.integrity import (
     stored_schema,
     vector_dimension,
 )
-from clew.store.kg_shards import SHARD_EXTRACTOR
+from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location, locate
 from clew.store.writer_lock import pin, pinned_versions
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
+_ID_BATCH_ROWS = 1 << 16
 _SHARD_BATCH_ROWS, _COMPACTION_BATCH_ROWS = 16, 256  # a shard has a few MB
 
 
@@ -99,6 +101,13 @@ class PassageTable:
             complete = group["count_all"] == group["document_rows"]
             states.setdefault(group["document_id"], []).append(group["document_hash"] if complete else "")
         return {id_: hashes[0] for id_, hashes in sorted(states.items()) if len(hashes) == 1 and hashes[0]}
+
+    def stored_documents(self) -> StoredDocuments:
+        """Return the complete documents as arrays of hashes; memory for the rest is that of one batch of rows."""
+        columns = ["document_id", "document_hash", "document_rows"]
+        with map_errors(self.location.name, "reading"):
+            scanner = self._dataset.scanner(columns=columns, batch_size=_ID_BATCH_ROWS)
+            return collect_documents(scanner.to_batches(), is_shard)
 
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
         """Replace all passages of the documents by `rows` in one commit; a document may be new, or have no row left.
