@@ -17,7 +17,7 @@ from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRet
 from clew.query.context import IndexContext
 from clew.retrievers.registry import RETRIEVERS, default_retriever, is_path_retriever, open_retriever
 from clew.settings import Settings, load_settings
-from clew.store.kg_shards import is_shard, shards_by_graph
+from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable, restore_version
 from clew.store.snapshot_files import check_snapshot, snapshot_folder
@@ -106,25 +106,21 @@ class Index:
         """Add documents, replace those that have changed, and leave the others alone.
 
         Args:
-            documents: Documents, or paths of files and folders ("-" for standard input).
+            documents: Documents, or paths of files and folders ("-" for standard input); an iterator is never held as
+                a whole.
             extractor: `published:FILE` when the published triples have moved, or `llm:MODEL` for another model; else
                 what the index was made with.
             retry_failed: Whether passages that the extractor failed at before are extracted again after that.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
-                kind than the index's.
+                kind than the index's. Nothing was added, unless the documents are an iterator, which is not looked
+                ahead.
             IndexLockedError: Another process is writing.
         """
         from clew.indexing import entry
 
-        listed = list(documents) if not isinstance(documents, str | Path) else [documents]
-        paths = [item for item in listed if isinstance(item, str | Path)]
-        given = [item for item in listed if isinstance(item, Document | Failure)]
-        if len(paths) + len(given) < len(listed):
-            strange = next(item for item in listed if not isinstance(item, str | Path | Document | Failure))
-            raise InputError(f"{type(strange).__name__} {strange!r:.80} cannot be indexed; give a Document or a path")
-        found = [*(entry.read_documents(paths) if paths else ()), *given]
+        source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
         settings = self.table.settings
         chosen = entry.choose_extractor(extractor, str(settings["extractor"]))
         started = time.perf_counter()
@@ -134,8 +130,9 @@ class Index:
             count = count_progress(self._progress, "asking the model, passages")
             opened = entry.open_extractor(chosen, self.open_model, calls, count)
             slow = isinstance(opened, entry.LanguageModelExtractor)
-            writer = entry.IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
-            report = writer.update(found, retry_failed=retry_failed)
+            progress = source.count_bytes(self._progress)
+            writer = entry.IndexWriter(self.table, chunker, opened, self._encoder, progress, slow)
+            report = writer.update(source.documents, retry_failed=retry_failed)
         report.seconds = time.perf_counter() - started
         return report
 
@@ -181,16 +178,16 @@ class Index:
         from clew.indexing import entry
 
         with self._writing():
-            known = self.table.document_hashes()
-            documents = {id_ for id_, hash_ in known.items() if not is_shard(hash_)}
-            graphs = shards_by_graph(known)
+            stored = self.table.stored_documents()
+            documents = {id_ for id_ in ids if id_ in stored}
+            graphs = shards_by_graph(stored.shards)
             if absent := [id_ for id_ in ids if id_ not in documents and id_ not in graphs]:
                 given = f"{absent[0]!r} ({len(absent)} of {len(ids)} given are absent)"
                 raise InputError(f"no document has the id, and no graph the name, {given}")
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
-            self.table.delete([*(documents & set(ids)), *parts])
-        return entry.IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
+            self.table.delete([*documents, *parts])
+        return entry.IndexingReport(removed=len(documents), removed_graphs=len(named))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

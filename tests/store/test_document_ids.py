@@ -49,7 +49,14 @@ def test_hashes_of_equal_first_halves_are_told_from_each_other() -> None:
 
 
 def test_numbers_at_the_end_of_an_id() -> None:
-    assert [numbered_parent(id_) for id_ in ("a#2", "a", "#2", "a#2#31", "a#", "a#b")] == ["a", None, None, "a#2", None, None]
+    assert [numbered_parent(id_) for id_ in ("a#2", "a", "#2", "a#2#31", "a#", "a#b")] == [
+        "a",
+        None,
+        None,
+        "a#2",
+        None,
+        None,
+    ]
     assert [root_id(id_) for id_ in ("a#2#31", "a", "a#b")] == ["a", "a", "a#b"]
 
 
@@ -65,7 +72,9 @@ def test_documents_of_one_state_with_all_rows_are_complete(stored: list[tuple[st
     # A shard has an id of its own.
     stored = [(f"shard {id_}" if hash_ == "graph:1" else id_, hash_, count) for id_, hash_, count in stored]
     names = ["document_id", "document_hash", "document_rows"]
-    table = pa.table(dict(zip(names, zip(*stored, strict=True), strict=True)) if stored else {name: [] for name in names})
+    table = pa.table(
+        dict(zip(names, zip(*stored, strict=True), strict=True)) if stored else {name: [] for name in names}
+    )
     states: dict[str, set[tuple[str, int]]] = {}
     for id_, hash_, count in stored:
         states.setdefault(id_, set()).add((hash_, count))
@@ -79,7 +88,9 @@ def test_documents_of_one_state_with_all_rows_are_complete(stored: list[tuple[st
     assert len(documents) == len(plain)
     for id_ in states:
         assert (id_ in documents) == (id_ in plain)
-        assert [documents.has_state(id_, hash_) for hash_ in ("0" * 32, "x")] == [plain.get(id_) == h for h in ("0" * 32, "x")]
+        assert [documents.has_state(id_, hash_) for hash_ in ("0" * 32, "x")] == [
+            plain.get(id_) == h for h in ("0" * 32, "x")
+        ]
     assert documents.shards.keys() == {id_ for id_, hash_, _ in stored if hash_.startswith("graph:")}
     for id_ in ("b", "d#2", "a"):
         assert (id_ in documents.parents) == any(numbered_parent(stored_id) == id_ for stored_id in plain | states)

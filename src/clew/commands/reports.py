@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clew.indexing.cost_estimate import CostEstimate
     from clew.indexing.index_stats import IndexStats
     from clew.indexing.kg_import import GraphReport
-    from clew.indexing.pipeline import IndexingReport
+    from clew.indexing.report import IndexingReport
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _MAX_FAILURES = 20

@@ -11,8 +11,8 @@ from clew.indexing.kg_import import GraphImporter as GraphImporter
 from clew.indexing.kg_import import GraphReport as GraphReport
 from clew.indexing.kg_import import clean_graph_name as clean_graph_name
 from clew.indexing.pipeline import EXTRACTION_CALLS as EXTRACTION_CALLS
-from clew.indexing.pipeline import IndexingReport as IndexingReport
 from clew.indexing.pipeline import IndexWriter as IndexWriter
 from clew.indexing.pipeline import choose_extractor as choose_extractor
+from clew.indexing.report import IndexingReport as IndexingReport
 from clew.indexing.snapshot_builder import ensure_snapshot as ensure_snapshot
-from clew.indexing.sources.reader import read_documents as read_documents
+from clew.indexing.sources.stream import open_source as open_source
