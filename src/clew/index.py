@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import open_encoder, open_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
@@ -22,10 +22,10 @@ from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable, restore_version
 from clew.store.snapshot_files import check_snapshot, snapshot_folder
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
 
 if TYPE_CHECKING:
-    from clew.indexing.entry import GraphFile, GraphReport, IndexingReport, IndexStats
+    from clew.indexing.entry import DocumentSource, GraphFile, GraphReport, IndexingReport, IndexStats, WriterTools
 
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
@@ -60,14 +60,7 @@ class Index:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        encoder = open_encoder(str(self.table.settings["encoder"]), device=self.device)
-        wanted = self.table.settings["encoder_fingerprint"]
-        if encoder.dimension != self.table.dimension or encoder.fingerprint != wanted:
-            raise InputError(
-                f"the index was made with the encoder {encoder.name} of fingerprint {wanted}, and the one installed "
-                f"has {encoder.fingerprint}: install the weights it was made with, or make a new index"
-            )
-        return encoder
+        return open_index_encoder(self.table.settings, self.table.dimension, self.device)
 
     @cached_property
     def context(self) -> IndexContext:
@@ -102,6 +95,8 @@ class Index:
         extractor: str | None = None,
         *,
         retry_failed: bool = False,
+        workers: int | None = 1,
+        memory: int = 0,
     ) -> "IndexingReport":
         """Add documents, replace those that have changed, and leave the others alone.
 
@@ -111,6 +106,9 @@ class Index:
             extractor: `published:FILE` when the published triples have moved, or `llm:MODEL` for another model; else
                 what the index was made with.
             retry_failed: Whether passages that the extractor failed at before are extracted again after that.
+            workers: Processes of this machine that extract and encode; None for as many as are worth it. They are
+                started anew, so that a script that asks for several has to guard its own start by `__main__`.
+            memory: Bytes that the run may use; 0 for what is usual.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
@@ -121,20 +119,50 @@ class Index:
         from clew.indexing import entry
 
         source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
-        settings = self.table.settings
-        chosen = entry.choose_extractor(extractor, str(settings["extractor"]))
+        tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
         with self._writing():
-            chunker = entry.Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
-            calls = int(settings.get(entry.EXTRACTION_CALLS, 2))  # an index made before models could extract has none
-            count = count_progress(self._progress, "asking the model, passages")
-            opened = entry.open_extractor(chosen, self.open_model, calls, count)
-            slow = isinstance(opened, entry.LanguageModelExtractor)
-            progress = source.count_bytes(self._progress)
-            writer = entry.IndexWriter(self.table, chunker, opened, self._encoder, progress, slow)
+            writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
         report.seconds = time.perf_counter() - started
         return report
+
+    def stage_part(
+        self, paths: Sequence[str | Path], part: str, staging: str, extractor: str | None = None, memory: int = 0
+    ) -> "IndexingReport":
+        """Extract and encode one part of the documents of files and folders, to be committed by `commit_parts`.
+
+        Args:
+            paths: The same for all parts, as every machine sees them.
+            part: Its number and that of all parts, such as "3/8". Documents belong to parts by their ids.
+            staging: A folder or an object-store URI that all machines see.
+            extractor: As in `add`.
+            memory: As in `add`.
+        """
+        from clew.indexing import entry
+
+        wanted = entry.parse_part(part)
+        source = entry.open_source(paths, wanted.has)
+        writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
+        folder = entry.StagingFolder(staging, self.table.location.storage_options)
+        return entry.stage_part(writer, source.documents, wanted, folder)
+
+    def commit_parts(self, staging: str) -> "IndexingReport":
+        """Make one version of all parts in a folder; a missing part is an InputError, and nothing was changed."""
+        from clew.indexing import entry
+
+        started = time.perf_counter()
+        with self._writing():
+            folder = entry.StagingFolder(staging, self.table.location.storage_options)
+            report = entry.commit_staged(self.table, folder)
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def _writer_tools(self, extractor: str | None, source: "DocumentSource") -> "WriterTools":
+        from clew.indexing import entry
+
+        chosen = entry.choose_extractor(extractor, str(self.table.settings["extractor"]))
+        return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
 
     def import_graph(
         self, source: "str | Path | GraphFile", name: str | None = None, *, strict: bool = False

@@ -22,6 +22,10 @@ COMMANDS = {
         "index:index",
         "Add documents to an index, creating it if there is none; unchanged documents cost nothing.",
     ),
+    "commit": (
+        "index:commit",
+        "Make one version of the parts that clew index --shard has written; none may be missing.",
+    ),
     "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
     "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
     "eval": ("evaluate:evaluate", "Evaluate retrievers side by side on questions whose evidence is known."),

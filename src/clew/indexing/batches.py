@@ -122,15 +122,19 @@ class DocumentBuffer:
 
     def add(self, changed: ChangedDocument) -> None:
         """Add a document."""
-        length = len(changed.document.text)
         self.documents.append(changed)
-        self.passages += 1 + length // (_CHARACTERS_PER_TOKEN * self.max_tokens)
-        self.characters += length
+        self.passages += guess_passages(changed, self.max_tokens)
+        self.characters += len(changed.document.text)
 
     def empty(self) -> list[ChangedDocument]:
         """Return the documents, and begin another batch."""
         documents, self.documents, self.passages, self.characters = self.documents, [], 0, 0
         return documents
+
+
+def guess_passages(changed: ChangedDocument, max_tokens: int) -> int:
+    """Return about how many passages a document has, at least 1, without splitting it."""
+    return 1 + len(changed.document.text) // (_CHARACTERS_PER_TOKEN * max_tokens)
 
 
 def encode_passages(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> FloatArray:

@@ -120,7 +120,8 @@ def estimate_indexing(
     chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
     report = IndexingReport()
     stored = no_documents() if table is None else table.stored_documents()
-    selector = DocumentSelector(table, stored, chunker, opened.fingerprint, report)
+    find_passages = table.numbered_passages if table is not None else lambda _: set[str]()
+    selector = DocumentSelector(stored, chunker, opened.fingerprint, report, find_passages)
     retried = documents_with_failures(table) if table is not None and retry_failed else set()
     estimate = CostEstimate(max_concurrency=calls.max_concurrency, failures=report.failures)
     for changed in selector.select(documents):

@@ -7,17 +7,19 @@ triples and can be extracted again.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.errors import InputError
 from clew.indexing.batches import BatchRunner, BatchWriter, DocumentBuffer, LocalRunner, WrittenBatch
 from clew.indexing.chunking import Chunker
 from clew.indexing.repeated_extraction import documents_with_failures, extract_again
 from clew.indexing.report import IndexingReport
-from clew.indexing.selection import DocumentSelector
+from clew.indexing.selection import ALL_DOCUMENTS, DocumentSelector, Part
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Progress
@@ -27,6 +29,7 @@ BATCH_PASSAGES = 256
 BATCH_SECONDS = 5.0
 BATCH_LIMIT = 8192
 BATCH_CHARACTERS = 1 << 25
+PARALLEL_PASSAGES, PARALLEL_SHARE = 1024, 8
 EXTRACTION_CALLS = "extraction_calls"
 
 
@@ -58,71 +61,108 @@ class IndexWriter:
         """
         started = time.perf_counter()
         failed_before = documents_with_failures(self.table) if retry_failed else set()
-        runner: BatchRunner = LocalRunner(BatchWriter(self.table, self.chunker, self.extractor, self.encoder))
-        if self.open_parallel is not None:
-            runner = self.open_parallel(runner)
-        run = _Run(self, runner)
-        try:
-            run.index(documents, failed_before)
-        finally:
-            runner.close()
+
+        def commit(batch: WrittenBatch) -> None:
+            self.table.commit_fragments(batch.fragments, pa.array(batch.replaced, type=pa.string()))
+
+        def commit_and_find(ids: Sequence[str]) -> set[str]:
+            run.write_all()
+            return self.table.numbered_passages(ids)
+
+        run = _Run(self, commit)
+        run.index(documents, ALL_DOCUMENTS, commit_and_find, failed_before.discard)
         if retry_failed:
             # Passages that failed in this run are not tried twice.
             extract_again(self.table, self.extractor, sorted(failed_before), run.report, self.progress, BATCH_PASSAGES)
         run.report.seconds = time.perf_counter() - started
         return run.report
 
+    def write_part(self, documents: Iterable[Document | Failure], part: Part) -> tuple[list[str], IndexingReport]:
+        """Write the new and changed documents of a part without a commit; return the fragments and a report."""
+        started = time.perf_counter()
+        fragments: list[str] = []
+
+        def write_and_find(ids: Sequence[str]) -> set[str]:
+            run.write_all()
+            rows = self.table.read_fragments(fragments, ["id", "document_id"])
+            staged = rows.filter(pc.not_equal(rows["id"], rows["document_id"]))["id"]
+            written = pc.is_in(pa.array(ids), value_set=staged.combine_chunks()).to_pylist()
+            return self.table.numbered_passages(ids) | {id_ for id_, own in zip(ids, written, strict=True) if own}
+
+        run = _Run(self, lambda batch: fragments.extend(batch.fragments))
+        run.index(documents, part, write_and_find, lambda _: None)
+        run.report.seconds = time.perf_counter() - started
+        return fragments, run.report
+
 
 class _Run:
-    """One pass over a stream of documents."""
+    """One pass over a stream of documents.
 
-    def __init__(self, writer: IndexWriter, runner: BatchRunner) -> None:
+    Args:
+        writer: The settings of the pass.
+        keep: Called with each batch that is written.
+    """
+
+    def __init__(self, writer: IndexWriter, keep: Callable[[WrittenBatch], None]) -> None:
         self.report = IndexingReport()
         self._writer = writer
-        self._runner = runner
+        self._keep = keep
+        local = LocalRunner(BatchWriter(writer.table, writer.chunker, writer.extractor, writer.encoder))
+        self._runner: BatchRunner = local if writer.open_parallel is None else writer.open_parallel(local)
         self._buffer = DocumentBuffer(writer.chunker.max_tokens)
         slow = writer.slow_extraction or writer.encoder.dimension
-        self._limit = min(BATCH_PASSAGES if slow else BATCH_LIMIT, writer.limits.passages or BATCH_LIMIT)
+        self._limit = min(BATCH_PASSAGES if slow else BATCH_LIMIT, self._most_passages())
         self._characters = 0
 
-    def index(self, documents: Iterable[Document | Failure], failed_before: set[str]) -> None:
-        """Write what is new or changed; the changed documents are taken out of those that failed before."""
+    def index(
+        self,
+        documents: Iterable[Document | Failure],
+        part: Part,
+        find_passages: Callable[[Sequence[str]], AbstractSet[str]],
+        note_changed: Callable[[str], None],
+    ) -> None:
+        """Write what is new or changed; `note_changed` is called with the id of each such document."""
         writer = self._writer
-        selector = DocumentSelector(
-            writer.table,
-            writer.table.stored_documents(),
-            writer.chunker,
-            writer.extractor.fingerprint,
-            self.report,
-            commit_pending=self._commit_all,
-        )
-        for changed in selector.select(documents):
-            failed_before.discard(changed.document.id)
-            if self.report.stop_error is not None:
-                self.report.remaining += 1
-                continue
-            self._buffer.add(changed)
-            if self._buffer.passages >= self._limit or self._buffer.characters >= writer.limits.characters:
-                self._commit(self._runner.run(self._buffer.empty()))
-        self._commit_all()
+        stored, extractor = writer.table.stored_documents(), writer.extractor.fingerprint
+        selector = DocumentSelector(stored, writer.chunker, extractor, self.report, find_passages, part)
+        try:
+            for changed in selector.select(documents):
+                note_changed(changed.document.id)
+                if self.report.stop_error is not None:
+                    self.report.remaining += 1
+                    continue
+                self._buffer.add(changed)
+                if self._buffer.passages >= self._limit or self._buffer.characters >= writer.limits.characters:
+                    self._take(self._runner.run(self._buffer.empty()))
+            self.write_all()
+        finally:
+            self._runner.close()
 
-    def _commit_all(self) -> None:
+    def write_all(self) -> None:
+        """Write what was selected so far."""
         if self._buffer.documents:
-            self._commit(self._runner.run(self._buffer.empty()))
-        self._commit(self._runner.finish())
+            self._take(self._runner.run(self._buffer.empty()))
+        self._take(self._runner.finish())
 
-    def _commit(self, batches: list[WrittenBatch]) -> None:
+    def _take(self, batches: list[WrittenBatch]) -> None:
         for batch in batches:
             if batch.fragments:
-                self._writer.table.commit_fragments(batch.fragments, pa.array(batch.replaced, type=pa.string()))
+                self._keep(batch)
             self.report.add(batch.report)
             self._limit = self._next_limit(batch.report)
             self._characters += batch.characters
             self._writer.progress("indexing", self._characters, 0)
 
+    def _most_passages(self) -> int:
+        most = min(BATCH_LIMIT, self._writer.limits.passages or BATCH_LIMIT)
+        if self._writer.open_parallel is None:
+            return most
+        # Batches that are small beside what was done: processes that end with a large one keep the others waiting.
+        return min(most, max(PARALLEL_PASSAGES, self.report.passages // PARALLEL_SHARE))
+
     def _next_limit(self, report: IndexingReport) -> int:
         """Return the passages that are written in `BATCH_SECONDS`."""
-        most = self._writer.limits.passages or BATCH_LIMIT
+        most = self._most_passages()
         if self._writer.slow_extraction or report.seconds <= 0.0:
             return min(BATCH_PASSAGES, most)
         return max(min(BATCH_PASSAGES, most), min(most, round(BATCH_SECONDS * report.passages / report.seconds)))

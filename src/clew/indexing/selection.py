@@ -6,7 +6,8 @@ passage of another document: a document "a" of several passages has the passages
 """
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
@@ -15,7 +16,6 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.report import IndexingReport
 from clew.store.document_ids import IdSet, StoredDocuments, numbered_parent, root_id, text_hash
 from clew.store.kg_shards import shards_by_graph
-from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure
 
 _GRAPH = "an imported graph has this id; rename the document, or import the graph by another --name"
@@ -52,17 +52,16 @@ class DocumentSelector:
     """Selects documents for one run.
 
     Attributes:
-        table: The table, at the version that `stored` describes; None where there is no index yet.
-        commit_pending: Called before the table is asked for passages that this run may have written.
+        find_passages: Returns those of some ids that passages have, stored or written in this run, which are parts of a
+            document of another id.
     """
 
-    table: PassageTable | None
     stored: StoredDocuments
     chunker: Chunker
     extractor_fingerprint: str
     report: IndexingReport
+    find_passages: Callable[[Sequence[str]], AbstractSet[str]]
     part: Part = ALL_DOCUMENTS
-    commit_pending: Callable[[], None] = lambda: None
     _seen: IdSet = field(default_factory=IdSet)
     _seen_parents: IdSet = field(default_factory=IdSet)
     _may_be_split: IdSet = field(default_factory=IdSet)
@@ -128,8 +127,7 @@ class DocumentSelector:
         waiting, self._postponed = self._postponed, []
         if not waiting:
             return
-        self.commit_pending()
-        taken = set() if self.table is None else self.table.numbered_passages([c.document.id for c in waiting])
+        taken = self.find_passages([changed.document.id for changed in waiting])
         for changed in waiting:
             if changed.document.id in taken:
                 self._refuse(changed.document, _conflict(changed.document.id))

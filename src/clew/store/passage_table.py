@@ -196,6 +196,17 @@ class PassageTable:
                 parts.append(LanceFileReader(path, options, list(columns)).read_all().to_table().select(columns))
         return pa.concat_tables(part.replace_schema_metadata(None) for part in parts)
 
+    def find_conflicts(self, ids: pa.Array, document_ids: pa.Array) -> list[str]:
+        """Return those of the passage ids (n,) that passages of documents have which are not among those given (m,)."""
+        conflicts: list[str] = []
+        with map_errors(self.location.name, "reading"):
+            scanner = self._dataset.scanner(columns=["id", "document_id"], batch_size=_ID_BATCH_ROWS)
+            for batch in scanner.to_batches():
+                taken = pc.is_in(batch["id"], value_set=ids)
+                own = pc.is_in(batch["document_id"], value_set=document_ids)
+                conflicts += batch["id"].filter(pc.and_not(taken, own)).to_pylist()
+        return conflicts
+
     def data_files(self) -> set[str]:
         """Return the names of the data files of this version."""
         return {file.path for fragment in self._dataset.get_fragments() for file in fragment.data_files()}

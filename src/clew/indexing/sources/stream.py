@@ -1,6 +1,6 @@
 """Documents and paths, as users give them, as one stream of documents."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,11 +30,11 @@ class DocumentSource:
         return show
 
 
-def open_source(items: Iterable[Source]) -> DocumentSource:
+def open_source(items: Iterable[Source], is_wanted: Callable[[str], bool] | None = None) -> DocumentSource:
     """Return the documents of items: first those of paths, then those given, where the items are a sequence.
 
     InputError: a path of a sequence does not exist, or an item is neither a document nor a path. Items of an iterator
-    are looked at one by one, so that the error comes when their turn does.
+    are looked at one by one, so that the error comes when their turn does. `is_wanted` is as of `read_documents`.
     """
     read = ReadingProgress()
     if not isinstance(items, Sequence):
@@ -42,7 +42,7 @@ def open_source(items: Iterable[Source]) -> DocumentSource:
     paths = [item for item in items if isinstance(item, str | Path)]
     for item in items:
         _check(item)
-    found = read_documents(paths, progress=read) if paths else iter(())
+    found = read_documents(paths, progress=read, is_wanted=is_wanted) if paths else iter(())
     read.total = source_bytes(paths)
     return DocumentSource(_chain(found, items), read)
 
