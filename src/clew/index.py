@@ -25,7 +25,15 @@ from clew.store.writer_lock import writer_lock
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
 
 if TYPE_CHECKING:
-    from clew.indexing.entry import DocumentSource, GraphFile, GraphReport, IndexingReport, IndexStats, WriterTools
+    from clew.indexing.entry import (
+        DocumentSource,
+        GraphFile,
+        GraphReport,
+        IndexingReport,
+        IndexStats,
+        ReencodingReport,
+        WriterTools,
+    )
 
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
@@ -163,6 +171,25 @@ class Index:
 
         chosen = entry.choose_extractor(extractor, str(self.table.settings["extractor"]))
         return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
+
+    def reencode(self, encoder: str) -> "ReencodingReport":
+        """Give all passages the vectors of another encoder, in one new version; nothing is extracted again.
+
+        Readers keep the version before until they open the index again; a run that was stopped goes on.
+
+        Raises:
+            InputError: There is no such encoder.
+            IndexLockedError: Another process is writing.
+        """
+        from clew.indexing import entry
+
+        started = time.perf_counter()
+        opened = open_encoder(encoder, device=self.device)
+        with self._writing():
+            self.table, report = entry.reencode(self.table, opened, self._progress)
+            vars(self)["_encoder"] = opened
+        report.seconds = time.perf_counter() - started
+        return report
 
     def import_graph(
         self, source: "str | Path | GraphFile", name: str | None = None, *, strict: bool = False

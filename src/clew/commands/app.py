@@ -45,6 +45,10 @@ COMMANDS = {
         "maintain:repair",
         "Repair a damaged index: drop derived files, return to what can be read, and list what was lost.",
     ),
+    "reencode": (
+        "maintain:reencode",
+        "Give all passages the vectors of another encoder, in one new version; nothing is extracted again.",
+    ),
     "compact": ("maintain:compact", "Rewrite many small files as few, and drop older versions."),
     "export": (
         "export:export",
