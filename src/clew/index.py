@@ -18,7 +18,7 @@ from clew.query.context import IndexContext
 from clew.retrievers.registry import RETRIEVERS, default_retriever, is_path_retriever, open_retriever
 from clew.settings import Settings, load_settings
 from clew.store.kg_shards import shards_by_graph
-from clew.store.location import locate, reply_cache_path
+from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
 from clew.store.snapshot_files import check_snapshot, snapshot_folder
 from clew.store.writer_lock import writer_lock
@@ -171,6 +171,30 @@ class Index:
 
         chosen = entry.choose_extractor(extractor, str(self.table.settings["extractor"]))
         return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
+
+    def sync_folder(self, folder: Path) -> "IndexingReport | None":
+        """Add what is new or changed in a folder since this was last called for it, and remove what is gone.
+
+        Returns:
+            A report, or None where nothing has changed.
+
+        Raises:
+            InputError: The folder does not exist.
+            IndexLockedError: Another process is writing.
+        """
+        from clew.indexing import entry
+
+        if not folder.is_dir():
+            raise InputError(f"{str(folder)!r} is not a folder: name one to watch")
+        reader = entry.FolderReader(folder, watched_state_path(self.table.location, folder))
+        if reader.is_unchanged:
+            return None
+        report = self.add(reader.documents())
+        stored = self.table.stored_documents()
+        if gone := [id_ for id_ in reader.gone() if id_ in stored]:
+            report.removed = self.remove(gone).removed
+        reader.store()
+        return report
 
     def reencode(self, encoder: str) -> "ReencodingReport":
         """Give all passages the vectors of another encoder, in one new version; nothing is extracted again.

@@ -22,6 +22,10 @@ COMMANDS = {
         "index:index",
         "Add documents to an index, creating it if there is none; unchanged documents cost nothing.",
     ),
+    "watch": (
+        "watch:watch",
+        "Keep an index up to date with a folder until Ctrl-C; files that are gone are removed from it.",
+    ),
     "commit": (
         "index:commit",
         "Make one version of the parts that clew index --shard has written; none may be missing.",

@@ -67,6 +67,13 @@ def read_documents(
     return _check_documents(chain.from_iterable(_read_path(path, stdin, counted, wanted) for path in sources))
 
 
+def read_sources(sources: Iterable[SourceFile]) -> Iterator[Document | Failure]:
+    """Return an iterator over the documents of files that were found, as `read_documents`."""
+    progress = ReadingProgress()
+    items = (_catch_failures(source.item, _read_file(source, progress)) for source in sources)
+    return _check_documents(chain.from_iterable(items))
+
+
 def check_paths(paths: Sequence[str | Path]) -> None:
     """Raise an InputError where no path is given, or one does not exist."""
     if not paths:
