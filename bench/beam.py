@@ -11,6 +11,7 @@ import numpy as np
 
 from clew import index as indexes
 from clew.graph.paths.beam_search import BeamSettings, TripleGraph, diverse_beam_search
+from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.triple_embeddings import TripleEmbeddings
 from workbench import BENCHMARKS, DATA, WORK, build_corpus, describe_machine, load_question_texts, print_table, run_clew
 
@@ -39,7 +40,7 @@ def time_searches(index: indexes.Index, texts: list[str]) -> tuple[list[float], 
     """Return the milliseconds of each question's search, and the number of triples scored in it."""
     s, random = index.snapshot, np.random.default_rng(0)
     names, relations, passages = (unit_vectors(random, len(part)) for part in (s.entities, s.relations, s.passage_ids))
-    vectors = TripleEmbeddings(s.triples, names, relations, s.triple_passages, passages)
+    vectors = TripleEmbeddings(s.triples, names, relations, s.triple_passages, PassageVectors.from_matrix(passages))
     graph = TripleGraph(s.entity_nodes.astype(np.int64)[s.triples[:, [0, 2]]], int(s.entity_nodes.max()) + 1)
     base = index.retriever("bm25", paths=0)
     milliseconds, counts = [], []

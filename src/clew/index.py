@@ -20,7 +20,7 @@ from clew.settings import Settings, load_settings
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
-from clew.store.snapshot_files import check_snapshot, snapshot_folder
+from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
 
@@ -76,7 +76,7 @@ class Index:
         folder = snapshot_folder(self.table)
         vectors = self.table.location.derived / "vectors.lance"
         while True:
-            if not folder.is_dir():
+            if not folder.is_dir() or missing_segments(folder):
                 self._build_snapshot()
             try:
                 check_snapshot(folder)

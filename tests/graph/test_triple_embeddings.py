@@ -5,6 +5,7 @@ import pytest
 
 from clew.graph import triple_embeddings as module
 from clew.graph.csr import build_adjacency
+from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.triple_embeddings import TripleEmbeddings
 
 RANDOM = np.random.default_rng(0)
@@ -23,7 +24,7 @@ VECTORS = TripleEmbeddings(
     NAMES,
     RELATIONS,
     build_adjacency([t for t, ps in enumerate(STATED) for _ in ps], [p for ps in STATED for p in ps], np.ones(7), 5),
-    PASSAGES,
+    PassageVectors.from_matrix(PASSAGES),
 )
 QUESTION = normalize_rows(RANDOM.normal(size=6))
 
@@ -66,6 +67,6 @@ def test_scores_of_paths(context: float, path: tuple[int, ...], allowed: list[bo
 
 def test_a_triple_that_no_passage_states_is_scored_without_context() -> None:
     none = build_adjacency([], [], [], len(TRIPLES))
-    imported = TripleEmbeddings(TRIPLES, NAMES, RELATIONS, none, PASSAGES)
+    imported = TripleEmbeddings(TRIPLES, NAMES, RELATIONS, none, PassageVectors.from_matrix(PASSAGES))
     found = imported.path_scorer(QUESTION, 0.7)((2,), np.arange(5))
     np.testing.assert_array_equal(found, VECTORS.path_scorer(QUESTION, 0.0)((2,), np.arange(5)))

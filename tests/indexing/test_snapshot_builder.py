@@ -15,7 +15,14 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
 from clew.store import snapshot_files
 from clew.store.atomic import discard
-from clew.store.snapshot_files import MANIFEST_FILE, check_snapshot, read_manifest, snapshot_folder, snapshot_problems
+from clew.store.snapshot_files import (
+    LOCAL_FILES,
+    MANIFEST_FILE,
+    check_snapshot,
+    read_manifest,
+    snapshot_folder,
+    snapshot_problems,
+)
 from clew.text import bm25
 from clew.types import Document, Passage, ignore_progress
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
@@ -83,7 +90,7 @@ def test_a_snapshot_of_another_recipe_is_not_read_but_made_again(
     assert newer.search(QUESTIONS[0]).passages
     assert current_folder(newer) != old
     after = read_manifest(current_folder(newer))
-    assert {name for name in before if before[name] != after[name]} - {"files"} == {
+    assert {name for name in before if before[name] != after[name]} - {"files", "local", "sizes"} == {
         "recipe" if stale == "recipe" else "lexical"
     }
     assert {name for name in before["files"] if before["files"][name] != after["files"][name]} <= {
@@ -125,7 +132,10 @@ def test_the_manifest_states_the_inputs_of_the_snapshot(index: Index) -> None:
     assert sum(manifest["extractors"].values()) == 8
     assert all(name.startswith("rules") for name in manifest["extractors"])
     contents = {name: content for name, content in read_files(folder).items() if name != MANIFEST_FILE}
-    assert manifest["files"] == {name: blake2b(b, digest_size=16).hexdigest() for name, b in contents.items()}
+    hashes = {name: blake2b(b, digest_size=16).hexdigest() for name, b in contents.items()}
+    assert manifest["files"] | manifest["local"] == hashes
+    assert manifest["local"].keys() == LOCAL_FILES
+    assert manifest["sizes"] == {name: len(content) for name, content in contents.items()}
 
 
 def test_the_hash_of_the_corpus_follows_the_documents_and_nothing_else(index: Index, tmp_path: Path) -> None:
@@ -145,15 +155,15 @@ def test_the_hash_of_the_corpus_follows_the_documents_and_nothing_else(index: In
 def test_a_file_that_is_missing_new_or_changed_is_named(index: Index) -> None:
     folder = current_folder(index)
     assert snapshot_problems(folder) == []
-    (folder / "titles.data.npy").unlink()
+    (folder / "walk.indptr.npy").unlink()
     (folder / "stray.npy").write_bytes(b"")
-    texts = folder / "texts.data.npy"
+    texts = folder / "triples.npy"
     texts.write_bytes(texts.read_bytes()[:-1])
     problems = snapshot_problems(folder)
     assert [problem.split()[0].rpartition("/")[2] for problem in problems] == [
         "stray.npy",
-        "texts.data.npy",
-        "titles.data.npy",
+        "triples.npy",
+        "walk.indptr.npy",
     ]
     assert all("clew repair" in problem for problem in problems)
     with pytest.raises(IndexFormatError, match=r"stray\.npy"):

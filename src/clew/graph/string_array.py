@@ -22,10 +22,21 @@ class StringArray(Sequence[str]):
     @classmethod
     def pack(cls, strings: Iterable[str]) -> "StringArray":
         """Pack strings in the order given."""
-        encoded = [string.encode() for string in strings]
+        return cls.join([string.encode() for string in strings])
+
+    @classmethod
+    def join(cls, encoded: Sequence[bytes]) -> "StringArray":
+        """Pack strings, given as UTF-8, in the order given."""
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(e) for e in encoded], out=offsets[1:])
+        np.cumsum(list(map(len, encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+
+    def take(self, positions: NDArray[np.integer]) -> "StringArray":
+        """Return the strings at some positions, in the order given."""
+        starts, sizes = self.offsets[:-1][positions], np.diff(self.offsets)[positions]
+        offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        return StringArray(self.data[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)], offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

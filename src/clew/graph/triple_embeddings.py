@@ -15,6 +15,7 @@ from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.paths.beam_search import PathScorer
+from clew.graph.segments.passage_columns import PassageVectors
 
 _BELOW_ANY_COSINE = np.float32(-2.0)
 _MAX_CELLS = 1 << 24  # similarities of names with texts in memory at once: 64 MiB
@@ -29,7 +30,7 @@ class TripleEmbeddings:
     names: FloatArray  # (E, d) unit rows
     relations: FloatArray  # (R, d) unit rows
     triple_passages: Adjacency  # T rows, the passages that state each triple
-    passages: FloatArray  # (P, d) unit rows
+    passages: PassageVectors  # P unit rows
 
     def nearest_triples(self, vectors: FloatArray, allowed: BoolArray) -> IntArray:
         """Return for each unit vector (n, d) the allowed triple (T,) of highest cosine, the first of a tie, or -1."""
@@ -53,15 +54,39 @@ class TripleEmbeddings:
         cosine with an allowed passage (P,) that states the last triple, and c the context weight, 0 to 1; 0 scores the
         triples alone, as GeAR does. c is 0 for a triple that no passage states because it comes from an imported graph.
         """
-        allowed_passages = np.ones(len(self.passages), dtype=bool) if allowed is None else allowed
-        stated_in = self.triple_passages.indptr, self.triple_passages.indices
-        tables = self.triples, self.names, self.relations, *stated_in, self.passages, allowed_passages
 
         def score_paths(path: tuple[int, ...], extensions: LongArray) -> FloatArray:
-            triples = np.asarray(path, dtype=np.int64)
-            return _score_extensions(triples, extensions, question, context_weight, *tables)  # type: ignore[no-any-return]
+            scores: FloatArray = _score_extensions(
+                np.asarray(path, dtype=np.int64),
+                extensions,
+                question,
+                context_weight,
+                *self._stating_passages(extensions if context_weight > 0.0 else extensions[:0], question, allowed),
+                self.triples,
+                self.names,
+                self.relations,
+            )
+            return scores
 
         return score_paths
+
+    def _stating_passages(
+        self, triples: LongArray, question: FloatArray, allowed: BoolArray | None
+    ) -> tuple[LongArray, FloatArray]:
+        """Return the cosines of the passages that state each of n triples, as pointers (n + 1,) and values (m,).
+
+        The cosine of a passage that is not allowed is -1.
+        """
+        stated_in = self.triple_passages
+        starts = stated_in.indptr[triples]
+        counts = stated_in.indptr[triples + 1] - starts
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
+        passages, which = np.unique(stated_in.indices[entries], return_inverse=True)
+        cosines = np.full(len(passages), -1.0, dtype=np.float32)
+        usable = np.ones(len(passages), dtype=bool) if allowed is None else allowed[passages]
+        cosines[usable] = self.passages.rows(passages[usable]) @ question
+        return indptr, cosines[which]
 
 
 @njit
@@ -93,7 +118,7 @@ def _triple_norms(triples, names, relations):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True)
 def _score_extensions(  # type: ignore[no-untyped-def]
-    path, extensions, question, context_weight, triples, names, relations, indptr, indices, passages, allowed
+    path, extensions, question, context_weight, indptr, cosines, triples, names, relations
 ):
     width = len(question)
     path_sum = np.zeros(width, dtype=np.float32)
@@ -101,7 +126,6 @@ def _score_extensions(  # type: ignore[no-untyped-def]
     for triple in path:
         path_sum += _unit_triple_vector(triple, triples, names, relations, unit)
     scores = np.empty(len(extensions), dtype=np.float32)
-    cosines = np.full(len(passages) if context_weight > 0.0 else 0, _BELOW_ANY_COSINE, dtype=np.float32)
     for position in range(len(extensions)):
         triple = extensions[position]
         _unit_triple_vector(triple, triples, names, relations, unit)
@@ -111,15 +135,10 @@ def _score_extensions(  # type: ignore[no-untyped-def]
             projection += x * question[i]
             length += x * x
         score = projection / max(np.sqrt(length), 1e-9)
-        if context_weight > 0.0 and indptr[triple] < indptr[triple + 1]:
+        if context_weight > 0.0 and indptr[position] < indptr[position + 1]:
             best = np.float32(-1.0)
-            for entry in range(indptr[triple], indptr[triple + 1]):
-                passage = indices[entry]
-                if not allowed[passage]:
-                    continue
-                if cosines[passage] == _BELOW_ANY_COSINE:
-                    cosines[passage] = _dot_product(passages[passage], question)
-                best = max(best, cosines[passage])
+            for entry in range(indptr[position], indptr[position + 1]):
+                best = max(best, cosines[entry])
             score = (1.0 - context_weight) * score + context_weight * best
         scores[position] = max((1.0 + score) / 2.0, 0.0)
     return scores
@@ -137,11 +156,3 @@ def _unit_triple_vector(triple, triples, names, relations, unit):  # type: ignor
     for i in range(len(unit)):
         unit[i] /= length
     return unit
-
-
-@njit(fastmath=True)
-def _dot_product(left, right):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(len(left)):
-        total += left[i] * right[i]
-    return total

@@ -6,9 +6,9 @@ Its manifest states all inputs and the hash of each file. Equal contents give eq
 import gc
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,18 @@ import numpy as np
 import pyarrow as pa
 
 from clew.arrays import FloatArray
-from clew.graph.snapshot.builder import PassageColumns, build_snapshot, with_equivalences
+from clew.graph.segments.flat import store_passages
+from clew.graph.segments.passage_columns import PassageColumns, make_places
+from clew.graph.snapshot.builder import PassageTexts, build_snapshot, with_equivalences
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.snapshot.snapshot import Snapshot, save_snapshot
+from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.entities import build_imported_graph
 from clew.indexing.resolution.corpus_facts import corpus_facts
 from clew.indexing.resolution.pair_cache import load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.resolution.title_linking import NamedText
+from clew.indexing.segments.store import SegmentFile, ensure_segments
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
 from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, is_shard, shard_triples, stored_graphs
@@ -33,6 +37,7 @@ from clew.store.snapshot_files import (
     MANIFEST_FILE,
     SNAPSHOT_FORMAT,
     hash_files,
+    missing_segments,
     snapshot_folder,
     snapshot_problems,
     write_manifest,
@@ -48,11 +53,12 @@ _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
-    if not (folder / MANIFEST_FILE).is_file():
+    if not (folder / MANIFEST_FILE).is_file() or missing_segments(folder):
         rows = table.read()
         progress("linking", 0, rows.num_rows)
         with _without_garbage_collection():
             snapshot = _build_snapshot(rows, table.dimension, _read_imported_graph(table, progress))
+        snapshot = replace(snapshot, columns=_place_columns(snapshot.passage_ids, ensure_segments(table, progress)))
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
         with atomic_folder(folder) as temporary:
             save_snapshot(snapshot, temporary)
@@ -63,6 +69,15 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot
     remove_leftovers(table.location.derived)
     return folder
+
+
+def _place_columns(ids: StringArray, files: Sequence[SegmentFile]) -> PassageColumns:
+    segments = [file.open() for file in files]
+    places = make_places([len(segment) for segment in segments])
+    listed = [id_ for segment in segments for id_ in segment.passages.ids]
+    order = np.array(sorted(range(len(listed)), key=listed.__getitem__), dtype=np.int64)
+    assert [listed[position] for position in order.tolist()] == list(ids)
+    return PassageColumns([store_passages(segment) for segment in segments], places[order], [f.name for f in files])
 
 
 def read_named_texts(rows: pa.Table) -> list[NamedText]:
@@ -112,7 +127,7 @@ def _build_snapshot(rows: pa.Table, dimension: int, graph: ImportedGraph | None)
     names = ("id", "document_id", "title", "text", "metadata", "start", "end")
     ids, documents, titles, texts, metadata, starts, ends = (rows.column(name).to_pylist() for name in names)
     vectors = _vector_matrix(rows, dimension)
-    columns = PassageColumns(ids, documents, titles, texts, metadata, starts, ends, vectors)
+    columns = PassageTexts(ids, documents, titles, texts, metadata, starts, ends, vectors)
     return build_snapshot(columns, corpus.facts, corpus.surfaces, corpus.names, graph)
 
 

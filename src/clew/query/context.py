@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
+from clew.graph.segments.flat import unflatten_stored_passages
+from clew.graph.segments.passage_columns import StoredPassages
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
@@ -23,7 +25,9 @@ from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.relation_matching import RelationTexts
 from clew.query.scope import Scope
 from clew.store.array_cache import load_or_compute
+from clew.store.array_file import map_arrays
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
+from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 
@@ -60,7 +64,7 @@ class IndexContext:
         device: str = "auto",
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
-        self.scope = Scope(load_snapshot(folder))
+        self.scope = Scope(load_snapshot(folder, partial(_open_passages, vectors.parent)))
         self.lexical = BM25Index.load(folder / LEXICAL)
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
@@ -198,6 +202,10 @@ class IndexContext:
             encoder.encode,
             encoder.encode_queries,
         )
+
+
+def _open_passages(derived: Path, name: str) -> StoredPassages:
+    return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name)
 
 
 def existing_weights(given: Path, label: str) -> Path:

@@ -31,8 +31,7 @@ class DenseRetriever(PassageRetriever):
 
     def similarity(self, question: str) -> FloatArray:
         """Return the cosine (P,) of every passage with a question."""
-        cosine: FloatArray = self.scope.snapshot.vectors @ self.question_vector(question)
-        return cosine
+        return self.scope.snapshot.vectors.similarities(self.question_vector(question))
 
     def question_vector(self, question: str) -> FloatArray:
         """Return a question's unit vector (d,)."""

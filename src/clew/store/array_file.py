@@ -1,9 +1,14 @@
-"""Files of named arrays, mapped into memory when they are opened: one file in place of a folder of many."""
+"""Files of named arrays, mapped into memory when they are opened: one file in place of a folder of many.
+
+The format is that of safetensors: the length of a header, the header as JSON, the arrays. It is written here array by
+array, without a second copy of them all in memory.
+"""
 
 import json
 import mmap
 from collections.abc import Mapping
 from hashlib import blake2b
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,66 +18,88 @@ from numpy.typing import NDArray
 from clew.errors import IndexFormatError
 from clew.store.atomic import atomic_file
 
+_ABOUT = "__metadata__"
 _HASH_KEY = "blake2b"
+_HASH_CHARACTERS = 32
 _LENGTH_BYTES = 8
-
-
-def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, str] | None = None) -> None:
-    """Write arrays as one safetensors file, atomically; `about` are texts that `read_about` returns."""
-    from safetensors.numpy import save_file
-
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    digest = blake2b(digest_size=16)
-    for name, array in sorted(contiguous.items()):
-        digest.update(name.encode())
-        digest.update(array.data if array.size else b"")
-    with atomic_file(file) as temporary:
-        save_file(contiguous, temporary, {**(about or {}), _HASH_KEY: digest.hexdigest()})
-
-
-def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Map the arrays of a file into memory; one that is missing or damaged in its header is an IndexFormatError."""
-    try:
-        with file.open("rb") as stream:
-            header, start = _read_header(stream.read(_LENGTH_BYTES), stream)
-            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        return {
-            name: np.frombuffer(
-                mapped, _DTYPES[entry["dtype"]], int(np.prod(entry["shape"])), start + entry["data_offsets"][0]
-            ).reshape(entry["shape"])
-            for name, entry in header.items()
-            if name != "__metadata__"
-        }
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise IndexFormatError(
-            f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
-        ) from error
-
-
-def file_problem(file: Path) -> str | None:
-    """Return what is wrong with a file's content, None for nothing; it reads all of it."""
-    try:
-        arrays = map_arrays(file)
-        with file.open("rb") as stream:
-            header, _ = _read_header(stream.read(_LENGTH_BYTES), stream)
-    except (IndexFormatError, OSError, ValueError) as error:
-        return str(error)
-    digest = blake2b(digest_size=16)
-    for name, array in sorted(arrays.items()):
-        digest.update(name.encode())
-        digest.update(array.data if array.size else b"")
-    intact = header.get("__metadata__", {}).get(_HASH_KEY) == digest.hexdigest()
-    return None if intact else f"{file.name} is not as it was written: run `clew repair`"
-
-
+_MAX_HEADER_BYTES = 1 << 24
 _DTYPES = {
     "BOOL": np.dtype(np.bool_), "U8": np.dtype("u1"), "U16": np.dtype("<u2"), "U32": np.dtype("<u4"),
     "U64": np.dtype("<u8"), "I8": np.dtype("i1"), "I16": np.dtype("<i2"), "I32": np.dtype("<i4"),
     "I64": np.dtype("<i8"), "F32": np.dtype("<f4"), "F64": np.dtype("<f8"),
 }  # fmt: skip
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-def _read_header(length: bytes, stream: Any) -> tuple[dict[str, Any], int]:
-    """Return the header of a safetensors file and where its arrays begin."""
-    size = int.from_bytes(length, "little")
-    return json.loads(stream.read(size)), _LENGTH_BYTES + size
+def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as one safetensors file, atomically; equal arrays give equal bytes."""
+    # Wide types first, so that every array is aligned.
+    names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    contiguous = {name: np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape) for name in names}
+    header: dict[str, Any] = {_ABOUT: {_HASH_KEY: _content_hash(contiguous)}}
+    end = 0
+    for name, array in contiguous.items():
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    with atomic_file(file) as temporary, temporary.open("wb") as stream:
+        stream.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
+        for array in contiguous.values():
+            stream.write(array.reshape(-1).view(np.uint8).data)
+
+
+def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """Map the arrays of a file into memory; one that is missing or damaged in its header is an IndexFormatError."""
+    return _map(file)[1]
+
+
+def file_problem(file: Path) -> str | None:
+    """Return what is wrong with a file, None for nothing; it reads all of it."""
+    try:
+        expected, arrays = _map(file)
+    except IndexFormatError as error:
+        return str(error)
+    return None if _content_hash(arrays) == expected else f"{file.name} is not as it was written: run `clew repair`"
+
+
+def _map(file: Path) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Return the hash in a file's header, and its arrays in the order in which they lie there."""
+    try:
+        with file.open("rb") as stream:
+            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        size = int.from_bytes(mapped[:_LENGTH_BYTES], "little")
+        start = _LENGTH_BYTES + size
+        if size > _MAX_HEADER_BYTES or start > len(mapped):
+            raise ValueError(f"its header has {size} bytes, and the file {len(mapped)}")
+        header = json.loads(mapped[_LENGTH_BYTES:start])
+        hash_ = header.pop(_ABOUT)[_HASH_KEY]
+        end = 0
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, entry in header.items():
+            dtype, shape = _DTYPES[entry["dtype"]], [_whole_number(count) for count in entry["shape"]]
+            begin, end = end, end + prod(shape) * dtype.itemsize
+            if entry["data_offsets"] != [begin, end] or start + end > len(mapped):
+                raise ValueError(f"the array {name} does not lie at {entry['data_offsets']}")
+            arrays[name] = np.frombuffer(mapped, dtype, prod(shape), start + begin).reshape(shape)
+        if start + end != len(mapped):
+            raise ValueError(f"it has {len(mapped)} bytes, not {start + end}")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IndexFormatError(
+            f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
+        ) from error
+    return str(hash_), arrays
+
+
+def _whole_number(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value < 1 << 48:
+        raise ValueError(f"a length is {value!r}")
+    return value
+
+
+def _content_hash(arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = blake2b(digest_size=_HASH_CHARACTERS // 2)
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()

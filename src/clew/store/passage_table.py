@@ -24,6 +24,7 @@ from clew.store.integrity import (
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location, locate
+from clew.store.segment_files import FragmentState
 from clew.store.writer_lock import pin, pinned_versions
 
 if TYPE_CHECKING:
@@ -258,6 +259,31 @@ class PassageTable:
         order = pc.sort_indices(rows, sort_keys=[("document_id", "ascending"), ("ordinal", "ascending")])
         return rows.select(wanted).take(order).replace_schema_metadata(None)
 
+    @property
+    def is_newest(self) -> bool:
+        """Whether no newer version has been committed."""
+        with map_errors(self.location.name, "reading"):
+            return bool(self._dataset.latest_version == self.version)
+
+    def fragments(self) -> list[FragmentState]:
+        """Return the fragments of this version, of passages and of shards of graphs."""
+        return [FragmentState.read(fragment.metadata) for fragment in self._dataset.get_fragments()]
+
+    def read_fragment(self, fragment: FragmentState, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the passages of one fragment, in no order, without shards of graphs.
+
+        Without `columns` these are all, with `document_rows`, and each row's checksum is verified; damaged data are an
+        IndexFormatError.
+        """
+        with map_errors(self.location.name, "reading"):
+            stored = self._dataset.get_fragment(fragment.number)
+            assert stored is not None, fragment
+            rows = stored.to_table(columns=None if columns is None else list(columns), filter=_PASSAGE_FILTER)
+        if columns is None:
+            check_rows(rows, self.location.name)
+            rows = rows.drop_columns([INTEGRITY_COLUMNS[1]])
+        return rows.replace_schema_metadata(None)
+
     def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the shards of graphs in batches, in no order; without `columns` each row's checksum is verified."""
         with map_errors(self.location.name, "reading"):
@@ -360,11 +386,8 @@ def _in_predicate(column: str, values: Sequence[str]) -> str:
 
 
 def _files_hash(dataset: "LanceDataset") -> str:
-    files: list[object] = []
-    for fragment in dataset.get_fragments():
-        deletions = fragment.metadata.deletion_file
-        files.append([file.path for file in fragment.data_files()])
-        files.append(deletions and [deletions.read_version, deletions.id])
+    states = [FragmentState.read(fragment.metadata) for fragment in dataset.get_fragments()]
+    files = [part for state in states for part in (state.files, state.deletions or None)]
     return blake2b(json.dumps(files).encode(), digest_size=16).hexdigest()
 
 

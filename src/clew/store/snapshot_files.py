@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import IndexFormatError, ProviderError
+from clew.store.array_file import file_problem
 from clew.store.atomic import atomic_file, file_hash
 from clew.store.passage_table import PassageTable
+from clew.store.segment_files import SEGMENT_NAMES_FILE, read_segment_names, segments_folder
 from clew.text.bm25 import BM25Index
 
-SNAPSHOT_FORMAT = "snapshot-5"
+SNAPSHOT_FORMAT = "snapshot-6"
 MANIFEST_FILE = "manifest.json"
 CHECKSUM_KEY = "seal"
+LOCAL_FILES = frozenset({"places.npy", SEGMENT_NAMES_FILE})  # they tell where the passages lie
 _CHECKED_FILE = "checked-snapshot.json"
+_MAX_HASHED_BYTES = 1 << 26
 
 
 def snapshot_folder(table: PassageTable) -> Path:
@@ -37,9 +41,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def write_manifest(manifest: dict[str, Any], folder: Path) -> None:
-    """Write the manifest of a folder, with its checksum."""
-    content = {**manifest, CHECKSUM_KEY: _manifest_checksum(manifest)}
-    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
+    """Write the manifest of a folder, with its checksum, and the sizes of its files.
+
+    Hashes of the files that depend on how passages lie in segments are stated apart from those in `manifest`.
+    """
+    files = _files(folder)
+    local = {name: file_hash(path) for name, path in files.items() if name in LOCAL_FILES}
+    sizes = {name: path.stat().st_size for name, path in files.items()}
+    content = {**manifest, **({"local": local} if local else {}), "sizes": sizes}
+    text = json.dumps(
+        {**content, CHECKSUM_KEY: _manifest_checksum(content)}, indent=1, sort_keys=True, ensure_ascii=False
+    )
     (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
 
@@ -47,38 +59,60 @@ def _manifest_checksum(manifest: dict[str, Any]) -> str:
     return blake2b(json.dumps(manifest, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
+def hash_files(folder: Path) -> dict[str, str]:
+    """Return the hash of each file in a folder, by its name there; the manifest and local files are left out."""
+    return {name: file_hash(path) for name, path in _files(folder).items() if name not in LOCAL_FILES}
+
+
+def missing_segments(folder: Path) -> list[str]:
+    """Return the names of the segments of a snapshot that are not there; all can be made again from the table."""
+    return [name for name in read_segment_names(folder) if not (_segments(folder) / name).is_file()]
+
+
 def snapshot_problems(folder: Path) -> list[str]:
-    """Return a line for each missing, unexpected or changed file of a snapshot; [] if intact or not yet built."""
+    """Return a line for each missing, unexpected or changed file of a snapshot and of its segments; [] if intact.
+
+    A snapshot that is not yet built has no problem.
+    """
     if not folder.is_dir():
         return []
     try:
-        expected = read_manifest(folder)["files"]
-        actual = hash_files(folder)
+        manifest = read_manifest(folder)
+        expected = manifest["files"] | manifest.get("local", {})
+        actual = {name: file_hash(path) for name, path in _files(folder).items()}
+        segments = read_segment_names(folder) if SEGMENT_NAMES_FILE in expected else []
     except IndexFormatError as error:
         return [str(error)]
     except OSError as error:
         return [f"{folder.name} cannot be read ({error}): run `clew repair`"]
     names = sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name))
-    return [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in names]
+    problems = [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in names]
+    return problems + [problem for name in segments if (problem := file_problem(_segments(folder) / name))]
 
 
 def check_snapshot(folder: Path) -> None:
     """Raise an IndexFormatError where a file is not as the manifest says: a flipped bit would give wrong results.
 
-    Files are hashed once, and again when a size or a time of modification has changed; `clew verify` always hashes.
+    Files of up to 64 MB together are hashed once, and again when a size or a time of modification has changed. Of more
+    only the sizes are compared, since hashing takes a second for each gigabyte; `clew verify` always hashes.
     """
     if not folder.is_dir():
         return  # not built yet
-    seal = _manifest_checksum(read_manifest(folder))
+    manifest = read_manifest(folder)
+    paths = {**_files(folder), **_segment_paths(folder)}
     try:
-        stamps = {name: [path.stat().st_size, path.stat().st_mtime_ns] for name, path in _files(folder).items()}
+        stamps = {name: [path.stat().st_size, path.stat().st_mtime_ns] for name, path in paths.items()}
     except OSError:
         stamps = {}  # the hashes below tell which file cannot be read
-    checked = {"folder": str(folder.resolve()), "seal": seal, "files": stamps}
+    checked = {"folder": str(folder.resolve()), "seal": _manifest_checksum(manifest), "files": stamps}
     note = folder.parent.parent / _CHECKED_FILE
     if _read_note(note) == checked:
         return
-    if problems := snapshot_problems(folder):
+    if not stamps or sum(size for size, _ in stamps.values()) <= _MAX_HASHED_BYTES:
+        problems = snapshot_problems(folder)
+    else:
+        problems = _size_problems(folder, manifest, {name: stamp[0] for name, stamp in stamps.items()})
+    if problems:
         raise IndexFormatError(problems[0])
     try:
         with atomic_file(note) as file:
@@ -87,16 +121,27 @@ def check_snapshot(folder: Path) -> None:
         return  # a folder that cannot be written is hashed at each start
 
 
+def _size_problems(folder: Path, manifest: dict[str, Any], sizes: dict[str, int]) -> list[str]:
+    expected = manifest["sizes"]
+    names = [name for name in sorted(expected.keys() | _files(folder).keys()) if expected.get(name) != sizes.get(name)]
+    return [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in names]
+
+
+def _segments(folder: Path) -> Path:
+    return segments_folder(folder.parent.parent)
+
+
+def _segment_paths(folder: Path) -> dict[str, Path]:
+    if not (folder / SEGMENT_NAMES_FILE).is_file():
+        return {}
+    return {f"segments/{name}": _segments(folder) / name for name in read_segment_names(folder)}
+
+
 def _read_note(note: Path) -> Any:
     try:
         return json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def hash_files(folder: Path) -> dict[str, str]:
-    """Return the hash of each file in a folder, by its name there; the manifest is left out."""
-    return {name: file_hash(path) for name, path in _files(folder).items()}
 
 
 def _files(folder: Path) -> dict[str, Path]:

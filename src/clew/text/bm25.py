@@ -54,6 +54,12 @@ class TermCounts:
     lengths: IntArray  # (p,) the number of terms of each text, with repetitions
 
 
+def terms_of_words(keys: Iterable[str]) -> list[str]:
+    """Return the term of each folded word (see `clew.text.normalization.token_keys`), "" for a word that is none."""
+    stem = _Analyzer().stem
+    return ["" if key in STOP_WORDS else stem(key) for key in keys]
+
+
 def count_terms(texts: Iterable[str]) -> TermCounts:
     """Return the terms of texts, counted in one pass."""
     analyzer = _Analyzer()
@@ -169,10 +175,10 @@ class _Analyzer:
     def __init__(self) -> None:
         stem_word = Stemmer("english").stemWord
         # A corpus has few distinct words; each is stemmed once.
-        self._stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
+        self.stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
 
     def terms(self, text: str) -> list[str]:
-        terms: list[str] = [self._stem(key) for key in token_keys(text) if key not in STOP_WORDS]
+        terms: list[str] = [self.stem(key) for key in token_keys(text) if key not in STOP_WORDS]
         if not is_plain(text):
             # Adjacent tokens without a gap occur only where one is a letter of a script without spaces.
             terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]

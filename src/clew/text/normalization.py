@@ -119,6 +119,7 @@ def strip_parentheses(title: str) -> str:
     return shorter if shorter.strip() else title
 
 
-def key_hash(key: str) -> int:
-    """Return a 64-bit hash of a name's key, for sorted arrays."""
-    return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def key_hash(key: str, salt: int = 0) -> int:
+    """Return a 64-bit hash of a name's key, for sorted arrays; another salt (0 to 2**64 - 1) gives another hash."""
+    encoded = key.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(encoded, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.csr import build_adjacency
-from clew.graph.snapshot.builder import PassageColumns, PassageFacts, build_snapshot
+from clew.graph.snapshot.builder import PassageFacts, PassageTexts, build_snapshot
 from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph, merge_sorted, merge_texts
 from clew.graph.snapshot.relational_edges import passage_graph, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
@@ -59,7 +59,7 @@ def snapshot(imported: ImportedGraph | None) -> Snapshot:
         PassageFacts("", [("norway", 1.0), ("oslo", 1.0)], [("oslo", "in", "norway")]),
     ]
     two = ["a", "b"]
-    columns = PassageColumns(two, two, two, two, ["{}"] * 2, [0, 0], [1, 1], np.zeros((2, 0), np.float32))
+    columns = PassageTexts(two, two, two, two, ["{}"] * 2, [0, 0], [1, 1], np.zeros((2, 0), np.float32))
     keys = ("fram", "norway", "oslo")
     surfaces = {key: Counter({key.title(): 1}) for key in keys}
     return build_snapshot(columns, facts, surfaces, {key_hash(key): (key,) for key in keys}, imported)

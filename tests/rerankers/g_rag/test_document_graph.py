@@ -1,6 +1,7 @@
 """Document graphs from an index, against sets and plain loops over its passages."""
 
 import math
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency, build_adjacency
+from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
 from clew.query.linking import link_question
@@ -116,7 +118,7 @@ class PlainLoops:
     def node_features(self, pool: Pool) -> dict[str, list[float]]:
         places = [self.s.position(scored.item.id) for scored in pool]
         scores = [scored.score for scored in pool]
-        similarities = [float(self.s.vectors[place] @ self.vector) for place in places]
+        similarities = [float(row @ self.vector) for row in self.s.vectors.rows(np.array(places))]
         words, others = (
             [float(self.context.lexical.scores(text)[place]) for place in places]
             for text in (self.linked.text, self.linked.remainder)
@@ -307,7 +309,7 @@ def test_a_batch_equals_its_questions_one_by_one(plain_polar: Index) -> None:
 
 def test_vectors_are_optional(small: Index) -> None:
     with_, without = (make_graph(small, QUESTIONS[0], [2, 0], vectors=read) for read in (True, False))
-    assert np.array_equal(with_.vectors, small.context.scope.snapshot.vectors[[2, 0]])
+    assert np.array_equal(with_.vectors, small.context.scope.snapshot.vectors.rows(np.array([2, 0])))
     assert np.array_equal(with_.question, small.context.encode_questions([QUESTIONS[0]])[0])
     assert (without.vectors.shape, without.question.shape) == ((2, 0), (0,))
     assert with_.node_features.dtype == with_.edge_features.dtype == np.float32
@@ -325,11 +327,13 @@ def keep_rows(whole: Adjacency, places: list[int]) -> Adjacency:
 def test_other_passages_do_not_matter(plain_polar: Index, question: str) -> None:
     """Neither mentions nor triples nor vectors of other passages matter: a filter may hide them."""
     s, positions = plain_polar.context.scope.snapshot, list(range(1, passage_count(plain_polar), 4))
-    vectors = np.full_like(s.vectors, np.nan)
-    vectors[positions] = s.vectors[positions]
+    vectors = np.full(s.vectors.shape, np.nan, dtype=np.float32)
+    vectors[positions] = s.vectors.rows(np.array(positions))
+    columns = copy(s.columns)
+    columns.vectors = PassageVectors.from_matrix(vectors)
     hidden = replace(
         s,
-        vectors=vectors,
+        columns=columns,
         mentions=keep_rows(s.mentions, positions),
         passage_triples=keep_rows(s.passage_triples, positions),
         triple_passages=keep_rows(s.triple_passages, []),

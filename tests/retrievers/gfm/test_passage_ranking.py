@@ -73,7 +73,7 @@ def test_ties_are_broken_by_similarity_or_by_id(small: Index) -> None:
     entity = int(np.argmax(s.mentioned_in.degrees()))
     positions = s.mentioned_in.row(entity).tolist()
     assert len(positions) > 3
-    vector = s.vectors[positions[2]]
+    vector = s.vectors.rows(np.array(positions[2:3]))[0]
     everything = np.ones(len(s.passage_ids), dtype=bool)
     graph = graph_of([entity], [True])
     logits = np.zeros(1, dtype=np.float32)
@@ -81,7 +81,7 @@ def test_ties_are_broken_by_similarity_or_by_id(small: Index) -> None:
     ours = EntityRanker(s, weighted=True).rank(graph, logits, vector, 100, everything)
     apart = EntityRanker(s, weighted=True, same_encoder=False).rank(graph, logits, vector, 100, everything)
     assert [p for p, _ in paper.passages] == [p for p, _ in apart.passages] == sorted(positions)
-    similar = s.vectors @ vector
+    similar = s.vectors.similarities(vector)
     assert [p for p, _ in ours.passages] == sorted(positions, key=lambda p: (-float(similar[p]), p))
     allowed = everything.copy()
     allowed[positions[0]] = False

@@ -19,6 +19,10 @@ from clew.text.bm25 import TermCounts
 HashArray = NDArray[np.uint64]
 
 
+class CollisionError(Exception):
+    """Two texts of a vocabulary have one hash: all have to be hashed again with the next salt."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
     """Lists of different lengths: list i is `values[indptr[i]:indptr[i + 1]]`."""
@@ -76,7 +80,7 @@ class SegmentNames:
     forms: Vocabulary  # f
     form_keys: IntArray  # (f,) the key of each form, -1 for one that has none (see `name_key`)
     keys: Vocabulary  # k
-    key_tokens: Ragged  # k lists of positions in the vocabulary of tokens: the words of a key; empty if it has no word
+    key_tokens: Ragged  # k lists of positions in the vocabulary of tokens: a key split at its spaces, at least one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +92,7 @@ class SegmentFacts:
     # and the first that ends at or after its end: it lies inside the tokens a to b where a <= first and b >= second
     mention_spans: IntArray
     triples: Ragged  # p lists of (head form, relation, tail form)
-    relations: Vocabulary  # the relations of triples, stripped
+    relations: Vocabulary  # the relations of triples, stripped; "" is `DEFAULT_RELATION`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +104,7 @@ class SegmentTitles:
     names: Ragged  # p lists of keys, distinct: the title, the title without its parentheses, the document's aliases
     headings: Ragged  # p lists of keys, distinct: the headings of the text, for passages with a title
     # p lists of the links that count for the passage; for each the hashes of the two document ids that it may be, and
-    # of the keys of the three names that it may be (path, file name, stem), in the order in which they are tried; 0: none
+    # of the keys of the three names that it may be (path, file name, stem), as they are tried; 0: none
     links: Ragged  # values (l, 5) uint64
 
 
@@ -108,14 +112,9 @@ class SegmentTitles:
 class SegmentTokens:
     """The words of p texts, in order."""
 
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary  # the folded words of texts and of keys
     tokens: Ragged  # p lists of positions in `vocabulary`
-    # (n,) for each token: 1 it looks like a name (`looks_like_name`), 2 it starts in lower case, 4 it starts with a
-    # capital inside a sentence
-    flags: NDArray[np.uint8]
-
-
-LOOKS_LIKE_NAME, IS_LOWER, IS_CAPITALISED = 1, 2, 4
+    flags: NDArray[np.uint8]  # (n,) bits of `clew.text.token_arrays`: how the token is written
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, run_starts
+from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
 from clew.graph.snapshot.imported_graph import (
     ImportedGraph,
     MergedPositions,
@@ -23,7 +24,7 @@ from clew.graph.string_array import StringArray
 
 
 @dataclass(frozen=True, slots=True)
-class PassageColumns:
+class PassageTexts:
     """The passages of an index as columns of equal length, in any order."""
 
     ids: Sequence[str]
@@ -34,6 +35,19 @@ class PassageColumns:
     starts: Sequence[int]
     ends: Sequence[int]
     vectors: FloatArray
+
+    def take(self, order: Sequence[int]) -> PassageColumns:
+        """Return the columns in another order."""
+        stored = StoredPassages(
+            document_ids=StringArray.pack(self.document_ids),
+            titles=StringArray.pack(self.titles),
+            texts=StringArray.pack(self.texts),
+            metadata=StringArray.pack(self.metadata),
+            starts=np.array(self.starts, dtype=np.int64),
+            ends=np.array(self.ends, dtype=np.int64),
+            vectors=np.ascontiguousarray(self.vectors, dtype=np.float32),
+        )
+        return PassageColumns([stored], np.array(order, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,7 @@ class PassageFacts:
 
 
 def build_snapshot(
-    columns: PassageColumns,
+    columns: PassageTexts,
     facts: Sequence[PassageFacts],
     surface_forms: Mapping[str, Counter[str]],
     names: Mapping[int, Sequence[str]],
@@ -78,12 +92,7 @@ def build_snapshot(
     equivalences = build_adjacency([], [], [], entity.count)
     return Snapshot(
         passage_ids=StringArray.pack(columns.ids[i] for i in order),
-        document_ids=StringArray.pack(columns.document_ids[i] for i in order),
-        titles=StringArray.pack(columns.titles[i] for i in order),
-        texts=StringArray.pack(columns.texts[i] for i in order),
-        metadata=StringArray.pack(columns.metadata[i] for i in order),
-        starts=np.array([columns.starts[i] for i in order], dtype=np.int64),
-        ends=np.array([columns.ends[i] for i in order], dtype=np.int64),
+        columns=columns.take(order),
         title_entities=titles,
         entities=merge_texts([most_frequent_form(surface_forms[key]) for key in keys], graph.labels, entity),
         name_hashes=hashes,
@@ -98,7 +107,6 @@ def build_snapshot(
         equivalences=equivalences,
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
-        vectors=np.ascontiguousarray(columns.vectors[order], dtype=np.float32),
     )
 
 

@@ -46,7 +46,7 @@ def diff_snapshots(old: Snapshot, new: Snapshot) -> SnapshotDiff:
 
 
 def _passage_columns(s: Snapshot) -> dict[str, tuple[object, ...]]:
-    columns = zip(s.passage_ids, s.titles, s.texts, s.metadata, s.starts.tolist(), s.ends.tolist(), strict=True)
+    columns = zip(s.passage_ids, s.titles, s.texts, s.metadata, s.starts, s.ends, strict=True)
     return {id_: tuple(rest) for id_, *rest in columns}
 
 

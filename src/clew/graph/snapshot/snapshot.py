@@ -1,20 +1,28 @@
 """One immutable version of an index: memory-mapped arrays that are shared and never changed.
 
-Everything is ordered by id or key, so equal contents have equal bytes.
+Everything is in an order of its own, so equal contents have equal bytes; but for the files in `LOCAL_FILES`, which tell
+where the passages lie in the segments.
 """
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
+from clew.graph.segments.passage_columns import (
+    PassageColumns,
+    PassageVectors,
+    PlacedNumbers,
+    PlacedStrings,
+    StoredPassages,
+)
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
 from clew.types import Passage, Triple
@@ -24,21 +32,16 @@ from clew.types import Passage, Triple
 class Snapshot:
     """Passages, entities and triples of an index: P passages, E entities, T triples, embedding width d.
 
-    The names of the fields are names of files on disk.
+    The names of the fields are names of files on disk; what is in `columns` stays in the segments.
     """
 
     passage_ids: StringArray  # P, sorted
-    document_ids: StringArray  # P, the document of each passage
-    titles: StringArray  # P
-    texts: StringArray  # P
-    metadata: StringArray  # P, JSON objects
-    starts: LongArray  # (P,) start of the passage in its document, in characters
-    ends: LongArray  # (P,) end of the passage in its document, in characters
+    columns: PassageColumns  # P
     title_entities: IntArray  # (P,) the entity named by the passage's title, -1 for none
-    entities: StringArray  # E names in their most frequent form, ordered by key
+    entities: StringArray  # E names in their most frequent form, ordered by the hash of their key
     name_hashes: NDArray[np.uint64]  # (N,) sorted hashes of all name keys (see `clew.text.normalization.key_hash`)
     name_entities: IntArray  # (N,) the entity of each hash; an ambiguous name has several entries
-    relations: StringArray  # relation texts, sorted
+    relations: StringArray  # relation texts, ordered by their hash
     triples: IntArray  # (T, 3) head entity, relation, tail entity; sorted
     imported: BoolArray  # (T,) whether a triple is in an imported graph; passages may state it too
     triple_passages: Adjacency  # T rows, the passages that state a triple; none for one that is only imported
@@ -48,7 +51,42 @@ class Snapshot:
     equivalences: Adjacency  # E rows, entities with nearly the same name; weight = cosine
     entity_nodes: IntArray  # (E,) the node of each entity in `walk`; nodes below P are passages
     walk: Adjacency  # the graph of the random walk (see `clew.graph.snapshot.walk_graph`)
-    vectors: FloatArray  # (P, d) unit rows, (P, 0) without an encoder
+    salt: int = 0  # of all hashes
+
+    @property
+    def document_ids(self) -> PlacedStrings:
+        """The document of each passage."""
+        return self.columns.document_ids
+
+    @property
+    def titles(self) -> PlacedStrings:
+        """The title of each passage."""
+        return self.columns.titles
+
+    @property
+    def texts(self) -> PlacedStrings:
+        """The text of each passage."""
+        return self.columns.texts
+
+    @property
+    def metadata(self) -> PlacedStrings:
+        """The metadata of each passage, a JSON object."""
+        return self.columns.metadata
+
+    @property
+    def starts(self) -> PlacedNumbers:
+        """The start of each passage in its document, in characters."""
+        return self.columns.starts
+
+    @property
+    def ends(self) -> PlacedNumbers:
+        """The end of each passage in its document, in characters."""
+        return self.columns.ends
+
+    @property
+    def vectors(self) -> PassageVectors:
+        """The vectors of the passages."""
+        return self.columns.vectors
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""
@@ -57,8 +95,8 @@ class Snapshot:
             document_id=self.document_ids[position],
             title=self.titles[position],
             text=self.texts[position],
-            start=int(self.starts[position]),
-            end=int(self.ends[position]),
+            start=self.starts[position],
+            end=self.ends[position],
             metadata=json.loads(self.metadata[position]),
         )
 
@@ -101,7 +139,7 @@ class Snapshot:
 
     def entities_with_name(self, name: str) -> IntArray:
         """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
-        matches = self.entities_with_key(key_hash(name_key(name)))
+        matches = self.entities_with_key(key_hash(name_key(name), self.salt))
         exact = [entity for entity in matches if self.entities[int(entity)] == name.strip()]
         return np.array(exact, dtype=np.int32) if exact else matches
 
@@ -111,14 +149,23 @@ class Snapshot:
         return np.array([(self.title_entities[passages.row(int(e))] == e).any() for e in entities], dtype=bool)
 
 
+PLACES_FILE, SEGMENT_NAMES_FILE = "places.npy", "segments.json"
+LOCAL_FILES = frozenset({PLACES_FILE, SEGMENT_NAMES_FILE})
+
+
 def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
-    """Write every array as a `.npy` file into an empty folder."""
+    """Write every array as a `.npy` file into an empty folder, with the names of the segments."""
     for name, array in _named_arrays(snapshot):
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    np.save(folder / PLACES_FILE, snapshot.columns.places, allow_pickle=False)
+    (folder / SEGMENT_NAMES_FILE).write_text(json.dumps(snapshot.columns.segments), encoding="utf-8")
 
 
-def load_snapshot(folder: Path) -> Snapshot:
-    """Map a saved snapshot into memory; raises IndexFormatError where a file is missing or damaged."""
+def load_snapshot(folder: Path, open_passages: Callable[[str], StoredPassages]) -> Snapshot:
+    """Map a saved snapshot into memory, with the passages of its segments, which are opened by name.
+
+    Raises IndexFormatError where a file is missing or damaged.
+    """
 
     def load(name: str) -> NDArray[np.generic]:
         try:
@@ -128,19 +175,29 @@ def load_snapshot(folder: Path) -> Snapshot:
             # A plain view of the mapping: reading one value from a memmap object costs ten times as much.
             array: NDArray[np.generic] = np.asarray(mapped)
         except (OSError, ValueError, EOFError) as error:
-            raise IndexFormatError(
-                f"the derived file {name}.npy is missing or damaged ({error}): run `clew repair`"
-            ) from error
+            raise _damage_error(f"{name}.npy", error) from error
         return array
 
-    values: dict[str, object] = {}
+    try:
+        names = [str(name) for name in json.loads((folder / SEGMENT_NAMES_FILE).read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise _damage_error(SEGMENT_NAMES_FILE, error) from error
+    places = load("places").astype(np.int64, copy=False)
+    values: dict[str, object] = {"columns": PassageColumns([open_passages(name) for name in names], places, names)}
     for field in fields(Snapshot):
         name, parts = field.name, _PARTS.get(field.type)
-        values[name] = field.type(*(load(f"{name}.{part}") for part in parts)) if parts else load(name)  # type: ignore[operator]
+        if parts:
+            values[name] = field.type(*(load(f"{name}.{part}") for part in parts))  # type: ignore[operator]
+        elif name != "columns":
+            values[name] = int(load(name).item()) if field.type is int else load(name)
     return Snapshot(**values)  # type: ignore[arg-type]
 
 
 _PARTS: dict[object, tuple[str, ...]] = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}
+
+
+def _damage_error(file: str, error: Exception) -> IndexFormatError:
+    return IndexFormatError(f"the derived file {file} is missing or damaged ({error}): run `clew repair`")
 
 
 def _named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
@@ -149,5 +206,7 @@ def _named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]
         value = getattr(snapshot, field.name)
         if parts := _PARTS.get(field.type):
             yield from ((f"{field.name}.{part}", getattr(value, part)) for part in parts)
-        else:
+        elif field.type is int:
+            yield field.name, np.array(value, dtype=np.uint64)
+        elif field.name != "columns":
             yield field.name, value

@@ -106,7 +106,7 @@ class IndexDocumentGraphBuilder:
         linked = link_question(self._snapshot, question)
         positions = np.array([self._snapshot.position(scored.item.id) for scored in passages], dtype=np.int64)
         scores = np.array([scored.score for scored in passages], dtype=np.float32)
-        texts = np.asarray(self._snapshot.vectors[positions], dtype=np.float32)
+        texts = self._snapshot.vectors.rows(positions)
         owners, nodes = self._member_nodes(positions)
         columns, places = np.unique(nodes, return_inverse=True)
         members = np.zeros((len(positions), len(columns)), dtype=np.float32)

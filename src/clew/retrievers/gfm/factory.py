@@ -117,8 +117,7 @@ def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> Callable
     vectors = graph_walk.scope.snapshot.vectors
 
     def similarity(question: str) -> FloatArray:
-        row: FloatArray = vectors @ encoder.encode_queries([replace_surrogates(question)])[0]
-        return row
+        return vectors.similarities(encoder.encode_queries([replace_surrogates(question)])[0])
 
     return similarity
 

@@ -143,13 +143,13 @@ class PassageGraphBuilder:
         prior = np.full(len(nodes), np.log(_MIN_SHARE), dtype=np.float32)
         best = max(float(values[is_passage].max(initial=0.0)), 1e-30)
         prior[is_passage] = np.log(np.maximum(values[is_passage] / best, _MIN_SHARE))
-        features[is_passage, 3] = self._vectors[passages] @ vector()
+        features[is_passage, 3] = self._vectors.rows(passages) @ vector()
         return NodeFeatures(seeds, features, prior, is_passage)
 
     def _fallback_seeds(self, vector: FloatArray, allowed: BoolArray) -> dict[int, float]:
         if not len(self._vectors):
             return {}
-        similarity = np.where(allowed, self._vectors @ vector, np.float32(-1.0))
+        similarity = np.where(allowed, self._vectors.similarities(vector), np.float32(-1.0))
         best = top_order(similarity, FALLBACK_SEED_COUNT)
         return {int(passage): float(similarity[passage]) for passage in best if similarity[passage] > 0}
 

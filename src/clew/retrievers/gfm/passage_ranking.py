@@ -104,7 +104,7 @@ class EntityRanker:
         weights[chosen] = self._rarity[chosen] * value
         scores = np.where(allowed, np.asarray(self._mentions @ weights), 0.0)
         candidates = np.flatnonzero(scores > 0)
-        similarity = np.zeros(len(candidates)) if self._vectors is None else self._vectors[candidates] @ vector
+        similarity = np.zeros(len(candidates)) if self._vectors is None else self._vectors.rows(candidates) @ vector
         ranked = candidates[np.lexsort((candidates, -similarity, -scores[candidates]))[:k]]
         node_of_entity = np.full(len(weights), -1, dtype=np.int64)
         node_of_entity[chosen] = best

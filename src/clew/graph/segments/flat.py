@@ -1,0 +1,70 @@
+"""Segments as named arrays, one to one, for files and for comparing."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import IndexFormatError
+from clew.graph.segments.passage_columns import StoredPassages
+from clew.graph.segments.segment import Segment
+from clew.graph.string_array import StringArray
+
+_DIMENSIONS = {
+    "passages.vectors": 2, "facts.mention_spans": 2, "facts.triples.values": 2, "titles.links.values": 2
+}  # fmt: skip
+
+
+def flatten_segment(segment: Segment) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a segment by their paths, such as `names.keys.texts.data`."""
+    arrays: dict[str, NDArray[Any]] = {}
+    _flatten(segment, "", arrays)
+    return arrays
+
+
+def unflatten_segment(arrays: Mapping[str, NDArray[Any]], name: str) -> Segment:
+    """Return the segment of the arrays in a file of a name; IndexFormatError: one is missing or misshapen."""
+    segment = _unflatten(Segment, "", arrays, name)
+    assert isinstance(segment, Segment)
+    return segment
+
+
+def unflatten_stored_passages(arrays: Mapping[str, NDArray[Any]], name: str) -> StoredPassages:
+    """Return what searches read of the passages of a segment; errors are as of `unflatten_segment`."""
+    passages = _unflatten(StoredPassages, "passages", arrays, name)
+    assert isinstance(passages, StoredPassages)
+    return passages
+
+
+def store_passages(segment: Segment) -> StoredPassages:
+    """Return what searches read of the passages of a segment."""
+    return StoredPassages(**{field.name: getattr(segment.passages, field.name) for field in fields(StoredPassages)})
+
+
+@cache
+def _parts(kind: Hashable) -> dict[str, Any]:
+    if kind is StringArray:
+        return {"data": np.ndarray, "offsets": np.ndarray}
+    return get_type_hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
+
+
+def _flatten(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> None:
+    parts = _parts(type(value))  # type: ignore[arg-type]
+    for name in parts:
+        _flatten(getattr(value, name), f"{path}.{name}" if path else name, arrays)
+    if not parts:
+        arrays[path] = value
+
+
+def _unflatten(kind: Any, path: str, arrays: Mapping[str, NDArray[Any]], file: str) -> Any:
+    parts = _parts(kind)
+    if parts:
+        prefix = f"{path}." if path else ""
+        return kind(**{name: _unflatten(part, prefix + name, arrays, file) for name, part in parts.items()})
+    array = arrays.get(path)
+    if array is None or array.ndim != _DIMENSIONS.get(path, 1):
+        raise IndexFormatError(f"the derived file {file} lacks {path}, or it has another shape: run `clew repair`")
+    return array

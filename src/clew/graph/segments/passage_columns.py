@@ -1,0 +1,169 @@
+"""The columns of an index's passages, read by place from its segments, where each is stored once.
+
+A place is the number of a segment << 32 | a row in it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import FloatArray, LongArray
+from clew.graph.string_array import StringArray
+
+_ROW_BITS = 32
+_ROW_MASK = (1 << _ROW_BITS) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredPassages:
+    """The columns of the p passages of one segment that a snapshot does not repeat."""
+
+    document_ids: StringArray  # p
+    titles: StringArray  # p
+    texts: StringArray  # p
+    metadata: StringArray  # p, JSON objects
+    starts: LongArray  # (p,) in characters of the document
+    ends: LongArray  # (p,)
+    vectors: FloatArray  # (p, d) unit rows, (p, 0) without an encoder
+
+
+def make_places(sizes: Sequence[int]) -> LongArray:
+    """Return the places of all rows of segments of these sizes, segment by segment."""
+    parts = [np.arange(size, dtype=np.int64) | number << _ROW_BITS for number, size in enumerate(sizes)]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+@final
+class PlacedStrings(Sequence[str]):
+    """The strings of P passages; each is decoded when it is read."""
+
+    __slots__ = ("_parts", "_places")
+
+    def __init__(self, parts: Sequence[StringArray], places: LongArray) -> None:
+        self._parts = parts
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._read(place) for place in self._places[index].tolist()]
+        return self._read(int(self._places[index]))
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._read, self._places.tolist())
+
+    def _read(self, place: int) -> str:
+        return self._parts[place >> _ROW_BITS][place & _ROW_MASK]
+
+
+@final
+class PlacedNumbers(Sequence[int]):
+    """The numbers of P passages."""
+
+    __slots__ = ("_parts", "_places")
+
+    def __init__(self, parts: Sequence[LongArray], places: LongArray) -> None:
+        self._parts = parts
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if isinstance(index, slice):
+            return [self._read(place) for place in self._places[index].tolist()]
+        return self._read(int(self._places[index]))
+
+    def _read(self, place: int) -> int:
+        return int(self._parts[place >> _ROW_BITS][place & _ROW_MASK])
+
+
+@final
+class PassageVectors:
+    """The vectors of P passages, unit rows of width d (0 without an encoder)."""
+
+    def __init__(self, parts: Sequence[FloatArray], places: LongArray) -> None:
+        self._parts = parts
+        self._places = places
+        self.dimension = parts[0].shape[1] if parts else 0
+
+    @classmethod
+    def from_matrix(cls, vectors: FloatArray) -> "PassageVectors":
+        """Return the vectors (P, d) of passages that lie in memory."""
+        return cls([vectors], np.arange(len(vectors), dtype=np.int64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of passages, and the width."""
+        return len(self._places), self.dimension
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def rows(self, positions: NDArray[np.integer]) -> FloatArray:
+        """Return the vectors (n, d) of the passages at some positions (n,)."""
+        places = self._places[positions]
+        segments, rows = places >> _ROW_BITS, places & _ROW_MASK
+        vectors = np.empty((len(places), self.dimension), dtype=np.float32)
+        for segment in np.unique(segments).tolist():
+            chosen = segments == segment
+            vectors[chosen] = self._parts[segment][rows[chosen]]
+        return vectors
+
+    def similarities(self, vector: FloatArray) -> FloatArray:
+        """Return the inner product (P,) of each passage's vector and one (d,): a scan of all vectors.
+
+        A row's product depends on that row alone, to the last bit, and so not on how passages lie in segments.
+        """
+        if not self._parts:
+            return np.zeros(0, dtype=np.float32)
+        # A product of matrices would add in an order that depends on the number of rows.
+        products = [np.einsum("ij,j->i", part, vector, dtype=np.float32) for part in self._parts]
+        similarities: FloatArray = np.concatenate(products)[self._flat_positions]
+        return similarities
+
+    @cached_property
+    def _flat_positions(self) -> LongArray:
+        """The row (P,) of each passage in all segments' rows put together."""
+        first = np.cumsum([0, *(len(part) for part in self._parts)])
+        flat: LongArray = first[self._places >> _ROW_BITS] + (self._places & _ROW_MASK)
+        return flat
+
+
+@final
+class PassageColumns:
+    """The columns of P passages in some segments.
+
+    Attributes:
+        segments: The names of the segments' files; empty where they are in memory alone.
+        places: The place (P,) of each passage.
+        document_ids, titles, texts, metadata: Strings of each passage; metadata are JSON objects.
+        starts, ends: The span of each passage in its document, in characters.
+        vectors: The vectors of passages.
+    """
+
+    def __init__(self, parts: Sequence[StoredPassages], places: LongArray, segments: Sequence[str] = ()) -> None:
+        self.segments = tuple(segments)
+        self.places = places
+        self.document_ids = PlacedStrings([part.document_ids for part in parts], places)
+        self.titles = PlacedStrings([part.titles for part in parts], places)
+        self.texts = PlacedStrings([part.texts for part in parts], places)
+        self.metadata = PlacedStrings([part.metadata for part in parts], places)
+        self.starts = PlacedNumbers([part.starts for part in parts], places)
+        self.ends = PlacedNumbers([part.ends for part in parts], places)
+        self.vectors = PassageVectors([part.vectors for part in parts], places)

@@ -1,0 +1,157 @@
+"""Making of segments: what the passages of one fragment give on their own, from the rows of the table.
+
+Each text is read once, and each distinct word and name; all else is array operations.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.arrays import FloatArray, IntArray, LongArray
+from clew.graph.segments.segment import (
+    Ragged,
+    Segment,
+    SegmentFacts,
+    SegmentNames,
+    SegmentPassages,
+    SegmentTokens,
+    Vocabulary,
+)
+from clew.graph.string_array import StringArray
+from clew.indexing.extraction.rule_based import DEFAULT_RELATION
+from clew.indexing.segments.names import PassageNames, list_lengths, read_names
+from clew.indexing.segments.vocabularies import Numbering, hash_texts, make_ragged, make_vocabulary, mark_used
+from clew.indexing.segments.word_counts import count_words
+from clew.text.normalization import fold
+from clew.text.token_arrays import TokenArrays, TokenReader
+
+
+def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
+    """Return the segment of p passages.
+
+    Args:
+        rows: The columns of `clew.store.schema.passages_schema` and `document_rows`, in any order, without shards of
+            graphs.
+        dimension: The width of the vectors, 0 for none.
+        salt: Of the hashes.
+
+    Raises:
+        CollisionError: Two names, words or relations have one hash under this salt.
+    """
+    rows = rows.take(pc.sort_indices(rows["id"])).combine_chunks()
+    texts = rows["text"].to_pylist()
+    reader = TokenReader()
+    titles, words = reader.read(rows["title"].to_pylist()), reader.read(texts)
+    mentions, triples = (rows[name].combine_chunks().flatten() for name in ("mentions", "triples"))
+    names = read_names(rows, mentions, triples, salt)
+    numbers = Numbering()
+    word_keys = np.array([numbers[fold(word)] for word in reader.words], dtype=np.int32)
+    terms = count_words((titles, words), word_keys, list(numbers))
+    key_words = make_ragged([[numbers[word] for word in key.split(" ")] for key in names.keys.texts])
+    tokens = word_keys[words.words]
+    vocabulary, position = make_vocabulary(list(numbers), mark_used(len(numbers), tokens, key_words.values), salt)
+    return Segment(
+        passages=_passage_columns(rows, dimension, salt),
+        names=SegmentNames(
+            names.forms, names.form_keys, names.keys, Ragged(key_words.indptr, position[key_words.values])
+        ),
+        facts=_facts(rows, mentions, triples, names, words, texts, salt),
+        titles=names.titles,
+        tokens=SegmentTokens(vocabulary, Ragged(words.indptr, position[tokens]), words.flags),
+        terms=terms,
+    )
+
+
+def _facts(
+    rows: pa.Table,
+    mentions: pa.StructArray,
+    triples: pa.StructArray,
+    names: PassageNames,
+    words: TokenArrays,
+    texts: list[str],
+    salt: int,
+) -> SegmentFacts:
+    mention_counts = list_lengths(rows["mentions"])
+    relations, codes = _relations(triples.field("relation"), salt)
+    return SegmentFacts(
+        Ragged(_pointers(mention_counts), names.mentions),
+        _mention_spans(mentions, np.repeat(np.arange(len(texts)), mention_counts), words, texts),
+        Ragged(_pointers(list_lengths(rows["triples"])), np.column_stack([names.heads, codes, names.tails])),
+        relations,
+    )
+
+
+def _relations(column: pa.StringArray, salt: int) -> tuple[Vocabulary, IntArray]:
+    encoded = column.dictionary_encode()
+    numbers = Numbering()
+    distinct = [numbers[text.strip() or DEFAULT_RELATION] for text in encoded.dictionary.to_pylist()]
+    relations, position = make_vocabulary(list(numbers), np.ones(len(numbers), dtype=bool), salt)
+    return relations, position[np.array(distinct, dtype=np.int32)[encoded.indices.to_numpy()]]
+
+
+def _mention_spans(mentions: pa.StructArray, passages: LongArray, words: TokenArrays, texts: list[str]) -> IntArray:
+    """Return for each mention the last word that starts at or before it and the first that ends at or after it."""
+    starts, ends = (mentions.field(name).to_numpy().astype(np.int64) for name in ("start", "end"))
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    offsets = np.cumsum(lengths + 1) - lengths
+    of_word = np.repeat(offsets, np.diff(words.indptr))
+    low, high = words.indptr[:-1][passages], words.indptr[1:][passages]
+    first = np.searchsorted(words.starts + of_word, np.minimum(starts, lengths[passages]) + offsets[passages], "right")
+    last = np.searchsorted(words.ends + of_word, np.clip(ends, 0, lengths[passages] + 1) + offsets[passages])
+    spans = np.column_stack([np.maximum(first, low) - low - 1, np.clip(last, low, high) - low])
+    spans[starts < 0, 0] = -1
+    return spans.astype(np.int32)
+
+
+def _passage_columns(rows: pa.Table, dimension: int, salt: int) -> SegmentPassages:
+    extractors = rows["extractor"].combine_chunks().dictionary_encode()
+    names = extractors.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    documents = rows["document_id"].combine_chunks().dictionary_encode()
+    strings = {
+        name: _strings(rows[name].combine_chunks())
+        for name in ("id", "document_id", "title", "text", "metadata", "document_hash")
+    }
+    return SegmentPassages(
+        ids=strings["id"],
+        document_ids=strings["document_id"],
+        titles=strings["title"],
+        texts=strings["text"],
+        metadata=strings["metadata"],
+        ordinals=rows["ordinal"].to_numpy().astype(np.int32),
+        starts=rows["start"].to_numpy().astype(np.int64),
+        ends=rows["end"].to_numpy().astype(np.int64),
+        document_hashes=strings["document_hash"],
+        document_id_hashes=hash_texts(documents.dictionary.to_pylist(), salt)[documents.indices.to_numpy()],
+        document_rows=rows["document_rows"].to_numpy().astype(np.int32),
+        failed=pc.is_valid(rows["failure"]).to_numpy(),
+        extractor_names=StringArray.pack(sorted(names)),
+        extractors=rank[extractors.indices.to_numpy()],
+        vectors=_vectors(rows, dimension),
+    )
+
+
+def _strings(column: pa.StringArray) -> StringArray:
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    if not len(bounds):
+        return StringArray.pack(())
+    content = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]]
+    return StringArray(content.copy(), bounds - bounds[0])
+
+
+def _vectors(rows: pa.Table, dimension: int) -> FloatArray:
+    """Return the vectors (p, dimension), zeros for a passage without one."""
+    vectors = np.zeros((rows.num_rows, dimension), dtype=np.float32)
+    if dimension:
+        column = rows["vector"].combine_chunks()
+        vectors[column.is_valid().to_numpy(zero_copy_only=False)] = (
+            column.flatten().to_numpy(zero_copy_only=False).reshape(-1, dimension)
+        )
+    return vectors
+
+
+def _pointers(counts: IntArray) -> LongArray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -1,0 +1,107 @@
+"""The names in passages: those of mentions and of the ends of triples, titles, aliases, headings and links."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.arrays import IntArray
+from clew.graph.segments.segment import Ragged, SegmentTitles, Vocabulary
+from clew.indexing.segments.link_targets import link_hashes
+from clew.indexing.segments.vocabularies import Numbering, make_ragged, make_vocabulary, mark_used, take
+from clew.text.normalization import name_key, strip_parentheses
+
+HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageNames:
+    """The names of p passages, m mentions and t triples."""
+
+    forms: Vocabulary
+    form_keys: IntArray  # (f,) positions in `keys`, -1 for a form without a key
+    keys: Vocabulary
+    mentions: IntArray  # (m,) forms
+    heads: IntArray  # (t,) forms
+    tails: IntArray  # (t,) forms
+    titles: SegmentTitles
+
+
+def read_names(rows: pa.Table, mentions: pa.StructArray, triples: pa.StructArray, salt: int) -> PassageNames:
+    """Return the names in rows, whose mentions and triples are given flat; a collision is a CollisionError."""
+    columns = mentions.field("name"), triples.field("head"), triples.field("tail"), rows["title"].combine_chunks()
+    encoded = pa.concat_arrays(columns).dictionary_encode()
+    bounds = np.cumsum([len(column) for column in columns])[:-1]
+    mentioned, heads, tails, titles = np.split(encoded.indices.to_numpy(), bounds)
+    texts = encoded.dictionary.to_pylist()
+    numbers = Numbering()
+    key_of_text = np.array([numbers[name] if (name := name_key(text)) else -1 for text in texts], dtype=np.int32)
+    titles = np.where(key_of_text[titles] >= 0, titles, -1).astype(np.int32)
+    document_names = _document_names(rows["aliases"], titles, texts, numbers)
+    headings = _headings(rows["text"].to_pylist(), titles, numbers)
+    forms, form_of_text = make_vocabulary(texts, mark_used(len(texts), mentioned, heads, tails, titles), salt)
+    used = np.flatnonzero(form_of_text >= 0)
+    form_keys = np.empty(len(used), dtype=np.int32)
+    form_keys[form_of_text[used]] = key_of_text[used]
+    keys, key_positions = make_vocabulary(
+        list(numbers), mark_used(len(numbers), form_keys, document_names.values, headings.values), salt
+    )
+    return PassageNames(
+        forms=forms,
+        form_keys=take(key_positions, form_keys),
+        keys=keys,
+        mentions=form_of_text[mentioned],
+        heads=form_of_text[heads],
+        tails=form_of_text[tails],
+        titles=SegmentTitles(
+            keys=take(key_positions, take(key_of_text, titles)),
+            forms=take(form_of_text, titles),
+            names=Ragged(document_names.indptr, key_positions[document_names.values]),
+            headings=Ragged(headings.indptr, key_positions[headings.values]),
+            links=_links(rows, salt),
+        ),
+    )
+
+
+def _document_names(aliases: pa.ChunkedArray, titles: IntArray, texts: Sequence[str], numbers: Numbering) -> Ragged:
+    """Return the keys of a title, of the title without its parentheses, and of aliases; none without a title."""
+
+    def number_names(names: Iterable[str]) -> list[int]:
+        return [numbers[key] for key in dict.fromkeys(map(name_key, names)) if key]
+
+    of_title = {
+        title: number_names((texts[title], strip_parentheses(texts[title])))
+        for title in np.unique(titles[titles >= 0]).tolist()
+    }
+    rows = [of_title.get(title, []) for title in titles.tolist()]
+    for row in np.flatnonzero((titles >= 0) & (list_lengths(aliases) > 0)).tolist():
+        rows[row] = list(dict.fromkeys([*rows[row], *number_names(aliases[row].as_py())]))
+    return make_ragged(rows)
+
+
+def _headings(passages: Sequence[str], titles: IntArray, numbers: Numbering) -> Ragged:
+    rows: list[list[int]] = []
+    for text, title in zip(passages, titles.tolist(), strict=True):
+        found = HEADING.findall(text) if title >= 0 and "##" in text else ()
+        rows.append([numbers[key] for key in dict.fromkeys(map(name_key, found)) if key])
+    return make_ragged(rows)
+
+
+def _links(rows: pa.Table, salt: int) -> Ragged:
+    """Return the links that stand in a passage's text; the first passage of a document has all others too."""
+    found: list[list[tuple[int, ...]]] = [[] for _ in range(rows.num_rows)]
+    for row in np.flatnonzero(list_lengths(rows["links"])).tolist():
+        text, document, is_first = (rows[name][row].as_py() for name in ("text", "document_id", "ordinal"))
+        links = [link for link in dict.fromkeys(rows["links"][row].as_py()) if is_first == 0 or link in text]
+        found[row] = [hashes for link in links if any(hashes := link_hashes(link, document, salt))]
+    values = np.array([hashes for links in found for hashes in links], dtype=np.uint64).reshape(-1, 5)
+    return Ragged(np.concatenate([[0], np.cumsum([len(links) for links in found])]).astype(np.int64), values)
+
+
+def list_lengths(column: pa.ChunkedArray) -> IntArray:
+    """Return the length of each list of a column, 0 for null."""
+    lengths: IntArray = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    return lengths

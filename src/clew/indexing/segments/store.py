@@ -1,0 +1,109 @@
+"""The segments of an index on disk: made where they are missing, from the table alone, and discarded out of use."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.arrays import LongArray
+from clew.graph.segments.flat import flatten_segment, unflatten_segment
+from clew.graph.segments.segment import Segment
+from clew.indexing.segments.maker import make_segment
+from clew.indexing.segments.selection import select_rows
+from clew.store.array_file import map_arrays, write_arrays
+from clew.store.atomic import remove_leftovers
+from clew.store.passage_table import PassageTable
+from clew.store.segment_files import (
+    FragmentState,
+    discard_segments,
+    find_intact,
+    find_siblings,
+    note_as_intact,
+    segments_folder,
+)
+from clew.types import Progress
+
+if TYPE_CHECKING:
+    from lance.fragment import FragmentMetadata
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """The file of a segment."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The file's name, which tells from what the segment was made."""
+        return self.path.name
+
+    def open(self) -> Segment:
+        """Map the segment into memory; a damaged file is an IndexFormatError."""
+        return unflatten_segment(map_arrays(self.path), self.name)
+
+
+def ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> list[SegmentFile]:
+    """Return the files of the segments of a version that have passages, in the order of its fragments.
+
+    Those that are missing or damaged are made, those that no snapshot and no fragment needs any more are discarded.
+    Damaged rows in the table are an IndexFormatError, two texts with one hash under the salt a CollisionError.
+    """
+    folder = segments_folder(table.location.derived)
+    fragments = {fragment.segment_name(salt): fragment for fragment in table.fragments()}
+    missing = fragments.keys() - find_intact(folder, fragments)
+    for done, name in enumerate(sorted(missing)):
+        progress("reading passages", done, len(missing))
+        fragment = fragments[name]
+        segment = _select_from_older(table, fragment, salt)
+        if segment is None:
+            segment = make_segment(table.read_fragment(fragment), table.dimension, salt)
+        write_arrays(folder / name, flatten_segment(segment))
+    if missing:
+        note_as_intact(folder, missing)
+    if table.is_newest:  # an older reader does not know what the newest version needs
+        discard_segments(folder, list(fragments))
+    remove_leftovers(folder)
+    files = [SegmentFile(folder / name) for name in fragments]
+    return [file for file in files if len(file.open())]
+
+
+def write_segment(derived: Path, fragment: "FragmentMetadata", rows: pa.Table, salt: int = 0) -> SegmentFile:
+    """Write the segment of a fragment that was just written to a table, and may not be committed yet.
+
+    `rows` are those of the fragment without shards of graphs, with `document_rows`; `derived` is the folder of the
+    index's derived data. A fault in the fragment's name only wastes the work: the segment is made again from the table.
+    """
+    dimension = rows["vector"].type.list_size if "vector" in rows.column_names else 0
+    file = SegmentFile(segments_folder(derived) / FragmentState.read(fragment).segment_name(salt))
+    write_arrays(file.path, flatten_segment(make_segment(rows, dimension, salt)))
+    return file
+
+
+def _select_from_older(table: PassageTable, fragment: FragmentState, salt: int) -> Segment | None:
+    """Return the segment of a fragment as the rest of one of an earlier state; None where there is none."""
+    if not fragment.deletions:
+        return None
+    folder = segments_folder(table.location.derived)
+    for name in sorted(find_intact(folder, find_siblings(folder, fragment, salt))):
+        older = SegmentFile(folder / name).open()
+        kept = _positions(table.read_fragment(fragment, ["id"])["id"].combine_chunks(), older)
+        if kept is not None:
+            return select_rows(older, kept)
+    return None
+
+
+def _positions(ids: pa.StringArray, segment: Segment) -> LongArray | None:
+    """Return the ascending positions of ids among those of a segment, None where it lacks one."""
+    strings = segment.passages.ids
+    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
+    stored = pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
+    found = ids.cast(pa.large_string())
+    positions = pc.index_in(found, value_set=stored)
+    if positions.null_count:
+        return None
+    return np.sort(positions.to_numpy().astype(np.int64))

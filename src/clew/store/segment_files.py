@@ -1,0 +1,138 @@
+"""The files of segments: their names, which tell what they are made from, and what is done with those out of use."""
+
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from clew.errors import IndexFormatError, ProviderError
+from clew.store.array_file import file_problem
+from clew.store.atomic import atomic_file, discard
+from clew.text.bm25 import BM25Index
+
+if TYPE_CHECKING:
+    from lance.fragment import FragmentMetadata
+
+SEGMENT_FORMAT = "segment-1"
+SEGMENT_SUFFIX = ".safetensors"
+SEGMENT_NAMES_FILE = "segments.json"  # in a snapshot's folder
+_CHECKED_FILE = "checked-segments.json"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FragmentState:
+    """A fragment of the passages table in one version: its files, and the rows deleted from them."""
+
+    number: int  # of the fragment in its table
+    files: tuple[str, ...]  # names of data files
+    deletions: tuple[int, ...]  # what identifies the deletion file, () without one
+
+    @classmethod
+    def read(cls, metadata: "FragmentMetadata") -> "FragmentState":
+        """Return the state that Lance's record of a fragment describes."""
+        deleted = metadata.deletion_file
+        files = tuple(file.path for file in metadata.files)
+        return cls(metadata.id, files, (deleted.read_version, deleted.id) if deleted else ())
+
+    def segment_name(self, salt: int) -> str:
+        """Return the name of the file of the segment of this state, hashed with a salt."""
+        return f"{self.segment_stem(salt)}-{_hash(self.deletions) if self.deletions else '0'}{SEGMENT_SUFFIX}"
+
+    def segment_stem(self, salt: int) -> str:
+        """Return how the names begin of the segments of this fragment, whatever is deleted from it."""
+        # Words and terms depend on the tables of Unicode and on the stemmer, too.
+        return _hash([SEGMENT_FORMAT, BM25Index.fingerprint(), unicodedata.unidata_version, self.files, salt])
+
+
+def segments_folder(derived: Path) -> Path:
+    """Return the folder of an index's segments, in that of its derived data; it need not exist."""
+    return derived / "segments"
+
+
+def find_intact(folder: Path, names: Iterable[str]) -> set[str]:
+    """Return which of the segments in a folder are there and as they were written.
+
+    A file is read whole once, and again when its size or time of modification has changed.
+    """
+    checked = _read_note(folder)
+    intact: dict[str, list[int]] = {}
+    for name in names:
+        stamp = _stamp(folder / name)
+        if stamp is not None and (checked.get(name) == stamp or file_problem(folder / name) is None):
+            intact[name] = stamp
+    if not intact.items() <= checked.items():
+        note_as_intact(folder, intact)
+    return set(intact)
+
+
+def note_as_intact(folder: Path, names: Iterable[str]) -> None:
+    """Note that segments are as they were written, so that `find_intact` does not read them."""
+    noted = {**_read_note(folder), **{name: _stamp(folder / name) for name in names}}
+    present = {name: stamp for name, stamp in noted.items() if stamp is not None and (folder / name).is_file()}
+    # Where nothing can be written, they are read again.
+    with suppress(OSError, ProviderError), atomic_file(folder.parent / _CHECKED_FILE) as temporary:
+        temporary.write_text(json.dumps(present), encoding="utf-8")
+
+
+def find_siblings(folder: Path, fragment: FragmentState, salt: int) -> list[str]:
+    """Return the names of the segments of any state of a fragment, sorted."""
+    names = (file.name for file in folder.glob(f"{fragment.segment_stem(salt)}-*{SEGMENT_SUFFIX}"))
+    return sorted(name for name in names if name == _owner(name))
+
+
+def discard_segments(folder: Path, needed: Sequence[str]) -> None:
+    """Discard the segments that are neither needed nor named by a snapshot that is still there.
+
+    What else is kept by the name of a segment (`NAME-links` and the like) goes with it.
+    """
+    if not folder.is_dir():
+        return
+    used = set(needed)
+    for names in sorted(folder.parent.glob(f"snapshots/*/{SEGMENT_NAMES_FILE}")):
+        with suppress(IndexFormatError):
+            used.update(read_segment_names(names.parent))
+    for file in sorted(folder.glob(f"[0-9a-z]*{SEGMENT_SUFFIX}")):
+        if _owner(file.name) not in used:
+            with suppress(ProviderError):  # another process has removed it, or Windows has it open
+                discard(file)
+
+
+def _owner(name: str) -> str:
+    """Return the name of the segment that a file belongs to."""
+    return "-".join(name.removesuffix(SEGMENT_SUFFIX).split("-")[:2]) + SEGMENT_SUFFIX
+
+
+def _stamp(file: Path) -> list[int] | None:
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def read_segment_names(folder: Path) -> list[str]:
+    """Return the names of the segments that a snapshot reads, in order; IndexFormatError where the list is damaged."""
+    try:
+        names = json.loads((folder / SEGMENT_NAMES_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise IndexFormatError(f"{folder.name}/{SEGMENT_NAMES_FILE} is damaged ({error}): run `clew repair`") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) and Path(name).name == name for name in names):
+        raise IndexFormatError(f"{folder.name}/{SEGMENT_NAMES_FILE} is not a list of names: run `clew repair`")
+    return names
+
+
+def _read_note(folder: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((folder.parent / _CHECKED_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _hash(content: object) -> str:
+    return blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
