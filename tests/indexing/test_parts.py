@@ -26,7 +26,7 @@ from clew.indexing.report import IndexingReport
 from clew.indexing.selection import ChangedDocument, DocumentSelector, Part
 from clew.settings import Settings
 from clew.store.document_ids import no_documents
-from clew.store.snapshot_files import snapshot_folder
+from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, read_manifest, snapshot_folder
 from clew.store.verify import verify
 from clew.types import Document, Failure
 from tests.faults.commands import make_voyage, run_clew, write_lines
@@ -38,10 +38,14 @@ def create(folder: Path, encoder: str = "none") -> Index:
     return clew.create(folder, Settings(encoder=encoder, extractor="rules", passage_tokens=32))
 
 
-def snapshot_files(index: Index) -> dict[str, bytes]:
+def snapshot_files(index: Index) -> dict[str, object]:
+    """Return what is in a snapshot but for how its passages lie in fragments."""
     assert index.snapshot
     folder = snapshot_folder(index.table)
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
+    content: dict[str, object] = {name: p.read_bytes() for name, p in files.items() if name not in LOCAL_FILES}
+    manifest = {name: value for name, value in read_manifest(folder).items() if name not in ("local", "sizes")}
+    return {**content, MANIFEST_FILE: manifest}
 
 
 @pytest.fixture

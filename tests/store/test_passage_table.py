@@ -259,8 +259,8 @@ def test_fragments_written_elsewhere_are_added_in_one_commit(tmp_path: Path) -> 
     table = make_index(tmp_path, ("a", 3), ("b", 2), ("c", 1))
     before = table.read()
     other = PassageTable.open(tmp_path)  # as on another machine
-    fragments = other.write_fragments(make_documents(("a", 1), ("d", 2), state="2"), ["a", "d"])
-    fragments += other.write_fragments(make_documents(("b", 4), state="2"), ["b"])
+    fragments = other.write_fragments(make_documents(("a", 1), ("d", 2), state="2"), ["a", "d"]).records
+    fragments += other.write_fragments(make_documents(("b", 4), state="2"), ["b"]).records
     assert table.read().equals(before)
     assert table.read_fragments(fragments, ["document_id"])["document_id"].to_pylist() == ["a", "d", "d", *"bbbb"]
     version = table.version
@@ -281,7 +281,7 @@ def test_fragments_are_taken_back_where_another_machine_was_faster(
     table = make_index(tmp_path, ("a", 1))
     other = PassageTable.open(tmp_path)
     nothing = pa.array([], pa.string())
-    fragments = [t.write_fragments(make_documents(("b", 2)), ["b"]) for t in (table, other)]
+    fragments = [t.write_fragments(make_documents(("b", 2)), ["b"]).records for t in (table, other)]
     table.commit_fragments(fragments[0], nothing)
     monkeypatch.setattr("clew.store.passage_table._check_newest", lambda *_: None)  # both had looked before
     with pytest.raises(IndexLockedError, match="at the same moment"):

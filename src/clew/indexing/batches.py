@@ -7,16 +7,19 @@ coordinator commits (`PassageTable.commit_fragments`).
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from clew.arrays import FloatArray
+from clew.graph.segments.segment import CollisionError
 from clew.indexing.chunking import Chunker
 from clew.indexing.report import IndexingReport
+from clew.indexing.segments.store import write_segment
 from clew.indexing.selection import ChangedDocument
 from clew.protocols import Encoder, Extractor
-from clew.store.passage_table import PassageTable
+from clew.store.passage_table import PassageTable, WrittenFragments
 from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
 from clew.types import Document, Extraction, Failure, Passage
 
@@ -28,6 +31,7 @@ class WrittenBatch:
     """Data files of documents that no version has yet."""
 
     fragments: list[str] = field(default_factory=list)  # metadata as JSON
+    segments: list[str] = field(default_factory=list)  # names of the files of their segments on this machine
     replaced: list[str] = field(default_factory=list)  # ids of the documents among them that are stored already
     report: IndexingReport = field(default_factory=IndexingReport)
     characters: int = 0  # of all documents of the batch
@@ -71,13 +75,14 @@ class BatchWriter:
             vectors = encode_passages(self.encoder, [(p.title, p.text) for p in written])
             rows = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
         table = rows_to_table(rows, self.encoder.dimension)
-        fragments = self.table.write_fragments(table, [changed.document.id for changed in done])
+        files = self.table.write_fragments(table, [changed.document.id for changed in done])
+        segments = write_segments(self.table.location.derived, files)
         report.passages = len(rows)
         report.added = sum(changed.is_new for changed in done)
         report.updated = len(done) - report.added
         report.seconds = time.perf_counter() - started
         replaced = [changed.document.id for changed in done if not changed.is_new]
-        return WrittenBatch(fragments, replaced, report, characters)
+        return WrittenBatch(files.records, segments, replaced, report, characters)
 
 
 class BatchRunner(Protocol):
@@ -130,6 +135,18 @@ class DocumentBuffer:
         """Return the documents, and begin another batch."""
         documents, self.documents, self.passages, self.characters = self.documents, [], 0, 0
         return documents
+
+
+def write_segments(derived: Path, written: WrittenFragments) -> list[str]:
+    """Write the segments of data files; return their names. What is not written here is made before it is needed."""
+    from lance.fragment import FragmentMetadata
+
+    if len(written.records) != 1:
+        return []
+    try:
+        return [write_segment(derived, FragmentMetadata.from_json(written.records[0]), written.rows).name]
+    except CollisionError:
+        return []  # the whole index is hashed in another way when its version is made
 
 
 def guess_passages(changed: ChangedDocument, max_tokens: int) -> int:

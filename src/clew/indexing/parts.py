@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from clew.indexing.report import IndexingReport
 from clew.indexing.selection import Part
 from clew.store.passage_table import PassageTable
 from clew.store.schema import canonical_json
+from clew.store.segment_files import segments_folder
 from clew.store.staging import StagingFolder
 from clew.types import Document, Failure
 
@@ -36,6 +38,7 @@ class WrittenPart:
     settings: str  # hash of the settings of the index
     version: int  # of the table that its documents were compared with
     fragments: list[str]  # metadata as JSON
+    segments: list[str]  # names of the files of their segments
     report: IndexingReport
 
     def to_json(self) -> str:
@@ -46,6 +49,7 @@ class WrittenPart:
             "settings": self.settings,
             "version": self.version,
             "fragments": [json.loads(fragment) for fragment in self.fragments],
+            "segments": self.segments,
             "counts": {name: getattr(self.report, name) for name in _COUNTS},
             "failures": [[failure.item, failure.reason] for failure in self.report.failures],
         }
@@ -66,6 +70,7 @@ class WrittenPart:
                 record["settings"],
                 record["version"],
                 [json.dumps(fragment) for fragment in record["fragments"]],
+                [Path(name).name for name in record["segments"]],
                 IndexingReport(**record["counts"], failures=failures),
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -87,8 +92,9 @@ def settings_hash(table: PassageTable) -> str:
 
 def write_part(writer: IndexWriter, documents: Iterable[Document | Failure], part: Part) -> WrittenPart:
     """Write the new and changed documents of a part without a commit."""
-    fragments, report = writer.write_part(documents, part)
-    return WrittenPart(part, settings_hash(writer.table), writer.table.version, fragments, report)
+    written = writer.write_part(documents, part)
+    settings = settings_hash(writer.table)
+    return WrittenPart(part, settings, writer.table.version, written.fragments, written.segments, written.report)
 
 
 def stage_part(
@@ -102,6 +108,10 @@ def stage_part(
     written = write_part(writer, documents, part)
     if written.report.stop_error is not None:
         raise written.report.stop_error
+    location = writer.table.location
+    if location.remote:  # its derived files lie on this machine alone
+        for name in written.segments:
+            staging.write(name, segments_folder(location.derived) / name)
     staging.write_text(_part_name(part), written.to_json())
     return written.report
 
@@ -119,6 +129,10 @@ def commit_staged(table: PassageTable, staging: StagingFolder) -> IndexingReport
     hashes = {name: blake2b(text.encode(), digest_size=16).hexdigest() for name, text in texts.items()}
     parts = [WrittenPart.from_json(texts[name], name) for name in names if committed.get(name) != hashes[name]]
     report = commit_parts(table, parts)
+    folder, staged = segments_folder(table.location.derived), set(staging.names())
+    for name in (name for part in parts for name in part.segments if name in staged):
+        if not (folder / name).exists():
+            staging.read(name, folder / name)
     staging.write_text(_COMMITTED, json.dumps(hashes, indent=1, sort_keys=True) + "\n")
     return report
 

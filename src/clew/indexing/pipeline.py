@@ -77,10 +77,11 @@ class IndexWriter:
         run.report.seconds = time.perf_counter() - started
         return run.report
 
-    def write_part(self, documents: Iterable[Document | Failure], part: Part) -> tuple[list[str], IndexingReport]:
-        """Write the new and changed documents of a part without a commit; return the fragments and a report."""
+    def write_part(self, documents: Iterable[Document | Failure], part: Part) -> WrittenBatch:
+        """Write the new and changed documents of a part without a commit."""
         started = time.perf_counter()
         fragments: list[str] = []
+        segments: list[str] = []
 
         def write_and_find(ids: Sequence[str]) -> set[str]:
             run.write_all()
@@ -89,10 +90,14 @@ class IndexWriter:
             written = pc.is_in(pa.array(ids), value_set=staged.combine_chunks()).to_pylist()
             return self.table.numbered_passages(ids) | {id_ for id_, own in zip(ids, written, strict=True) if own}
 
-        run = _Run(self, lambda batch: fragments.extend(batch.fragments))
+        def keep(batch: WrittenBatch) -> None:
+            fragments.extend(batch.fragments)
+            segments.extend(batch.segments)
+
+        run = _Run(self, keep)
         run.index(documents, part, write_and_find, lambda _: None)
         run.report.seconds = time.perf_counter() - started
-        return fragments, run.report
+        return WrittenBatch(fragments, segments, report=run.report)
 
 
 class _Run:

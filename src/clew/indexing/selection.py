@@ -107,13 +107,14 @@ class DocumentSelector:
         parent = numbered_parent(id_)
         if parent is not None:
             self._seen_parents.add(parent)
-        if parent is not None and (parent in self.stored or parent in self._may_be_split):
+        may_be_passage = parent is not None and (parent in self.stored or parent in self._may_be_split)
+        if len(changed.document.text) > self.chunker.max_tokens:  # a token has one character at least
+            self._may_be_split.add(id_)
+        if may_be_passage:
             self._postponed.append(changed)
             if len(self._postponed) == _POSTPONED_DOCUMENTS:
                 yield from self._release()
             return
-        if len(changed.document.text) > self.chunker.max_tokens:  # a token has one character at least
-            self._may_be_split.add(id_)
         yield changed
 
     def _conflicting_passage(self, document: Document) -> str | None:
@@ -127,11 +128,12 @@ class DocumentSelector:
         waiting, self._postponed = self._postponed, []
         if not waiting:
             return
-        taken = self.find_passages([changed.document.id for changed in waiting])
+        taken = set(self.find_passages([changed.document.id for changed in waiting]))
         for changed in waiting:
             if changed.document.id in taken:
                 self._refuse(changed.document, _conflict(changed.document.id))
             else:
+                taken |= {passage.id for passage in self.chunker.split(changed.document)}
                 yield changed
 
     def _refuse(self, document: Document, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,14 @@ _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
 _ID_BATCH_ROWS = 1 << 16
 _SHARD_BATCH_ROWS, _COMPACTION_BATCH_ROWS = 16, 256  # a shard has a few MB
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFragments:
+    """Data files that no version has yet."""
+
+    records: list[str]  # metadata of the fragments as JSON, for `commit_fragments`, on this machine or another one
+    rows: pa.Table  # what they hold, with `document_rows`
 
 
 class PassageTable:
@@ -136,18 +145,15 @@ class PassageTable:
                 merge.conflict_retries(0).execute(new)
         _move_to_version(self, self._dataset)
 
-    def write_fragments(self, rows: pa.Table, document_ids: Sequence[str]) -> list[str]:
-        """Write all passages of documents as data files that no version has yet (errors: see `replace`).
-
-        Returns:
-            The fragments' metadata as JSON, for `commit_fragments`, on this machine or another one.
-        """
+    def write_fragments(self, rows: pa.Table, document_ids: Sequence[str]) -> WrittenFragments:
+        """Write all passages of documents as data files that no version has yet (errors: see `replace`)."""
         from lance.fragment import write_fragments
 
         new = add_integrity_columns(rows, self.dimension, sorted(set(document_ids)))
         with map_errors(self.location.name, "writing"):
             written = write_fragments(new, self._dataset, schema=self._dataset.schema)
-        return [json.dumps(fragment.to_json()) for fragment in written]
+        records = [json.dumps(fragment.to_json()) for fragment in written]
+        return WrittenFragments(records, new.drop_columns([INTEGRITY_COLUMNS[1]]))
 
     def commit_fragments(self, fragments: Sequence[str], replaced: pa.Array) -> None:
         """Add fragments in one commit, which removes all older passages of the `replaced` documents.
