@@ -12,6 +12,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder, open_index_encoder
 from clew.models.llm.access import LLMClientFactory
+from clew.models.threads import worker_count
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
@@ -132,6 +133,38 @@ class Index:
         with self._writing():
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def add_by_ray(
+        self,
+        paths: Sequence[str | Path],
+        address: str = "local",
+        extractor: str | None = None,
+        actors: int | None = None,
+        memory: int = 0,
+    ) -> "IndexingReport":
+        """Add the documents of files and folders by a Ray cluster, committing its parts as they are done.
+
+        Args:
+            paths: As every machine of the cluster sees them; so for the index.
+            address: Of the cluster, "auto" for the one that this machine belongs to, or "local" for one of its own.
+            extractor: As in `add`.
+            actors: Number of actors that keep the models open; one for each core of this machine if None.
+            memory: Bytes that an actor may use.
+
+        Raises:
+            InputError: A path does not exist, or the extractor asks a language model.
+            ProviderError: Ray is not installed, the cluster cannot be reached, or a part failed.
+        """
+        from clew.indexing import entry
+
+        tools = self._writer_tools(extractor, entry.open_source(paths))
+        settings = entry.writer_settings(self.table, tools)
+        started = time.perf_counter()
+        with self._writing():
+            run = entry.ClusterRun(address, worker_count() if actors is None else actors, memory, self._progress)
+            report = run.index(self.table, settings, [Path(path).absolute() for path in paths])
         report.seconds = time.perf_counter() - started
         return report
 

@@ -326,7 +326,7 @@ def test_a_language_model_is_asked_from_one_process(tmp_path: Path) -> None:
     options = ("--encoder", "none", "--extractor", "llm:ollama:test", "--workers", "2")
     done = run_clew("index", file, "--index", tmp_path / "index", *options)
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "a language model is asked from one process" in done.err
+    assert "llm:ollama:test is asked from one process" in done.err
 
 
 @settings(deadline=None, max_examples=5)

@@ -1,6 +1,7 @@
 """The parts of indexing that an index needs, in one module, which it imports when it first adds something."""
 
 from clew.indexing.chunking import Chunker as Chunker
+from clew.indexing.cluster import ClusterRun as ClusterRun
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.index_stats import IndexStats as IndexStats
 from clew.indexing.index_stats import collect_stats as collect_stats
@@ -23,4 +24,5 @@ from clew.indexing.sources.stream import DocumentSource as DocumentSource
 from clew.indexing.sources.stream import open_source as open_source
 from clew.indexing.writer_settings import WriterTools as WriterTools
 from clew.indexing.writer_settings import make_writer as make_writer
+from clew.indexing.writer_settings import writer_settings as writer_settings
 from clew.store.staging import StagingFolder as StagingFolder

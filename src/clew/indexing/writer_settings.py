@@ -8,7 +8,7 @@ from clew.errors import InputError
 from clew.indexing.batches import BatchRunner, BatchWriter
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
-from clew.indexing.extraction.registry import open_extractor
+from clew.indexing.extraction.registry import LLM, open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS, IndexWriter
 from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, GrowingRunner, ProcessRunner
 from clew.indexing.run_memory import batch_limits
@@ -78,23 +78,32 @@ def make_writer(
         workers = 1 if slow or not isinstance(encoder, _PROCESSOR_ENCODERS) else worker_count()
     if workers < 1:
         raise InputError(f"--workers is {workers}: give at least 1")
-    if slow and workers > 1:
-        raise InputError(
-            f"--workers is {workers}, and a language model is asked from one process: leave it out, and set "
-            "calls_at_once for more calls at the same time"
-        )
     chunker, limits = _index_chunker(table.settings), batch_limits(memory, workers)
     if workers == 1:
         return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits)
     threads = max(1, worker_count() // workers)
-    options = table.location.storage_options
-    settings = WriterSettings(table.location.name, options, tools.extractor, tools.device)
+    settings = writer_settings(table, tools)
 
     def open_parallel(local: BatchRunner) -> BatchRunner:
         least = MIN_ENCODED_PASSAGES if encoder.dimension else MIN_PASSAGES
         return GrowingRunner(local, ProcessRunner(settings.open, threads, workers), least, chunker.max_tokens)
 
     return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits, open_parallel)
+
+
+def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
+    """Return what another process needs to write to a table; an extractor that asks a model is an InputError."""
+    if tools.extractor.partition(":")[0] == LLM:
+        refuse_model(tools.extractor)
+    return WriterSettings(table.location.name, table.location.storage_options, tools.extractor, tools.device)
+
+
+def refuse_model(name: str) -> LanguageModel:
+    """Refuse to open a language model: its budget and its cached replies are those of one process."""
+    raise InputError(
+        f"{name} is asked from one process: leave --workers and --ray out, and set calls_at_once for more calls at the "
+        "same time"
+    )
 
 
 def _index_chunker(settings: Mapping[str, Any]) -> Chunker:
