@@ -1,12 +1,13 @@
 """A change of encoder: one commit, nothing extracted again, and a run that was stopped goes on."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import clew
+from clew.arrays import FloatArray
 from clew.errors import IndexFormatError
 from clew.index import Index
 from clew.indexing import reencoding
@@ -66,7 +67,7 @@ def test_an_index_is_as_if_it_had_been_made_with_the_new_encoder(
     assert index.search("Voyage 7", retriever="pagerank").passages
 
 
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = create(tmp_path / "index", "none")
     version, blocks = index.table.version, 0
 
@@ -83,25 +84,20 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     damaged = sorted((tmp_path / "index" / "derived" / "reencoding").rglob("*.safetensors"))[0]
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"\0")
     encoded: list[str] = []
-    report = reencoding.reencode(index.table, Recorder(encoded), lambda *_: None)[1]
+    encode = HashingEncoder.encode
+
+    def record(encoder: HashingEncoder, texts: Sequence[str]) -> FloatArray:
+        encoded.extend(texts)
+        return encode(encoder, texts)
+
+    monkeypatch.setattr(HashingEncoder, "encode", record)
+    report = reencoding.reencode(index.table, HashingEncoder(16), lambda *_: None)[1]
     assert report.passages == COUNT
     assert 0 < report.staged < COUNT
     assert len(encoded) == report.passages - report.staged
     fresh = create(tmp_path / "fresh", "hashing:16")
     fresh.add([Document("late", "Late", "It came between the two runs.")])
     assert clew.open(tmp_path / "index").table.read().equals(fresh.table.read())
-
-
-class Recorder(HashingEncoder):
-    """An encoder that notes the texts it encodes."""
-
-    def __init__(self, texts: list[str]) -> None:
-        super().__init__(16)
-        self.texts = texts
-
-    def encode(self, texts: "list[str]") -> "np.ndarray":  # type: ignore[override, type-arg]
-        self.texts += texts
-        return super().encode(texts)
 
 
 def test_shards_of_graphs_stay_without_vectors(tmp_path: Path) -> None:

@@ -72,9 +72,7 @@ def test_documents_of_one_state_with_all_rows_are_complete(stored: list[tuple[st
     # A shard has an id of its own.
     stored = [(f"shard {id_}" if hash_ == "graph:1" else id_, hash_, count) for id_, hash_, count in stored]
     names = ["document_id", "document_hash", "document_rows"]
-    table = pa.table(
-        dict(zip(names, zip(*stored, strict=True), strict=True)) if stored else {name: [] for name in names}
-    )
+    table = pa.table({name: [row[place] for row in stored] for place, name in enumerate(names)})
     states: dict[str, set[tuple[str, int]]] = {}
     for id_, hash_, count in stored:
         states.setdefault(id_, set()).add((hash_, count))

@@ -6,6 +6,7 @@ again; what it had written belongs to no version.
 """
 
 import logging
+import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -136,6 +137,8 @@ _ROW = pa.schema(
 
 
 def _connect(ray: Any, address: str, actors: int) -> None:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of a change that concerns no actor
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
     try:
         if address == LOCAL:

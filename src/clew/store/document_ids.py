@@ -53,7 +53,7 @@ class IdSet:
         self._pending: set[bytes] = set()
 
     def __len__(self) -> int:
-        return self._sorted.shape[1] + len(self._pending)
+        return int(self._sorted.shape[1]) + len(self._pending)
 
     def __contains__(self, text: str) -> bool:
         return self._has(text_hash(text))
@@ -83,7 +83,7 @@ class StoredDocuments:
     shards: Mapping[str, str]  # id -> hash of the shards of graphs, sorted by id
 
     def __len__(self) -> int:
-        return self.ids.shape[1]
+        return int(self.ids.shape[1])
 
     def __contains__(self, id_: str) -> bool:
         return find_pair(self.ids, text_hash(id_)) >= 0
@@ -152,7 +152,8 @@ def collect_documents(batches: Iterable[pa.RecordBatch], is_shard: Callable[[str
         states.append(hash_pairs(map(state_hash, hashes))[:, is_document])
         sizes = np.stack([groups[name].to_numpy() for name in ("count_all", "document_rows")]).astype(np.int64)
         counts.append(sizes[:, is_document])
-    complete = _complete(*(np.concatenate(parts, axis=1) for parts in (ids, states, counts)))
+    joined_ids, joined_states = (np.concatenate(parts, axis=1) for parts in (ids, states))
+    complete = _complete(joined_ids, joined_states, np.concatenate(counts, axis=1))
     return StoredDocuments(*complete, parents, dict(sorted(shards.items())))
 
 

@@ -360,7 +360,9 @@ def _without_documents(dataset: "LanceDataset", documents: pa.Array) -> tuple[li
     rows = np.concatenate(addresses)
     fragment_of_row, offsets = (rows >> np.uint64(32)).astype(np.int64), rows & np.uint64(0xFFFFFFFF)
     for id_ in np.unique(fragment_of_row).tolist():
-        rest = dataset.get_fragment(id_).delete_rows(offsets[fragment_of_row == id_].tolist())
+        fragment = dataset.get_fragment(id_)
+        assert fragment is not None, id_
+        rest = fragment.delete_rows(offsets[fragment_of_row == id_].tolist())
         if rest is None:
             emptied.append(id_)
         else:
