@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.indexing.extraction.registry import ExtractionTools, ExtractorEntry
     from clew.indexing.kg_formats.files import graph_file
     from clew.indexing.kg_import import GraphReport
-    from clew.indexing.pipeline import IndexingReport
+    from clew.indexing.report import IndexingReport
     from clew.models.encoders.registry import EncoderEntry
     from clew.plugins.records import SettingsRecord, setting
     from clew.protocols import Answerer, Encoder, Extractor, Reranker, Retriever

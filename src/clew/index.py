@@ -10,22 +10,31 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import open_encoder, open_index_encoder
 from clew.models.llm.access import LLMClientFactory
+from clew.models.threads import worker_count
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
 from clew.retrievers.registry import RETRIEVERS, default_retriever, is_path_retriever, open_retriever
 from clew.settings import Settings, load_settings
-from clew.store.kg_shards import is_shard, shards_by_graph
-from clew.store.location import locate, reply_cache_path
+from clew.store.kg_shards import shards_by_graph
+from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
 
 if TYPE_CHECKING:
-    from clew.indexing.entry import GraphFile, GraphReport, IndexingReport, IndexStats
+    from clew.indexing.entry import (
+        DocumentSource,
+        GraphFile,
+        GraphReport,
+        IndexingReport,
+        IndexStats,
+        ReencodingReport,
+        WriterTools,
+    )
 
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
@@ -60,14 +69,7 @@ class Index:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        encoder = open_encoder(str(self.table.settings["encoder"]), device=self.device)
-        wanted = self.table.settings["encoder_fingerprint"]
-        if encoder.dimension != self.table.dimension or encoder.fingerprint != wanted:
-            raise InputError(
-                f"the index was made with the encoder {encoder.name} of fingerprint {wanted}, and the one installed "
-                f"has {encoder.fingerprint}: install the weights it was made with, or make a new index"
-            )
-        return encoder
+        return open_index_encoder(self.table.settings, self.table.dimension, self.device)
 
     @cached_property
     def context(self) -> IndexContext:
@@ -102,40 +104,147 @@ class Index:
         extractor: str | None = None,
         *,
         retry_failed: bool = False,
+        workers: int | None = 1,
+        memory: int = 0,
     ) -> "IndexingReport":
         """Add documents, replace those that have changed, and leave the others alone.
 
         Args:
-            documents: Documents, or paths of files and folders ("-" for standard input).
+            documents: Documents, or paths of files and folders ("-" for standard input); an iterator is never held as
+                a whole.
             extractor: `published:FILE` when the published triples have moved, or `llm:MODEL` for another model; else
                 what the index was made with.
             retry_failed: Whether passages that the extractor failed at before are extracted again after that.
+            workers: Processes of this machine that extract and encode; None for as many as are worth it. They are
+                started anew, so that a script that asks for several has to guard its own start by `__main__`.
+            memory: Bytes that the run may use; 0 for what is usual.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
-                kind than the index's.
+                kind than the index's. Nothing was added, unless the documents are an iterator, which is not looked
+                ahead.
             IndexLockedError: Another process is writing.
         """
         from clew.indexing import entry
 
-        listed = list(documents) if not isinstance(documents, str | Path) else [documents]
-        paths = [item for item in listed if isinstance(item, str | Path)]
-        given = [item for item in listed if isinstance(item, Document | Failure)]
-        if len(paths) + len(given) < len(listed):
-            strange = next(item for item in listed if not isinstance(item, str | Path | Document | Failure))
-            raise InputError(f"{type(strange).__name__} {strange!r:.80} cannot be indexed; give a Document or a path")
-        found = [*(entry.read_documents(paths) if paths else ()), *given]
-        settings = self.table.settings
-        chosen = entry.choose_extractor(extractor, str(settings["extractor"]))
+        source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
+        tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
         with self._writing():
-            chunker = entry.Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
-            calls = int(settings.get(entry.EXTRACTION_CALLS, 2))  # an index made before models could extract has none
-            count = count_progress(self._progress, "asking the model, passages")
-            opened = entry.open_extractor(chosen, self.open_model, calls, count)
-            slow = isinstance(opened, entry.LanguageModelExtractor)
-            writer = entry.IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
-            report = writer.update(found, retry_failed=retry_failed)
+            writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
+            report = writer.update(source.documents, retry_failed=retry_failed)
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def add_by_ray(
+        self,
+        paths: Sequence[str | Path],
+        address: str = "local",
+        extractor: str | None = None,
+        actors: int | None = None,
+        memory: int = 0,
+    ) -> "IndexingReport":
+        """Add the documents of files and folders by a Ray cluster, committing its parts as they are done.
+
+        Args:
+            paths: As every machine of the cluster sees them; so for the index.
+            address: Of the cluster, "auto" for the one that this machine belongs to, or "local" for one of its own.
+            extractor: As in `add`.
+            actors: Number of actors that keep the models open; one for each core of this machine if None.
+            memory: Bytes that an actor may use.
+
+        Raises:
+            InputError: A path does not exist, or the extractor asks a language model.
+            ProviderError: Ray is not installed, the cluster cannot be reached, or a part failed.
+        """
+        from clew.indexing import entry
+
+        tools = self._writer_tools(extractor, entry.open_source(paths))
+        settings = entry.writer_settings(self.table, tools)
+        started = time.perf_counter()
+        with self._writing():
+            run = entry.ClusterRun(address, worker_count() if actors is None else actors, memory, self._progress)
+            report = run.index(self.table, settings, [Path(path).absolute() for path in paths])
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def stage_part(
+        self, paths: Sequence[str | Path], part: str, staging: str, extractor: str | None = None, memory: int = 0
+    ) -> "IndexingReport":
+        """Extract and encode one part of the documents of files and folders, to be committed by `commit_parts`.
+
+        Args:
+            paths: The same for all parts, as every machine sees them.
+            part: Its number and that of all parts, such as "3/8". Documents belong to parts by their ids.
+            staging: A folder or an object-store URI that all machines see.
+            extractor: As in `add`.
+            memory: As in `add`.
+        """
+        from clew.indexing import entry
+
+        wanted = entry.parse_part(part)
+        source = entry.open_source(paths, wanted.has)
+        writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
+        folder = entry.StagingFolder(staging, self.table.location.storage_options)
+        return entry.stage_part(writer, source.documents, wanted, folder)
+
+    def commit_parts(self, staging: str) -> "IndexingReport":
+        """Make one version of all parts in a folder; a missing part is an InputError, and nothing was changed."""
+        from clew.indexing import entry
+
+        started = time.perf_counter()
+        with self._writing():
+            folder = entry.StagingFolder(staging, self.table.location.storage_options)
+            report = entry.commit_staged(self.table, folder)
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def _writer_tools(self, extractor: str | None, source: "DocumentSource") -> "WriterTools":
+        from clew.indexing import entry
+
+        chosen = entry.choose_extractor(extractor, str(self.table.settings["extractor"]))
+        return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
+
+    def sync_folder(self, folder: Path) -> "IndexingReport | None":
+        """Add what is new or changed in a folder since this was last called for it, and remove what is gone.
+
+        Returns:
+            A report, or None where nothing has changed.
+
+        Raises:
+            InputError: The folder does not exist.
+            IndexLockedError: Another process is writing.
+        """
+        from clew.indexing import entry
+
+        if not folder.is_dir():
+            raise InputError(f"{str(folder)!r} is not a folder: name one to watch")
+        reader = entry.FolderReader(folder, watched_state_path(self.table.location, folder))
+        if reader.is_unchanged:
+            return None
+        report = self.add(reader.documents())
+        stored = self.table.stored_documents()
+        if gone := [id_ for id_ in reader.gone() if id_ in stored]:
+            report.removed = self.remove(gone).removed
+        reader.store()
+        return report
+
+    def reencode(self, encoder: str) -> "ReencodingReport":
+        """Give all passages the vectors of another encoder, in one new version; nothing is extracted again.
+
+        Readers keep the version before until they open the index again; a run that was stopped goes on.
+
+        Raises:
+            InputError: There is no such encoder.
+            IndexLockedError: Another process is writing.
+        """
+        from clew.indexing import entry
+
+        started = time.perf_counter()
+        opened = open_encoder(encoder, device=self.device)
+        with self._writing():
+            self.table, report = entry.reencode(self.table, opened, self._progress)
+            vars(self)["_encoder"] = opened
         report.seconds = time.perf_counter() - started
         return report
 
@@ -181,16 +290,16 @@ class Index:
         from clew.indexing import entry
 
         with self._writing():
-            known = self.table.document_hashes()
-            documents = {id_ for id_, hash_ in known.items() if not is_shard(hash_)}
-            graphs = shards_by_graph(known)
+            stored = self.table.stored_documents()
+            documents = {id_ for id_ in ids if id_ in stored}
+            graphs = shards_by_graph(stored.shards)
             if absent := [id_ for id_ in ids if id_ not in documents and id_ not in graphs]:
                 given = f"{absent[0]!r} ({len(absent)} of {len(ids)} given are absent)"
                 raise InputError(f"no document has the id, and no graph the name, {given}")
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
-            self.table.delete([*(documents & set(ids)), *parts])
-        return entry.IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
+            self.table.delete([*documents, *parts])
+        return entry.IndexingReport(removed=len(documents), removed_graphs=len(named))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -159,7 +159,7 @@ PASSAGES = [passage.id for document in FLEET for passage in Chunker(64).split(do
 
 def index_fleet(folder: Path, extractor: FlakyExtractor, patch: pytest.MonkeyPatch) -> Index:
     """Return an index with small passages, so that the documents have several, extracted by `extractor`."""
-    patch.setattr("clew.indexing.entry.open_extractor", lambda *_: extractor)
+    patch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_: extractor)
     return clew.create(folder, Settings(encoder="hashing:32", extractor="rules", passage_tokens=64))
 
 
@@ -178,7 +178,7 @@ def test_failed_passages_that_were_retried_leave_no_trace(failing: list[set[str]
         before = failing[0]
         for moods in [*failing[1:], set[str]()]:
             extractor = FlakyExtractor(moods)
-            patch.setattr("clew.indexing.entry.open_extractor", lambda *_, one=extractor: one)
+            patch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_, one=extractor: one)
             report = index.add(FLEET if give else [], retry_failed=True)
             assert sorted(chain.from_iterable(extractor.requests)) == sorted(before)  # and no other passage
             assert (report.retried, report.added, report.updated) == (len(before), 0, 0)
@@ -196,11 +196,11 @@ def test_retrying_leaves_other_passages_of_the_document_unchanged(
     before = index.table.read().to_pylist()
     version = index.table.version
     extractor = FlakyExtractor({"fram#1"})
-    monkeypatch.setattr("clew.indexing.entry.open_extractor", lambda *_: extractor)
+    monkeypatch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_: extractor)
     report = index.add([], retry_failed=True)
     assert (report.retried, [f.item for f in report.failures]) == (1, ["fram#1"])
     assert index.table.version == version  # the same failure again changes nothing
-    monkeypatch.setattr("clew.indexing.entry.open_extractor", lambda *_: FlakyExtractor())
+    monkeypatch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_: FlakyExtractor())
     index.add([], retry_failed=True)
     after = index.table.read().to_pylist()
     changed = [row["id"] for row, old in zip(after, before, strict=True) if row != old]
@@ -236,7 +236,7 @@ def test_a_spent_budget_keeps_whole_documents_and_goes_on(most: int, batch: int,
         assert index.table.count_rows() == report.passages
         if report.stop_error is not None:
             assert isinstance(report.stop_error, BudgetError)
-        patch.setattr("clew.indexing.entry.open_extractor", lambda *_: FlakyExtractor(failing))
+        patch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_: FlakyExtractor(failing))
         report = index.add(FLEET)
         assert (report.unchanged, report.added, report.remaining) == (len(stored), len(FLEET) - len(stored), 0)
         assert snapshot_files(index) == snapshot_files(fresh)
@@ -248,7 +248,7 @@ def test_a_changed_document_stays_as_it_was_when_the_budget_is_spent(
     index = index_fleet(tmp_path / "index", FlakyExtractor(), monkeypatch)
     index.add(FLEET)
     before = index.table.read()
-    monkeypatch.setattr("clew.indexing.entry.open_extractor", lambda *_: FlakyExtractor(max_passages=3))
+    monkeypatch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_: FlakyExtractor(max_passages=3))
     report = index.add([long_document("fram", 14)])
     assert (report.updated, report.remaining) == (0, 1)
     assert index.table.read().equals(before)
@@ -257,12 +257,12 @@ def test_a_changed_document_stays_as_it_was_when_the_budget_is_spent(
 def test_retrying_stops_with_the_budget_and_continues_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = index_fleet(tmp_path / "index", FlakyExtractor(PASSAGES), monkeypatch)
     index.add(FLEET)
-    monkeypatch.setattr("clew.indexing.entry.open_extractor", lambda *_: FlakyExtractor(max_passages=5))
+    monkeypatch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_: FlakyExtractor(max_passages=5))
     report = index.add([], retry_failed=True)
     assert (report.retried, report.failures, str(report.stop_error)) == (5, [], "spent")
     assert report.remaining == len(FLEET)  # the first is started, not done
     assert index.table.read(["failure"])["failure"].null_count == 5
-    monkeypatch.setattr("clew.indexing.entry.open_extractor", lambda *_: FlakyExtractor())
+    monkeypatch.setattr("clew.indexing.writer_settings.open_extractor", lambda *_: FlakyExtractor())
     report = index.add([], retry_failed=True)
     assert (report.retried, report.stop_error, report.remaining) == (len(PASSAGES) - 5, None, 0)
 

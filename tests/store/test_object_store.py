@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from clew.errors import IndexFormatError, IndexLockedError, ProviderError
+from clew.settings import Settings
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.verify import repair, verify
 from clew.store.writer_lock import writer_lock
+from tests.faults.commands import make_voyage, write_lines
+from tests.indexing.test_parts import snapshot_files
 from tests.store.rows import SETTINGS, WIDTH, make_documents
 
 URI = "s3://clew-tests/some/prefix"
@@ -90,3 +94,30 @@ def test_a_missing_index_is_reported() -> None:
         PassageTable.open("s3://clew-tests/nothing")
     with pytest.raises(ProviderError, match="object store"):
         PassageTable.open("s3://clew-absent-bucket/x")
+
+
+@pytest.mark.usefixtures("environment")
+def test_parts_are_staged_and_committed_in_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri, staging = "s3://clew-tests/parts/index", "s3://clew-tests/parts/staging"
+    file = write_lines(tmp_path / "corpus.jsonl", [make_voyage(number) for number in range(24)])
+    settings = Settings(encoder="hashing:8", extractor="rules")
+    clew.create(uri, settings).add([clew.Document("v0001", "Voyage 1", "It is replaced.")])
+    for part in ("1/2", "2/2"):
+        monkeypatch.setenv("CLEW_CACHE", str(tmp_path / f"machine {part[0]}"))
+        clew.open(uri).stage_part([file], part, staging)
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "coordinator"))
+    index = clew.open(uri)
+    assert index.table.count_rows() == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("clew.indexing.segments.store.make_segment", lambda *_: pytest.fail("made again"))
+        report = index.commit_parts(staging)
+    assert (report.added, report.updated) == (23, 1)
+    fresh = clew.create(tmp_path / "fresh", settings)
+    fresh.add([file])
+    assert index.table.read().equals(fresh.table.read())
+    assert snapshot_files(index) == snapshot_files(fresh)
+    assert verify(uri) == []
+    assert index.commit_parts(staging).added == 0
+    index.reencode("hashing:4")
+    fresh.reencode("hashing:4")
+    assert clew.open(uri).table.read().equals(fresh.table.read())

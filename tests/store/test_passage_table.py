@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
 from clew.store.passage_table import PassageTable
 from clew.store.schema import passages_schema, rows_to_table
+from clew.store.verify import verify
 from tests.store.rows import SETTINGS, WIDTH, data_files, make_documents, make_index, make_row
 
 ODD_IDS = ["it's", 'a "b"', "a/b\\c", "🙂", "", "new\nline", "nul\0x", "100%_", "x'); --", "`x`", "\\'", "é", "e\u0301"]
@@ -252,3 +253,37 @@ def test_settings_are_stored_as_canonical_json(tmp_path: Path) -> None:
     assert (
         stored[b"clew.settings"] == json.dumps({"a": "é", "b": 1}, ensure_ascii=False, separators=(",", ":")).encode()
     )
+
+
+def test_fragments_written_elsewhere_are_added_in_one_commit(tmp_path: Path) -> None:
+    table = make_index(tmp_path, ("a", 3), ("b", 2), ("c", 1))
+    before = table.read()
+    other = PassageTable.open(tmp_path)  # as on another machine
+    fragments = other.write_fragments(make_documents(("a", 1), ("d", 2), state="2"), ["a", "d"]).records
+    fragments += other.write_fragments(make_documents(("b", 4), state="2"), ["b"]).records
+    assert table.read().equals(before)
+    assert table.read_fragments(fragments, ["document_id"])["document_id"].to_pylist() == ["a", "d", "d", *"bbbb"]
+    version = table.version
+    table.commit_fragments(fragments, pa.array(["a", "b", "d"]))
+    assert table.version == version + 1
+    fresh = make_index(tmp_path / "fresh", ("c", 1))
+    fresh.replace(make_documents(("a", 1), ("d", 2), ("b", 4), state="2"), ["a", "b", "d"])
+    assert table.read().equals(fresh.read())
+    assert verify(tmp_path) == []
+    assert other.read().equals(before)
+    with pytest.raises(IndexLockedError, match="another writer changed it"):
+        other.commit_fragments(fragments, pa.array([], pa.string()))
+
+
+def test_fragments_are_taken_back_where_another_machine_was_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_index(tmp_path, ("a", 1))
+    other = PassageTable.open(tmp_path)
+    nothing = pa.array([], pa.string())
+    fragments = [t.write_fragments(make_documents(("b", 2)), ["b"]).records for t in (table, other)]
+    table.commit_fragments(fragments[0], nothing)
+    monkeypatch.setattr("clew.store.passage_table._check_newest", lambda *_: None)  # both had looked before
+    with pytest.raises(IndexLockedError, match="at the same moment"):
+        other.commit_fragments(fragments[1], nothing)
+    assert PassageTable.open(tmp_path).read().equals(table.read())

@@ -23,6 +23,14 @@ COMMANDS = {
         "index:index",
         "Add documents to an index, creating it if there is none; unchanged documents cost nothing.",
     ),
+    "watch": (
+        "watch:watch",
+        "Keep an index up to date with a folder until Ctrl-C; files that are gone are removed from it.",
+    ),
+    "commit": (
+        "index:commit",
+        "Make one version of the parts that clew index --shard has written; none may be missing.",
+    ),
     "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
     "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
     "eval": ("evaluate:evaluate", "Evaluate retrievers side by side on questions whose evidence is known."),
@@ -41,6 +49,10 @@ COMMANDS = {
     "repair": (
         "maintain:repair",
         "Repair a damaged index: drop derived files, return to what can be read, and list what was lost.",
+    ),
+    "reencode": (
+        "maintain:reencode",
+        "Give all passages the vectors of another encoder, in one new version; nothing is extracted again.",
     ),
     "compact": ("maintain:compact", "Rewrite many small files as few, and drop older versions."),
     "export": (

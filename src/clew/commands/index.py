@@ -1,13 +1,39 @@
-"""`clew index`."""
+"""`clew index` and `clew commit`."""
 
+import time
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from clew.commands.options import DeviceOption, EncoderOption, IndexOption, LLMOptions
+from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_estimate, print_report
-from clew.errors import InputError
+from clew.errors import IndexLockedError, InputError
+
+_CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Processes, machines and memory of an indexing run."""
+
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes of this machine; as many as cores where they are worth it.")
+    ] = None
+    memory: Annotated[
+        str | None, typer.Option(help="Memory that the run may use, all its processes together, such as 4GB.")
+    ] = None
+    shard: Annotated[
+        str | None, typer.Option(help="Write one part of the documents, such as 1/4, to be committed by clew commit.")
+    ] = None
+    staging: Annotated[
+        str | None, typer.Option(help="Where parts are left: a folder, or s3://bucket/prefix, that all machines see.")
+    ] = None
+    ray: Annotated[
+        str | None, typer.Option(help="Write parts on a Ray cluster: its address, or local for one on this machine.")
+    ] = None
 
 
 def index(
@@ -25,29 +51,86 @@ def index(
         bool, typer.Option("--retry-failed", help="Extract the passages again at which the extractor failed.")
     ] = False,
     *,
+    run: RunOptions,
     llm: LLMOptions,
 ) -> None:
     """Add documents to an index, creating it if there is none; unchanged documents cost nothing."""
-    from clew.commands.opening import AUTO, load_settings, make_llm_factory, open_or_create
+    from clew.commands.opening import AUTO, index_exists, load_settings, make_llm_factory, open_or_create
     from clew.indexing.cost_estimate import estimate_indexing
-    from clew.indexing.sources.reader import read_documents
+    from clew.indexing.run_memory import parse_memory
+    from clew.indexing.sources.reader import check_paths, read_documents
 
     if not paths and not retry_failed:
         raise InputError("no paths to read: give files or folders, or - for standard input (see clew index --help)")
-    documents = read_documents(paths) if paths else iter(())  # refuses a missing path before an index is created
+    sources = paths or []
+    if sources:
+        check_paths(sources)  # refuses a missing path before an index is created
+    _check_run(run, sources, retry_failed=retry_failed)
     llm_factory = make_llm_factory(llm)
+    memory = 0 if run.memory is None else parse_memory(run.memory)
     if estimate:
-        settings = load_settings()
+        documents = read_documents(sources) if sources else iter(())
         print_estimate(
-            estimate_indexing(index, documents, extractor, llm_factory, retry_failed=retry_failed, defaults=settings)
+            estimate_indexing(
+                index, documents, extractor, llm_factory, retry_failed=retry_failed, defaults=load_settings()
+            )
         )
         return
     with progress_on_stderr() as progress:
-        opened = open_or_create(index, extractor, encoder, progress, llm_factory, device, create=bool(paths))
-        report = opened.add(documents, extractor, retry_failed=retry_failed)
+        tries = _CREATION_TRIES if run.shard else 1
+        while True:
+            try:
+                opened = open_or_create(index, extractor, encoder, progress, llm_factory, device, create=bool(paths))
+                break
+            except (IndexLockedError, InputError):  # a process that writes another part creates the index just now
+                tries -= 1
+                if not tries or not index_exists(index):
+                    raise
+                time.sleep(_CREATION_PAUSE)
+        if run.shard and run.staging:
+            staged = opened.stage_part(sources, run.shard, run.staging, extractor, memory)
+            print_report(staged, opened.table.count_rows(), opened.llm_factory.budget.spent)
+            print_line(f"part {run.shard} is written; when all are, run clew commit {run.staging} --index {index}")
+            return
+        if run.ray:
+            report = opened.add_by_ray(sources, run.ray, extractor, run.workers, memory)
+        else:
+            report = opened.add(sources, extractor, retry_failed=retry_failed, workers=run.workers, memory=memory)
         rows = opened.table.count_rows()
         if rows and report.passages == rows:  # a new index; for another one the first search builds what is missing
             opened.retriever(AUTO, paths=0)
     print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error
+
+
+def commit(
+    staging: Annotated[str, typer.Argument(help="Where the parts are: a folder, or s3://bucket/prefix.")],
+    index: IndexOption,
+) -> None:
+    """Make one version of the parts that clew index --shard has written; none may be missing."""
+    from clew.commands.opening import open_index
+    from clew.types import Usage
+
+    with progress_on_stderr() as progress:
+        opened = open_index(index, progress)
+        report = opened.commit_parts(staging)
+    print_report(report, opened.table.count_rows(), Usage())
+
+
+def _check_run(run: RunOptions, sources: list[str], *, retry_failed: bool) -> None:
+    """Refuse options that do not go together."""
+    if (run.shard is None) != (run.staging is None):
+        given, missing = ("--shard", "--staging DIR") if run.staging is None else ("--staging", "--shard I/N")
+        raise InputError(f"{given} is given without {missing}: parts are written with both")
+    elsewhere = "--shard" if run.shard else "--ray" if run.ray else ""
+    if run.shard and run.ray:
+        raise InputError("--shard and --ray are both given: Ray drives all parts, so leave --shard out")
+    if elsewhere and "-" in sources:
+        raise InputError(
+            f"{elsewhere} cannot read standard input, which is not on every machine: give files or folders"
+        )
+    if elsewhere and retry_failed:
+        raise InputError(f"--retry-failed is not for {elsewhere}: run it by itself afterwards")
+    if run.shard and run.workers not in (None, 1):
+        raise InputError("--workers is not for --shard: write one part in each process, or leave --shard out")

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import IndexOption, JsonFlag
-from clew.commands.output import print_json
+from clew.commands.options import DeviceOption, IndexOption, JsonFlag
+from clew.commands.output import print_json, print_note
+from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.index import open as open_index
@@ -60,6 +61,22 @@ def repair(index: IndexOption) -> None:
 def compact(index: IndexOption) -> None:
     """Rewrite many small files as few, and drop older versions."""
     print(f"dropped {open_index(index).compact()} older versions")
+
+
+def reencode(
+    index: IndexOption,
+    encoder: Annotated[
+        str, typer.Option(help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name.")
+    ],
+    device: DeviceOption = None,
+) -> None:
+    """Give all passages the vectors of another encoder, in one new version; nothing is extracted again."""
+    with progress_on_stderr() as progress:
+        report = open_index(index, progress, device=device).reencode(encoder)
+    staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
+    print(f"{report.passages} passages have vectors of {encoder}{staged}, in {report.seconds:.1f} s")
+    for folder in report.unfitting_weights:
+        print_note(f"the weights in {folder} were adapted to other vectors: run clew adapt again, or remove them")
 
 
 def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Names shown per kind.")] = 10) -> None:

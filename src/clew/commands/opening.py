@@ -28,8 +28,8 @@ with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
-    "AUTO", "add_options", "load_settings", "make_llm_factory", "open_index", "open_or_create", "parse_retriever",
-    "retriever_names",
+    "AUTO", "add_options", "index_exists", "load_settings", "make_llm_factory", "open_index", "open_or_create",
+    "parse_retriever", "retriever_names",
 ]  # fmt: skip
 
 BASE_OPTIONS = {
@@ -70,6 +70,12 @@ def open_or_create(
     given = {"extractor": extractor, "encoder": encoder, "device": device}
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
     return create_index(location, settings, progress, llm_factory)
+
+
+def index_exists(location: str) -> bool:
+    """Return whether there is an index, or a process is making one."""
+    place = locate(location)
+    return place.lock.exists() or open_dataset(place) is not None
 
 
 def make_llm_factory(options: LLMOptions) -> LLMClientFactory:

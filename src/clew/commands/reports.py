@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clew.indexing.cost_estimate import CostEstimate
     from clew.indexing.index_stats import IndexStats
     from clew.indexing.kg_import import GraphReport
-    from clew.indexing.pipeline import IndexingReport
+    from clew.indexing.report import IndexingReport
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _MAX_FAILURES = 20
@@ -24,8 +24,9 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
     counts = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
     )
+    removed = f", {report.removed} removed" if report.removed else ""
     retried = f", {report.retried} passages tried again" if report.retried else ""
-    print_line(f"{counts}{retried} in {report.seconds:.1f} s; the index holds {passages} passages")
+    print_line(f"{counts}{removed}{retried} in {report.seconds:.1f} s; the index holds {passages} passages")
     if report.stop_error is not None:
         print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
     print_usage(spent)

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.registry import open_extractor
-from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, choose_extractor, failed_passages, select_changed
+from clew.indexing.pipeline import EXTRACTION_CALLS, choose_extractor
+from clew.indexing.repeated_extraction import documents_with_failures, failed_passages
+from clew.indexing.report import IndexingReport
+from clew.indexing.selection import DocumentSelector
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import estimate_tokens
@@ -23,6 +26,7 @@ from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.protocols import Extractor
 from clew.settings import Settings
 from clew.store.dataset import open_dataset
+from clew.store.document_ids import no_documents
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Passage, Prompt, Reply
@@ -115,17 +119,38 @@ def estimate_indexing(
     opened = open_extractor(name, open_cached, int(settings.get(EXTRACTION_CALLS, 2)))
     chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
     report = IndexingReport()
-    changed = select_changed(documents, {} if table is None else table.document_hashes(), chunker, opened, report)
-    passages = [passage for document, _ in changed for passage in chunker.split(document)]
-    if table is not None and retry_failed:
-        passages += failed_passages(table, {document.id for document, _ in changed})
-    estimate = CostEstimate(len(changed), report.unchanged, report.failures, len(passages))
-    estimate.max_concurrency = calls.max_concurrency
+    stored = no_documents() if table is None else table.stored_documents()
+    find_passages = table.numbered_passages if table is not None else lambda _: set[str]()
+    selector = DocumentSelector(stored, chunker, opened.fingerprint, report, find_passages)
+    retried = documents_with_failures(table) if table is not None and retry_failed else set()
+    estimate = CostEstimate(max_concurrency=calls.max_concurrency, failures=report.failures)
+    for changed in selector.select(documents):
+        retried.discard(changed.document.id)
+        estimate.documents += 1
+        _add_passages(estimate, chunker.split(changed.document), opened, models, calls)
+    if table is not None and retried:
+        again = [passage for passage in failed_passages(table) if passage.document_id in retried]
+        _add_passages(estimate, again, opened, models, calls)
+    estimate.unchanged = report.unchanged
     if models:
-        _add_calls(estimate, passages, opened, models[0], calls)
+        estimate.model, estimate.cached_calls = models[0].name, models[0].hits
+        seconds = SECONDS_PER_CALL * estimate.calls + estimate.output_tokens / TOKENS_PER_SECOND
+        estimate.seconds = seconds / max(1, min(calls.max_concurrency, estimate.calls))
         tokens = estimate.input_tokens, estimate.output_tokens
         estimate.cost = llm_clients.prices.cost(estimate.model, *tokens, custom_server=bool(calls.base_url))
     return estimate
+
+
+def _add_passages(
+    estimate: CostEstimate,
+    passages: Sequence[Passage],
+    extractor: Extractor,
+    models: Sequence[_CachedReplies],
+    calls: CallSettings,
+) -> None:
+    estimate.passages += len(passages)
+    if models:
+        _add_calls(estimate, passages, extractor, models[0], calls)
 
 
 def _add_calls(
@@ -148,9 +173,6 @@ def _add_calls(
                 following = extraction.build_triples_prompt(passage, ())
                 triple_tokens = _reply_tokens(extraction.TRIPLES.name, size, calls)
                 _add_call(estimate, following, triple_tokens, reply_tokens)
-    estimate.model, estimate.cached_calls = replies.name, replies.hits
-    seconds = SECONDS_PER_CALL * estimate.calls + estimate.output_tokens / TOKENS_PER_SECOND
-    estimate.seconds = seconds / max(1, min(calls.max_concurrency, estimate.calls))
 
 
 def _reply_tokens(prompt_name: str, size: int, calls: CallSettings) -> int:

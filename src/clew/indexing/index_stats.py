@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.store.kg_shards import StoredGraph, is_shard, stored_graphs
+from clew.store.kg_shards import StoredGraph, stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import read_manifest, snapshot_folder
 
@@ -32,7 +32,7 @@ def collect_stats(table: PassageTable, snapshot: Snapshot) -> IndexStats:
     """Return the counts of a table's version and its snapshot."""
     return IndexStats(
         version=table.version,
-        documents=sum(not is_shard(hash_) for hash_ in table.document_hashes().values()),
+        documents=len(table.stored_documents()),
         passages=len(snapshot.passage_ids),
         entities=len(snapshot.entities),
         relations=len(snapshot.relations),

@@ -11,7 +11,7 @@ from clew.indexing.kg_formats.statements import (
     Statement,
     no_triples_message,
 )
-from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, KGShard, is_shard, shards_by_graph, shards_to_table
+from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, KGShard, shards_by_graph, shards_to_table
 from clew.store.passage_table import PassageTable
 from clew.types import Progress
 
@@ -81,11 +81,9 @@ class GraphImporter:
 
     def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
         """Replace the named graph by a file's statements in shards; no triple, or a document so named: InputError."""
-        self._stored_hashes = self.table.document_hashes()
-        if name in self._stored_hashes or any(
-            not is_shard(hash_) and id_.startswith(f"{name}#") and id_[len(name) + 1 :].isdigit()
-            for id_, hash_ in self._stored_hashes.items()
-        ):
+        stored = self.table.stored_documents()
+        self._stored_hashes = stored.shards
+        if name in stored or name in stored.shards or name in stored.parents:
             raise InputError(f"a document of this index has the id {name!r}: give the graph another --name")
         report = GraphReport(name)
         self._pending, self._pending_characters, self._shard_count = [], 0, 0
@@ -93,8 +91,8 @@ class GraphImporter:
         if not self._shard_count:
             raise InputError(no_triples_message(name, report.malformed, next(iter(report.faults), None)))
         self._commit()
-        stored = shards_by_graph(self._stored_hashes).get(name, ())
-        stale = [id_ for id_ in stored if int(id_[len(name) + 1 :]) >= self._shard_count]
+        shards = shards_by_graph(self._stored_hashes).get(name, ())
+        stale = [id_ for id_ in shards if int(id_[len(name) + 1 :]) >= self._shard_count]
         self.table.delete(stale)
         report.removed = len(stale)
         return report

@@ -13,6 +13,8 @@ EXTRAS = {
     "sentence_transformers": "encoders",
     "transformers": "local-llm",
     "peft": "local-llm",
+    "ray": "ray",
+    "watchfiles": "watch",
 }
 """The extra that installs a package, for packages that whole commands need."""
 

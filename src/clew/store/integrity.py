@@ -99,7 +99,11 @@ def add_integrity_columns(rows: pa.Table, dimension: int, document_ids: Sequence
         raise InputError(f"passage id {repeated[0]!r} occurs more than once: give each passage a unique id")
     sizes = {count["values"]: count["counts"] for count in rows["document_id"].value_counts().to_pylist()}
     lengths = pa.array([sizes[id_] for id_ in rows["document_id"].to_pylist()], type=pa.int32())
-    rows = rows.append_column(INTEGRITY_COLUMNS[0], lengths)
+    return with_checksums(rows.append_column(INTEGRITY_COLUMNS[0], lengths))
+
+
+def with_checksums(rows: pa.Table) -> pa.Table:
+    """Return rows that have all columns but the checksum with their checksums."""
     return rows.append_column(INTEGRITY_COLUMNS[1], pa.array(row_checksums(rows), type=pa.binary(CHECKSUM_BYTES)))
 
 

@@ -100,7 +100,7 @@ def is_shard(document_hash: str) -> bool:
 
 
 def shards_by_graph(documents: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the sorted shard ids of each graph, from `PassageTable.document_hashes`."""
+    """Return the sorted shard ids of each graph, from the hashes of shards or of all documents by id."""
     shard_ids: dict[str, list[str]] = {}
     for id_, hash_ in sorted(documents.items()):
         if is_shard(hash_):

@@ -60,3 +60,9 @@ def cache_folder() -> Path:
 def reply_cache_path(location: Location) -> Path:
     """Return the file that caches the replies of language models for an index."""
     return location.derived.parent / "calls.sqlite"
+
+
+def watched_state_path(location: Location, folder: Path) -> Path:
+    """Return the file that holds the state of a folder that an index is kept up to date with."""
+    key = blake2b(str(folder.resolve()).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return location.derived.parent / "watched" / f"{key}.jsonl"

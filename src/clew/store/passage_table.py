@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexLockedError, InputError
 from clew.store.dataset import open_dataset, open_existing
+from clew.store.document_ids import StoredDocuments, collect_documents
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import (
     INTEGRITY_COLUMNS,
@@ -20,17 +23,27 @@ from clew.store.integrity import (
     stored_schema,
     vector_dimension,
 )
-from clew.store.kg_shards import SHARD_EXTRACTOR
+from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location, locate
 from clew.store.segment_files import FragmentState
 from clew.store.writer_lock import pin, pinned_versions
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+    from lance.fragment import FragmentMetadata
 
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
+_ID_BATCH_ROWS = 1 << 16
 _SHARD_BATCH_ROWS, _COMPACTION_BATCH_ROWS = 16, 256  # a shard has a few MB
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFragments:
+    """Data files that no version has yet."""
+
+    records: list[str]  # metadata of the fragments as JSON, for `commit_fragments`, on this machine or another one
+    rows: pa.Table  # what they hold, with `document_rows`
 
 
 class PassageTable:
@@ -101,6 +114,13 @@ class PassageTable:
             states.setdefault(group["document_id"], []).append(group["document_hash"] if complete else "")
         return {id_: hashes[0] for id_, hashes in sorted(states.items()) if len(hashes) == 1 and hashes[0]}
 
+    def stored_documents(self) -> StoredDocuments:
+        """Return the complete documents as arrays of hashes; memory for the rest is that of one batch of rows."""
+        columns = ["document_id", "document_hash", "document_rows"]
+        with map_errors(self.location.name, "reading"):
+            scanner = self._dataset.scanner(columns=columns, batch_size=_ID_BATCH_ROWS)
+            return collect_documents(scanner.to_batches(), is_shard)
+
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
         """Replace all passages of the documents by `rows` in one commit; a document may be new, or have no row left.
 
@@ -125,6 +145,79 @@ class PassageTable:
                 merge.conflict_retries(0).execute(new)
         _move_to_version(self, self._dataset)
 
+    def write_fragments(self, rows: pa.Table, document_ids: Sequence[str]) -> WrittenFragments:
+        """Write all passages of documents as data files that no version has yet (errors: see `replace`)."""
+        from lance.fragment import write_fragments
+
+        new = add_integrity_columns(rows, self.dimension, sorted(set(document_ids)))
+        with map_errors(self.location.name, "writing"):
+            written = write_fragments(new, self._dataset, schema=self._dataset.schema)
+        records = [json.dumps(fragment.to_json()) for fragment in written]
+        return WrittenFragments(records, new.drop_columns([INTEGRITY_COLUMNS[1]]))
+
+    def commit_fragments(self, fragments: Sequence[str], replaced: pa.Array) -> None:
+        """Add fragments in one commit, which removes all older passages of the `replaced` documents.
+
+        Args:
+            fragments: From `write_fragments`. Their documents have to be among the replaced ones, or be new.
+            replaced: (n,) ids of documents, strings.
+
+        Raises:
+            IndexLockedError: The table has changed since it was opened; nothing was changed.
+            ProviderError: The disk or object store fails.
+        """
+        import lance
+        from lance.fragment import FragmentMetadata
+
+        _check_newest(self._dataset, self.location.name)
+        with map_errors(self.location.name, "writing"):
+            changed, emptied = _without_documents(self._dataset, replaced)
+            new = [FragmentMetadata.from_json(fragment) for fragment in fragments]
+            update = lance.LanceOperation.Update(
+                removed_fragment_ids=emptied, updated_fragments=changed, new_fragments=new
+            )
+            options = dict(self.location.storage_options) or None
+            commit = lance.LanceDataset.commit
+            committed = commit(self._dataset, update, read_version=self.version, storage_options=options)
+            # Lance lets two machines commit new fragments at once, though they may hold the same documents.
+            if overtaken := committed.version != self.version + 1:
+                names = {file.path for fragment in new for file in fragment.files}
+                own = [f.fragment_id for f in committed.get_fragments() if f.data_files()[0].path in names]
+                removal = lance.LanceOperation.Delete([], own, "true")
+                commit(committed, removal, read_version=committed.version, storage_options=options)
+        if overtaken:
+            message = f"another machine changed {self.location.name} at the same moment, and this step was undone"
+            raise IndexLockedError(f"{message}: run the same command again when it has finished")
+        self._dataset = committed
+        _move_to_version(self, self._dataset)
+
+    def read_fragments(self, fragments: Sequence[str], columns: Sequence[str]) -> pa.Table:
+        """Return columns of fragments that no version has yet; files that are gone are an IndexFormatError."""
+        from lance.file import LanceFileReader
+
+        options = dict(self.location.storage_options) or None
+        parts = [self._dataset.schema.empty_table().select(columns)]
+        with map_errors(self.location.name, "reading"):
+            for file in (file for fragment in fragments for file in json.loads(fragment)["files"]):
+                path = f"{self.location.table}/data/{file['path']}"
+                parts.append(LanceFileReader(path, options, list(columns)).read_all().to_table().select(columns))
+        return pa.concat_tables(part.replace_schema_metadata(None) for part in parts)
+
+    def find_conflicts(self, ids: pa.Array, document_ids: pa.Array) -> list[str]:
+        """Return those of the passage ids (n,) that passages of documents have which are not among those given (m,)."""
+        conflicts: list[str] = []
+        with map_errors(self.location.name, "reading"):
+            scanner = self._dataset.scanner(columns=["id", "document_id"], batch_size=_ID_BATCH_ROWS)
+            for batch in scanner.to_batches():
+                taken = pc.is_in(batch["id"], value_set=ids)
+                own = pc.is_in(batch["document_id"], value_set=document_ids)
+                conflicts += batch["id"].filter(pc.and_not(taken, own)).to_pylist()
+        return conflicts
+
+    def data_files(self) -> set[str]:
+        """Return the names of the data files of this version."""
+        return {file.path for fragment in self._dataset.get_fragments() for file in fragment.data_files()}
+
     def delete(self, document_ids: Sequence[str]) -> int:
         """Remove documents in one commit (errors: see `replace`); return the number of passages; 0 commits nothing."""
         ids = sorted(set(document_ids))
@@ -142,6 +235,22 @@ class PassageTable:
         has not been compacted away. An unknown column is an InputError, an absent version or damaged data an
         IndexFormatError.
         """
+        return self._read(columns, _PASSAGE_FILTER, version)
+
+    def read_documents(self, document_ids: Sequence[str]) -> pa.Table:
+        """Return all columns of the passages of documents, as of `read`."""
+        return self._read(None, _in_predicate("document_id", document_ids) if document_ids else "false")
+
+    def read_failed(self, columns: Sequence[str]) -> pa.Table:
+        """Return columns of the passages whose extraction failed, as of `read`."""
+        return self._read(columns, f"failure IS NOT NULL AND {_PASSAGE_FILTER}")
+
+    def numbered_passages(self, ids: Sequence[str]) -> set[str]:
+        """Return those of the ids that passages have which are parts of a document of another id."""
+        rows = self._read(["id"], f"{_in_predicate('id', ids)} AND id != document_id" if ids else "false")
+        return set(rows["id"].to_pylist())
+
+    def _read(self, columns: Sequence[str] | None, condition: str, version: int | None = None) -> pa.Table:
         names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]
         wanted = names if columns is None else list(columns)
         if unknown := sorted(set(wanted) - set(names)):
@@ -150,7 +259,7 @@ class PassageTable:
         scanned = list(dict.fromkeys([*wanted, *extra]))
         with map_errors(self.location.name, "reading"):
             dataset = self._dataset if version is None else self._dataset.checkout_version(version)
-            rows = dataset.to_table(columns=scanned, filter=_PASSAGE_FILTER)
+            rows = dataset.to_table(columns=scanned, filter=condition)
         if columns is None:
             check_rows(rows, self.location.name)
         order = pc.sort_indices(rows, sort_keys=[("document_id", "ascending"), ("ordinal", "ascending")])
@@ -228,13 +337,43 @@ def restore_version(location: Location, version: int) -> PassageTable:
     return PassageTable.open(location)
 
 
-def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], ids: Sequence[str]) -> int:
-    """Count the stored passages of the documents before a commit; raise when the commit would conflict."""
+def _check_newest(dataset: "LanceDataset", name: str) -> None:
+    """Raise an IndexLockedError where a table has a newer version."""
     with map_errors(name, "reading"):
         newest = dataset.latest_version
-        if newest != dataset.version:
-            message = f"{name} is at version {newest}, but was opened at version {dataset.version}"
-            raise IndexLockedError(f"{message}: another writer changed it; open it again and repeat the step")
+    if newest != dataset.version:
+        message = f"{name} is at version {newest}, but was opened at version {dataset.version}"
+        raise IndexLockedError(f"{message}: another writer changed it; open it again and repeat the step")
+
+
+def _without_documents(dataset: "LanceDataset", documents: pa.Array) -> tuple[list["FragmentMetadata"], list[int]]:
+    """Return the fragments that hold passages of documents, without these, and the ids of those that hold no others."""
+    changed: list[FragmentMetadata] = []
+    emptied: list[int] = []
+    if not len(documents):
+        return changed, emptied
+    addresses = [np.empty(0, dtype=np.uint64)]
+    scanner = dataset.scanner(columns=["document_id"], with_row_address=True, batch_size=_ID_BATCH_ROWS)
+    for batch in scanner.to_batches():
+        found = pc.is_in(batch["document_id"], value_set=documents)
+        addresses.append(batch["_rowaddr"].filter(found).to_numpy(zero_copy_only=False))
+    rows = np.concatenate(addresses)
+    fragment_of_row, offsets = (rows >> np.uint64(32)).astype(np.int64), rows & np.uint64(0xFFFFFFFF)
+    for id_ in np.unique(fragment_of_row).tolist():
+        fragment = dataset.get_fragment(id_)
+        assert fragment is not None, id_
+        rest = fragment.delete_rows(offsets[fragment_of_row == id_].tolist())
+        if rest is None:
+            emptied.append(id_)
+        else:
+            changed.append(rest)
+    return changed, emptied
+
+
+def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], ids: Sequence[str]) -> int:
+    """Count the stored passages of the documents before a commit; raise when the commit would conflict."""
+    _check_newest(dataset, name)
+    with map_errors(name, "reading"):
         wanted = (("document_id", document_ids), ("id", ids))
         clauses = [_in_predicate(column, values) for column, values in wanted if values]
         if not clauses:

@@ -16,7 +16,7 @@ import clew as library
 from clew.errors import InputError, ProviderError
 from clew.index import Index
 from clew.index import open as open_index
-from clew.indexing.pipeline import IndexingReport
+from clew.indexing.report import IndexingReport
 from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
 from clew.rerankers.g_rag.weights import load_reranker, save_reranker

@@ -11,8 +11,9 @@ from clew.types import Document, Failure
 TEXT_SUFFIXES = frozenset({".txt", ".md", ".markdown"})
 JSON_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 TABLE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_DELIMITERS.keys()  # files of many documents
 OFFICE_SUFFIXES = frozenset({".pdf", ".docx", ".pptx", ".html", ".htm"})
-READABLE_SUFFIXES = TEXT_SUFFIXES | JSON_LINES_SUFFIXES | TABLE_DELIMITERS.keys() | OFFICE_SUFFIXES
+READABLE_SUFFIXES = TEXT_SUFFIXES | RECORD_SUFFIXES | OFFICE_SUFFIXES
 
 
 @dataclass(frozen=True, slots=True)

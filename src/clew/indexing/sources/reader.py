@@ -2,7 +2,8 @@
 
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,7 @@ from clew.errors import InputError
 from clew.indexing.sources.discovery import (
     JSON_LINES_SUFFIXES,
     OFFICE_SUFFIXES,
+    RECORD_SUFFIXES,
     TABLE_DELIMITERS,
     SourcedDocument,
     SourceFile,
@@ -21,25 +23,63 @@ from clew.indexing.sources.discovery import (
 from clew.indexing.sources.office_files import convert_document
 from clew.indexing.sources.plain_text import decode_text, make_markdown_document, make_text_document
 from clew.indexing.sources.records import read_json_lines, read_table_rows
+from clew.store.document_ids import IdSet
 from clew.text.sanitize import has_surrogate
 from clew.types import Document, Failure
 
 
-def read_documents(paths: Sequence[str | Path], stdin: IO[bytes] | None = None) -> Iterator[Document | Failure]:
+@dataclass(slots=True)
+class ReadingProgress:
+    """Bytes read so far, of the bytes that the sources have."""
+
+    done: int = 0
+    total: int = 0  # 0 where it is not known: standard input
+
+
+def source_bytes(paths: Sequence[str | Path]) -> int:
+    """Return the size of the files and folders that exist, 0 where standard input is among them."""
+    if "-" in paths:
+        return 0
+    sources = (source for path in paths for source in find_sources(Path(path)))
+    return sum(_file_size(source) for source in sources if isinstance(source, SourceFile))
+
+
+def read_documents(
+    paths: Sequence[str | Path],
+    stdin: IO[bytes] | None = None,
+    progress: ReadingProgress | None = None,
+    is_wanted: Callable[[str], bool] | None = None,
+) -> Iterator[Document | Failure]:
     """Return an iterator over the documents of files and folders, which are read one at a time.
 
     Supported are `.txt .md .markdown`, records in `.jsonl .ndjson .csv .tsv`, and with the extra `files` `.pdf .docx
     .pptx .html .htm`. Folders are read recursively, hidden names skipped; "-" is `stdin`, by default that of the
     process: JSON lines if its first character is `{`, else one text with the id "stdin". A failure names the path, or
     `path:line`, and does not stop the rest. Ids are unique; paths keep their order, folders that of their relative
-    paths. The call raises InputError before anything is read where no path is given, or one does not exist.
+    paths. The call raises InputError before anything is read where no path is given, or one does not exist. Bytes are
+    added to `progress` as they are read. A file that is one document is not read unless its id `is_wanted`; records of
+    other ids come too.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
-    if not sources:
+    check_paths(sources)
+    counted = ReadingProgress() if progress is None else progress
+    wanted = is_wanted or (lambda _: True)
+    return _check_documents(chain.from_iterable(_read_path(path, stdin, counted, wanted) for path in sources))
+
+
+def read_sources(sources: Iterable[SourceFile]) -> Iterator[Document | Failure]:
+    """Return an iterator over the documents of files that were found, as `read_documents`."""
+    progress = ReadingProgress()
+    items = (_catch_failures(source.item, _read_file(source, progress)) for source in sources)
+    return _check_documents(chain.from_iterable(items))
+
+
+def check_paths(paths: Sequence[str | Path]) -> None:
+    """Raise an InputError where no path is given, or one does not exist."""
+    if not paths:
         raise InputError('no path was given; give files, folders, or "-" for standard input')
-    for path in sources:
+    for path in paths:
         _check_exists(path)
-    return _check_documents(chain.from_iterable(_read_path(path, stdin) for path in sources))
 
 
 def _check_exists(path: str | Path) -> None:
@@ -57,16 +97,15 @@ def _check_exists(path: str | Path) -> None:
 
 def _check_documents(items: Iterable[SourcedDocument | Failure]) -> Iterator[Document | Failure]:
     """Replace documents that cannot be stored by failures: repeated ids, and lone surrogates."""
-    seen: set[str] = set()
+    seen = IdSet()
     for item in items:
         if isinstance(item, Failure):
             yield item
         elif part := _find_invalid_part(item.document):
             yield Failure(item.item, f"{part} holds a lone surrogate (such as \\ud800), which no text file can hold")
-        elif item.document.id in seen:
+        elif not seen.add(item.document.id):
             yield Failure(item.item, f'the id "{item.document.id}" was already read; ids must be unique')
         else:
-            seen.add(item.document.id)
             yield item.document
 
 
@@ -88,15 +127,32 @@ def _find_invalid_part(document: Document) -> str:
     return ""
 
 
-def _read_path(path: str | Path, stdin: IO[bytes] | None) -> Iterator[SourcedDocument | Failure]:
+def _read_path(
+    path: str | Path, stdin: IO[bytes] | None, progress: ReadingProgress, is_wanted: Callable[[str], bool]
+) -> Iterator[SourcedDocument | Failure]:
     if path == "-":
         yield from _catch_failures("stdin", _read_standard_input(sys.stdin.buffer if stdin is None else stdin))
         return
     for source in find_sources(Path(path)):
         if isinstance(source, Failure):
             yield source
+        elif source.suffix in RECORD_SUFFIXES or is_wanted(source.id):
+            yield from _catch_failures(source.item, _read_file(source, progress))
         else:
-            yield from _catch_failures(source.item, _read_file(source))
+            progress.done += _file_size(source)
+
+
+def _file_size(source: SourceFile) -> int:
+    try:
+        return source.path.stat().st_size
+    except OSError:
+        return 0  # reading it reports why
+
+
+def _count_lines(lines: Iterable[bytes], progress: ReadingProgress) -> Iterator[bytes]:
+    for line in lines:
+        progress.done += len(line)
+        yield line
 
 
 def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> Iterator[SourcedDocument | Failure]:
@@ -109,19 +165,24 @@ def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> It
         yield Failure(item, f"cannot be read: {error.strerror or error}")
 
 
-def _read_file(source: SourceFile) -> Iterator[SourcedDocument | Failure]:
+def _read_file(source: SourceFile, progress: ReadingProgress) -> Iterator[SourcedDocument | Failure]:
     if source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
-            yield from read_json_lines(lines, source.id, source.item)
+            yield from read_json_lines(_count_lines(lines, progress), source.id, source.item)
     elif delimiter := TABLE_DELIMITERS.get(source.suffix):
         with source.path.open("rb") as raw:
             if b"\0" in raw.read(8192):
                 raise InputError("binary content (a NUL byte), not a table; save it as CSV in UTF-8")
             raw.seek(0)
+            before = 0
             # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
             text = TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
-            yield from read_table_rows(text, delimiter, source.id, source.item)
+            for row in read_table_rows(text, delimiter, source.id, source.item):
+                progress.done += raw.tell() - before
+                before = raw.tell()
+                yield row
     else:
+        progress.done += _file_size(source)
         yield SourcedDocument(source.item, _read_document(source))
 
 

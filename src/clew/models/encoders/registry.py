@@ -1,10 +1,10 @@
 """Registry of encoders by name, extended by entry points of the group `clew.encoders`."""
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
@@ -96,6 +96,22 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None, device: str =
     if model and not Path(name).exists():
         return SentenceTransformerEncoder(model, revision, config, device)
     return SentenceTransformerEncoder(name, None, config, device)
+
+
+def open_index_encoder(settings: Mapping[str, Any], dimension: int, device: str) -> "Encoder":
+    """Return the encoder that an index was made with, given its settings and the width of its vectors.
+
+    Raises:
+        InputError: The encoder installed here has other weights.
+    """
+    encoder = open_encoder(str(settings["encoder"]), device=device)
+    wanted = settings["encoder_fingerprint"]
+    if encoder.dimension != dimension or encoder.fingerprint != wanted:
+        raise InputError(
+            f"the index was made with the encoder {encoder.name} of fingerprint {wanted}, and the one installed "
+            f"has {encoder.fingerprint}: install the weights it was made with, or make a new index"
+        )
+    return encoder
 
 
 def fp32_weights() -> Path:

@@ -1,0 +1,76 @@
+"""`clew watch`."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.commands.options import DeviceOption, EncoderOption, IndexOption
+from clew.commands.output import print_line, print_note
+from clew.commands.progress import progress_on_stderr
+from clew.commands.reports import print_report
+from clew.errors import IndexLockedError, InputError
+from clew.index import Index
+
+_RETRY_SECONDS = 1.0
+
+
+def watch(
+    folder: Annotated[Path, typer.Argument(help="The folder; its files and those of its folders are read.")],
+    index: IndexOption,
+    extractor: Annotated[str | None, typer.Option(help="rules or published:FILE.")] = None,
+    encoder: EncoderOption = None,
+    device: DeviceOption = None,
+    poll: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds between two looks at the folder; else the system reports changes."),
+    ] = None,
+    debounce: Annotated[float, typer.Option(min=0.0, help="Seconds without a change before files are read.")] = 1.0,
+) -> None:
+    """Keep an index up to date with a folder until Ctrl-C; files that are gone are removed from it."""
+    from clew.commands.opening import load_settings, open_or_create
+
+    if not folder.is_dir():
+        raise InputError(f"{str(folder)!r} is not a folder: name one to watch")
+    looks = _poll(poll) if poll is not None else _wait_for_changes(folder, debounce)
+    with progress_on_stderr() as progress:
+        factory = load_settings().make_llm_factory()
+        opened = open_or_create(str(index), extractor, encoder, progress, factory, device, create=True)
+    print_line(f"watching {folder}; Ctrl-C ends it")
+    for _ in looks:
+        update(opened, folder)
+
+
+def update(index: Index, folder: Path) -> None:
+    """Bring an index up to date once, and print what has changed; a writer that holds it is waited for."""
+    while True:
+        try:
+            report = index.sync_folder(folder)
+        except IndexLockedError as error:
+            print_note(f"{error}")
+            time.sleep(_RETRY_SECONDS)
+            continue
+        if report is not None:
+            print_report(report, index.table.count_rows(), index.llm_factory.budget.spent)
+        return
+
+
+def _poll(seconds: float) -> Iterator[None]:
+    while True:
+        yield
+        time.sleep(seconds)
+
+
+def _wait_for_changes(folder: Path, debounce: float) -> Iterator[None]:
+    """Yield at once, and then whenever files below a folder have changed and come to rest."""
+    from watchfiles import watch as watch_files
+
+    milliseconds = max(1, round(1000 * debounce))
+    yield
+    is_first = True
+    for changes in watch_files(folder, debounce=max(1600, milliseconds), step=milliseconds, yield_on_timeout=True):
+        if changes or is_first:  # the first look finds what changed before the system began to report changes
+            yield
+        is_first = False

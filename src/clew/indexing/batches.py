@@ -1,0 +1,195 @@
+"""Writing of batches of documents: they are split, extracted and encoded, and written as data files without a commit.
+
+This is what runs side by side: on threads of one process, in several processes, on several machines. Only one
+coordinator commits (`PassageTable.commit_fragments`).
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from clew.arrays import FloatArray
+from clew.graph.segments.segment import CollisionError
+from clew.indexing.chunking import Chunker
+from clew.indexing.report import IndexingReport
+from clew.indexing.segments.store import write_segment
+from clew.indexing.selection import ChangedDocument
+from clew.protocols import Encoder, Extractor
+from clew.store.passage_table import PassageTable, WrittenFragments
+from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
+from clew.types import Document, Extraction, Failure, Passage
+
+_CHARACTERS_PER_TOKEN = 5  # of a usual text in a script with spaces, to guess how many passages a document has
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBatch:
+    """Data files of documents that no version has yet."""
+
+    fragments: list[str] = field(default_factory=list)  # metadata as JSON
+    segments: list[str] = field(default_factory=list)  # names of the files of their segments on this machine
+    replaced: list[str] = field(default_factory=list)  # ids of the documents among them that are stored already
+    report: IndexingReport = field(default_factory=IndexingReport)
+    characters: int = 0  # of all documents of the batch
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWriter:
+    """Writes batches of documents; several may write to one table at once."""
+
+    table: PassageTable
+    chunker: Chunker
+    extractor: Extractor
+    encoder: Encoder  # dimension 0 stores no vectors
+
+    def write(self, batch: Sequence[ChangedDocument]) -> WrittenBatch:
+        """Write documents; one whose extraction a spent budget stops is left out, and counted as remaining."""
+        started = time.perf_counter()
+        report = IndexingReport()
+        characters = sum(len(changed.document.text) for changed in batch)
+        splits = [self.chunker.split(changed.document) for changed in batch]
+        extractions = iter(self.extractor.extract([passage for passages in splits for passage in passages]))
+        rows: list[PassageRow] = []
+        written: list[Passage] = []
+        done: list[ChangedDocument] = []
+        for changed, passages in zip(batch, splits, strict=True):
+            results = [next(extractions) for _ in passages]
+            if (error := find_stop_error(results)) is not None:
+                report.stop_error = report.stop_error or error
+                continue
+            done.append(changed)
+            written += passages
+            rows += [
+                _make_row(passage, ordinal, changed, result, self.extractor.fingerprint)
+                for ordinal, (passage, result) in enumerate(zip(passages, results, strict=True))
+            ]
+            report.failures += [result for result in results if isinstance(result, Failure)]
+        report.remaining = len(batch) - len(done)
+        if not done:
+            return WrittenBatch(report=report, characters=characters)
+        if self.encoder.dimension:
+            vectors = encode_passages(self.encoder, [(p.title, p.text) for p in written])
+            rows = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
+        table = rows_to_table(rows, self.encoder.dimension)
+        files = self.table.write_fragments(table, [changed.document.id for changed in done])
+        segments = write_segments(self.table.location.derived, files)
+        report.passages = len(rows)
+        report.added = sum(changed.is_new for changed in done)
+        report.updated = len(done) - report.added
+        report.seconds = time.perf_counter() - started
+        replaced = [changed.document.id for changed in done if not changed.is_new]
+        return WrittenBatch(files.records, segments, replaced, report, characters)
+
+
+class BatchRunner(Protocol):
+    """Writes batches, here or elsewhere, at once or side by side."""
+
+    def run(self, batch: Sequence[ChangedDocument]) -> list[WrittenBatch]:
+        """Take a batch, and return those that are written by now: this one, earlier ones, or none."""
+
+    def finish(self) -> list[WrittenBatch]:
+        """Wait for all batches that were taken, and return those not returned yet."""
+
+    def close(self) -> None:
+        """Stop, without waiting for what is not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRunner:
+    """Writes one batch after the other in this process."""
+
+    writer: BatchWriter
+
+    def run(self, batch: Sequence[ChangedDocument]) -> list[WrittenBatch]:
+        """Write the batch."""
+        return [self.writer.write(batch)]
+
+    def finish(self) -> list[WrittenBatch]:
+        """Return nothing: all is written."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass(slots=True)
+class DocumentBuffer:
+    """The documents of a batch that is being filled."""
+
+    max_tokens: int  # of a passage
+    documents: list[ChangedDocument] = field(default_factory=list)
+    passages: int = 0  # a guess: documents are split when they are written
+    characters: int = 0
+
+    def add(self, changed: ChangedDocument) -> None:
+        """Add a document."""
+        self.documents.append(changed)
+        self.passages += guess_passages(changed, self.max_tokens)
+        self.characters += len(changed.document.text)
+
+    def empty(self) -> list[ChangedDocument]:
+        """Return the documents, and begin another batch."""
+        documents, self.documents, self.passages, self.characters = self.documents, [], 0, 0
+        return documents
+
+
+def write_segments(derived: Path, written: WrittenFragments) -> list[str]:
+    """Write the segments of data files; return their names. What is not written here is made before it is needed."""
+    from lance.fragment import FragmentMetadata
+
+    if len(written.records) != 1:
+        return []
+    try:
+        return [write_segment(derived, FragmentMetadata.from_json(written.records[0]), written.rows).name]
+    except CollisionError:
+        return []  # the whole index is hashed in another way when its version is made
+
+
+def guess_passages(changed: ChangedDocument, max_tokens: int) -> int:
+    """Return about how many passages a document has, at least 1, without splitting it."""
+    return 1 + len(changed.document.text) // (_CHARACTERS_PER_TOKEN * max_tokens)
+
+
+def encode_passages(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> FloatArray:
+    """Return unit vectors (len(texts), dimension) of passages, given their titles and texts."""
+    return np.asarray(encoder.encode([f"{title}\n{text}" if title else text for title, text in texts]))
+
+
+def find_stop_error(results: Sequence[Extraction | Failure]) -> Exception | None:
+    """Return the error that ended the run before some passage was tried, if one did."""
+    return next((r.run_error for r in results if isinstance(r, Failure) and r.run_error is not None), None)
+
+
+def result_cells(result: Extraction | Failure, extractor: str) -> tuple[Any, ...]:
+    """Return the columns mentions, triples, failure and extractor of one passage in stored form."""
+    if isinstance(result, Failure):
+        return [], [], result.reason, extractor
+    return mention_cells(result.mentions), triple_cells(result.triples), None, extractor
+
+
+def _make_row(
+    passage: Passage, ordinal: int, changed: ChangedDocument, result: Extraction | Failure, extractor: str
+) -> PassageRow:
+    document: Document = changed.document
+    extraction = result if isinstance(result, Extraction) else Extraction()
+    return PassageRow(
+        id=passage.id,
+        document_id=document.id,
+        ordinal=ordinal,
+        title=passage.title,
+        text=passage.text,
+        start=passage.start,
+        end=passage.end,
+        metadata=dict(passage.metadata),
+        aliases=document.aliases,
+        links=document.links,
+        document_hash=changed.hash,
+        mentions=extraction.mentions,
+        triples=extraction.triples,
+        failure=result.reason if isinstance(result, Failure) else None,
+        extractor=extractor,
+    )

@@ -1,0 +1,183 @@
+"""Parts of a corpus written by a Ray cluster: Ray Data hands their numbers to actors, which keep their models open.
+
+Each actor reads the files itself, so they and the index have to lie where all machines see them, under the same names.
+The coordinator, which holds the writer lock, commits each part when it is done. A part whose actor is killed is done
+again; what it had written belongs to no version.
+"""
+
+import logging
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from clew.errors import ClewError, ProviderError
+from clew.indexing.parts import WrittenPart, commit_parts, write_part
+from clew.indexing.report import IndexingReport
+from clew.indexing.selection import Part
+from clew.indexing.sources.reader import read_documents, source_bytes
+from clew.indexing.writer_settings import WriterSettings, WriterTools, make_writer, refuse_model
+from clew.plugins.extras import import_extra
+from clew.store.atomic import atomic_file
+from clew.store.passage_table import PassageTable
+from clew.store.segment_files import segments_folder
+from clew.types import Progress, ignore_progress
+
+LOCAL = "local"
+_PART_BYTES = 1 << 26  # of the files: what is done again where an actor is killed
+_PARTS_PER_ACTOR = 2
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRun:
+    """An indexing run on a cluster.
+
+    Attributes:
+        address: Of the cluster, or `local` for one of this machine that ends with the run.
+        actors: Number of actors, each with the models of the index.
+        memory: Bytes that an actor may use, 0 for what is usual.
+        progress: Called with the number of parts done.
+    """
+
+    address: str
+    actors: int
+    memory: int
+    progress: Progress
+
+    def index(self, table: PassageTable, settings: WriterSettings, paths: Sequence[str | Path]) -> IndexingReport:
+        """Add what is new or changed in files and folders to a table under the writer lock.
+
+        Raises:
+            ProviderError: Ray is not installed, the cluster cannot be reached, or a part was given up.
+        """
+        ray = import_extra("ray", "ray", "--ray")
+        data = import_extra("ray.data", "ray", "--ray")
+        count = max(_PARTS_PER_ACTOR * self.actors, source_bytes(paths) // _PART_BYTES)
+        report = IndexingReport()
+        segments = segments_folder(table.location.derived)
+        mark = segments / f".{secrets.token_hex(8)}"  # an actor that sees it writes segments to this folder itself
+        segments.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+        started_here = not ray.is_initialized()
+        try:
+            if started_here:
+                _connect(ray, self.address, self.actors)
+            _be_quiet(data)
+            work = PartWork(settings, tuple(str(path) for path in paths), str(mark), self.memory)
+            items = [{"number": number, "count": count} for number in range(1, count + 1)]
+            written = data.from_items(items, override_num_blocks=count).map_batches(
+                PartActor,
+                fn_constructor_args=(work,),
+                batch_size=1,
+                batch_format="numpy",
+                compute=data.ActorPoolStrategy(size=self.actors),
+                num_cpus=1,
+                max_restarts=-1,
+                max_task_retries=_TRIES - 1,
+            )
+            for done, row in enumerate(_rows(ray, written), 1):
+                report.add(_commit(table, row))
+                self.progress("parts", done, count)
+        finally:
+            mark.unlink(missing_ok=True)
+            if started_here and ray.is_initialized():
+                ray.shutdown()
+        return report
+
+
+@dataclass(frozen=True, slots=True)
+class PartWork:
+    """What an actor needs to write any part."""
+
+    settings: WriterSettings
+    paths: tuple[str, ...]
+    mark: str  # a file in the coordinator's folder of segments
+    memory: int
+
+
+class PartActor:
+    """Writes parts, one after the other, on a machine of a cluster; its models are opened once."""
+
+    def __init__(self, work: PartWork) -> None:
+        self._work = work
+        batches = work.settings.open()
+        tools = WriterTools(work.settings.extractor, refuse_model, work.settings.device, ignore_progress)
+        self._writer = make_writer(batches.table, batches.encoder, tools, 1, work.memory)
+
+    def __call__(self, batch: Mapping[str, Any]) -> pa.Table:
+        """Write the parts of a batch; return for each its record, and its segments where nobody else sees them."""
+        rows = [self._write(Part(int(n), int(c))) for n, c in zip(batch["number"], batch["count"], strict=True)]
+        return pa.Table.from_pylist(rows, schema=_ROW)
+
+    def _write(self, part: Part) -> dict[str, Any]:
+        try:
+            documents = read_documents(self._work.paths, is_wanted=part.has)
+            written = write_part(self._writer, documents, part)
+        except ClewError as error:
+            return {"part": "", "error": f"{type(error).__name__}: {error}", "names": [], "segments": []}
+        folder = segments_folder(self._writer.table.location.derived)
+        names = [] if Path(self._work.mark).exists() else written.segments
+        segments = [(folder / name).read_bytes() for name in names]
+        return {"part": written.to_json(), "error": "", "names": names, "segments": segments}
+
+
+_ROW = pa.schema(
+    [
+        ("part", pa.string()),
+        ("error", pa.string()),
+        ("names", pa.list_(pa.string())),
+        ("segments", pa.list_(pa.large_binary())),
+    ]
+)
+
+
+def _connect(ray: Any, address: str, actors: int) -> None:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of a change that concerns no actor
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+    try:
+        if address == LOCAL:
+            # One more than the actors hold, or a task of Ray's own would wait for them for ever.
+            ray.init(address=LOCAL, num_cpus=actors + 1, _node_ip_address="127.0.0.1", **quiet)
+        else:
+            ray.init(address=address, log_to_driver=False, logging_level="error")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ProviderError(
+            f"the Ray cluster {address!r} cannot be reached ({error}): start it, or give local"
+        ) from error
+
+
+def _be_quiet(data: Any) -> None:
+    """Let Ray Data show no bars of its own beside ours."""
+    context = data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _rows(ray: Any, written: Any) -> Iterator[dict[str, Any]]:
+    try:
+        yield from written.iter_rows()
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise ProviderError(
+            f"the cluster gave a part up after {_TRIES} tries ({reason}): run the same command again, it goes on from "
+            "what was committed"
+        ) from error
+
+
+def _commit(table: PassageTable, row: Mapping[str, Any]) -> IndexingReport:
+    if row["error"]:
+        raise ProviderError(f"an actor of the cluster failed: {row['error']}")
+    part = WrittenPart.from_json(row["part"], "the reply of an actor")
+    folder = segments_folder(table.location.derived)
+    for name, content in zip(row["names"], row["segments"], strict=True):
+        with atomic_file(folder / Path(name).name) as temporary:
+            temporary.write_bytes(content)
+    return commit_parts(table, [part])

@@ -1,0 +1,94 @@
+"""New vectors for the stored passages, by another encoder; what was extracted from them stays.
+
+Vectors are staged in files beside the index, one for each block of rows, so that a run that was stopped goes on. Then
+all rows are written with them, and one commit changes vectors and settings; readers keep the version before.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.arrays import FloatArray
+from clew.errors import ProviderError
+from clew.indexing.batches import encode_passages
+from clew.models.encoders.compatibility import reads_vectors_of
+from clew.protocols import Encoder
+from clew.store.array_file import file_problem, map_arrays, write_arrays
+from clew.store.atomic import discard
+from clew.store.passage_table import PassageTable
+from clew.store.pretrained import adapted_weights_folder, read_encoder_fingerprint
+from clew.store.rewriting import TableRewriter, is_passage
+from clew.types import Progress
+
+_FOLDER = "reencoding"
+
+
+@dataclass(slots=True)
+class ReencodingReport:
+    """Result of a change of encoder."""
+
+    passages: int = 0  # passages that have vectors of the new encoder
+    staged: int = 0  # of those, passages whose vectors an earlier run that was stopped had made
+    unfitting_weights: list[Path] = field(default_factory=list)  # folders of weights adapted to the old vectors
+    seconds: float = 0.0
+
+
+def reencode(table: PassageTable, encoder: Encoder, progress: Progress) -> tuple[PassageTable, ReencodingReport]:
+    """Return the table at a new version with the vectors of an encoder, and a report.
+
+    A table that has them already stays at its version. Progress is called with the number of passages.
+    """
+    report = ReencodingReport(unfitting_weights=_unfitting_weights(table, encoder))
+    settings = _new_settings(table.settings, encoder)
+    if settings == table.settings:
+        return table, report
+    rewriter = TableRewriter(table)
+    name = blake2b(f"{encoder.name}\0{encoder.fingerprint}".encode(), digest_size=8).hexdigest()
+    folder = table.location.derived / _FOLDER / name
+    total = table.count_rows()
+    for block in rewriter.blocks(["title", "text", "extractor"]) if encoder.dimension else ():
+        passages = np.array(is_passage(block.rows), dtype=np.bool_)
+        file = folder / f"{block.key}.safetensors"
+        if file.is_file() and file_problem(file) is None:
+            report.staged += int(passages.sum())
+        else:
+            texts = zip(block.rows["title"].to_pylist(), block.rows["text"].to_pylist(), strict=True)
+            chosen = [text for text, wanted in zip(texts, passages.tolist(), strict=True) if wanted]
+            vectors = np.zeros((len(passages), encoder.dimension), dtype=np.float32)
+            if chosen:
+                vectors[passages] = encode_passages(encoder, chosen)
+            write_arrays(file, {"vectors": vectors})
+        report.passages += int(passages.sum())
+        progress("encoding", report.passages, total)
+
+    def read_vectors(key: str) -> FloatArray:
+        vectors: FloatArray = map_arrays(folder / f"{key}.safetensors")["vectors"]
+        return vectors
+
+    report.passages = total
+    changed = rewriter.with_vectors(settings, encoder.dimension, read_vectors)
+    if folder.parent.is_dir():
+        discard(folder.parent)
+    return changed, report
+
+
+def _new_settings(settings: Mapping[str, Any], encoder: Encoder) -> dict[str, Any]:
+    return {**settings, "encoder": encoder.name, "encoder_fingerprint": encoder.fingerprint}
+
+
+def _unfitting_weights(table: PassageTable, encoder: Encoder) -> list[Path]:
+    """Return the folders of weights that were adapted to an index, and that do not read vectors of an encoder."""
+    root = adapted_weights_folder(table.location.derived, "gfm").parent
+    found: list[Path] = []
+    for folder in sorted(root.iterdir()) if root.is_dir() else []:
+        try:
+            fits = reads_vectors_of(read_encoder_fingerprint(folder), encoder.fingerprint)
+        except ProviderError:
+            fits = True  # not weights, or damaged ones, which `clew verify` reports
+        if not fits:
+            found.append(folder)
+    return found

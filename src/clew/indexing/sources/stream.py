@@ -1,0 +1,66 @@
+"""Documents and paths, as users give them, as one stream of documents."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.errors import InputError
+from clew.indexing.sources.reader import ReadingProgress, read_documents, source_bytes
+from clew.types import Document, Failure, Progress
+
+Source = Document | Failure | str | Path
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSource:
+    """A stream of documents, and how much of its files was read."""
+
+    documents: Iterable[Document | Failure]
+    read: ReadingProgress
+
+    def count_bytes(self, progress: Progress) -> Progress:
+        """Return a callback that reports the bytes read in place of the characters indexed, where files are read."""
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage == "indexing" and self.read.total:
+                progress(stage, min(self.read.done, self.read.total), self.read.total)
+            else:
+                progress(stage, done, total)
+
+        return show
+
+
+def open_source(items: Iterable[Source], is_wanted: Callable[[str], bool] | None = None) -> DocumentSource:
+    """Return the documents of items: first those of paths, then those given, where the items are a sequence.
+
+    InputError: a path of a sequence does not exist, or an item is neither a document nor a path. Items of an iterator
+    are looked at one by one, so that the error comes when their turn does. `is_wanted` is as of `read_documents`.
+    """
+    read = ReadingProgress()
+    if not isinstance(items, Sequence):
+        return DocumentSource(_read_each(items, read), read)
+    paths = [item for item in items if isinstance(item, str | Path)]
+    for item in items:
+        _check(item)
+    found = read_documents(paths, progress=read, is_wanted=is_wanted) if paths else iter(())
+    read.total = source_bytes(paths)
+    return DocumentSource(_chain(found, items), read)
+
+
+def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iterator[Document | Failure]:
+    yield from found
+    yield from (item for item in items if isinstance(item, Document | Failure))
+
+
+def _read_each(items: Iterable[Source], read: ReadingProgress) -> Iterator[Document | Failure]:
+    for item in items:
+        _check(item)
+        if isinstance(item, str | Path):
+            yield from read_documents([item], progress=read)
+        else:
+            yield item
+
+
+def _check(item: object) -> None:
+    if not isinstance(item, str | Path | Document | Failure):
+        raise InputError(f"{type(item).__name__} {item!r:.80} cannot be indexed; give a Document or a path")

@@ -1,0 +1,110 @@
+"""Writers of an index, made from its settings, in this process or in another one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clew.errors import InputError
+from clew.indexing.batches import BatchRunner, BatchWriter
+from clew.indexing.chunking import Chunker
+from clew.indexing.extraction.llm import LanguageModelExtractor
+from clew.indexing.extraction.registry import LLM, open_extractor
+from clew.indexing.pipeline import EXTRACTION_CALLS, IndexWriter
+from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, GrowingRunner, ProcessRunner
+from clew.indexing.run_memory import batch_limits
+from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.int8_minilm import Int8MiniLM
+from clew.models.encoders.null import NoEncoder
+from clew.models.encoders.registry import open_index_encoder
+from clew.models.threads import worker_count
+from clew.protocols import Encoder, LanguageModel
+from clew.store.location import locate
+from clew.store.passage_table import PassageTable
+from clew.types import Progress, count_progress
+
+_PROCESSOR_ENCODERS = (NoEncoder, HashingEncoder, Int8MiniLM)  # small, and of one thread a text
+
+
+@dataclass(frozen=True, slots=True)
+class WriterTools:
+    """What a run brings to the settings of an index."""
+
+    extractor: str  # by name
+    open_model: Callable[[str], LanguageModel]
+    device: str
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSettings:
+    """What another process needs to write batches of an index."""
+
+    location: str
+    storage_options: Mapping[str, str]
+    extractor: str
+    device: str
+
+    def open(self) -> BatchWriter:
+        """Open the table, the extractor and the encoder.
+
+        Raises:
+            InputError: The encoder installed here is not the one that the index was made with.
+        """
+        table = PassageTable.open(locate(self.location, self.storage_options))
+        encoder = open_index_encoder(table.settings, table.dimension, self.device)
+        return BatchWriter(table, _index_chunker(table.settings), open_extractor(self.extractor), encoder)
+
+
+def make_writer(
+    table: PassageTable, encoder: Encoder, tools: WriterTools, workers: int | None, memory: int
+) -> IndexWriter:
+    """Return the writer of a run.
+
+    Args:
+        table: The table to write to.
+        encoder: The encoder of the index.
+        tools: What the run brings.
+        workers: Number of processes, None for as many as are worth it.
+        memory: Bytes that the run may use, 0 for what is usual.
+
+    Raises:
+        InputError: Several processes would ask a language model, whose budget is that of one.
+    """
+    calls = int(table.settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
+    count = count_progress(tools.progress, "asking the model, passages")
+    extractor = open_extractor(tools.extractor, tools.open_model, calls, count)
+    slow = isinstance(extractor, LanguageModelExtractor)
+    if workers is None:
+        workers = 1 if slow or not isinstance(encoder, _PROCESSOR_ENCODERS) else worker_count()
+    if workers < 1:
+        raise InputError(f"--workers is {workers}: give at least 1")
+    chunker, limits = _index_chunker(table.settings), batch_limits(memory, workers)
+    if workers == 1:
+        return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits)
+    threads = max(1, worker_count() // workers)
+    settings = writer_settings(table, tools)
+
+    def open_parallel(local: BatchRunner) -> BatchRunner:
+        least = MIN_ENCODED_PASSAGES if encoder.dimension else MIN_PASSAGES
+        return GrowingRunner(local, ProcessRunner(settings.open, threads, workers), least, chunker.max_tokens)
+
+    return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits, open_parallel)
+
+
+def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
+    """Return what another process needs to write to a table; an extractor that asks a model is an InputError."""
+    if tools.extractor.partition(":")[0] == LLM:
+        refuse_model(tools.extractor)
+    return WriterSettings(table.location.name, table.location.storage_options, tools.extractor, tools.device)
+
+
+def refuse_model(name: str) -> LanguageModel:
+    """Refuse to open a language model: its budget and its cached replies are those of one process."""
+    raise InputError(
+        f"{name} is asked from one process: leave --workers and --ray out, and set calls_at_once for more calls at the "
+        "same time"
+    )
+
+
+def _index_chunker(settings: Mapping[str, Any]) -> Chunker:
+    return Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))

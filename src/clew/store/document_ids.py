@@ -1,0 +1,176 @@
+"""Ids and states of documents as sorted arrays of hashes, so that knowing them costs no object a document.
+
+A hash has 128 bits: two ids with one hash are not to be expected in any corpus, so that ids are not compared again.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+HashPairs = NDArray[np.uint64]  # (2, n): the halves of n hashes; a search wants each half in one piece
+_HASH_BYTES = 16
+_PENDING_IDS = 1 << 16
+_PENDING_SHARE = 16  # of the ids, as many wait to be sorted into the array
+_HEX_DIGITS = re.compile("[0-9a-f]{32}")
+_NUMBERED = re.compile("(.+)#[0-9]+", re.DOTALL)
+
+
+def text_hash(text: str) -> bytes:
+    """Return a hash of 16 bytes."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
+
+
+def state_hash(document_hash: str) -> bytes:
+    """Return the hash of a document's content as 16 bytes; the pipeline's own are 32 hexadecimal digits."""
+    return bytes.fromhex(document_hash) if _HEX_DIGITS.fullmatch(document_hash) else text_hash(document_hash)
+
+
+def numbered_parent(id_: str) -> str | None:
+    """Return the document that an id of the form `id#number` would be a passage of, None for another form."""
+    match = _NUMBERED.fullmatch(id_)
+    return match[1] if match else None
+
+
+def root_id(id_: str) -> str:
+    """Return an id without all numbers at its end: documents of one root may conflict in the ids of their passages."""
+    while (parent := numbered_parent(id_)) is not None:
+        id_ = parent
+    return id_
+
+
+class IdSet:
+    """A growing set of texts, known by their hashes: 16 to 24 bytes each, however long they are."""
+
+    __slots__ = ("_pending", "_sorted")
+
+    def __init__(self) -> None:
+        self._sorted: HashPairs = hash_pairs([])
+        self._pending: set[bytes] = set()
+
+    def __len__(self) -> int:
+        return int(self._sorted.shape[1]) + len(self._pending)
+
+    def __contains__(self, text: str) -> bool:
+        return self._has(text_hash(text))
+
+    def add(self, text: str) -> bool:
+        """Add a text; return whether it was missing."""
+        hash_ = text_hash(text)
+        if self._has(hash_):
+            return False
+        self._pending.add(hash_)
+        if len(self._pending) > _PENDING_IDS + self._sorted.shape[1] // _PENDING_SHARE:
+            self._sorted = sort_pairs(np.concatenate([self._sorted, hash_pairs(self._pending)], axis=1))
+            self._pending.clear()
+        return True
+
+    def _has(self, hash_: bytes) -> bool:
+        return hash_ in self._pending or find_pair(self._sorted, hash_) >= 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredDocuments:
+    """The documents of one version of a table: 32 bytes each."""
+
+    ids: HashPairs  # (2, n) hashes of the ids of complete documents, ascending
+    states: HashPairs  # (2, n) hashes of their contents
+    parents: IdSet  # `numbered_parent` of the ids that have one
+    shards: Mapping[str, str]  # id -> hash of the shards of graphs, sorted by id
+
+    def __len__(self) -> int:
+        return int(self.ids.shape[1])
+
+    def __contains__(self, id_: str) -> bool:
+        return find_pair(self.ids, text_hash(id_)) >= 0
+
+    def has_state(self, id_: str, document_hash: str) -> bool:
+        """Return whether a document is stored with this hash of its content."""
+        position = find_pair(self.ids, text_hash(id_))
+        return position >= 0 and self.states[:, position].tobytes() == state_hash(document_hash)
+
+
+def no_documents() -> StoredDocuments:
+    """Return the documents of an empty table."""
+    return StoredDocuments(hash_pairs([]), hash_pairs([]), IdSet(), {})
+
+
+def find_pair(pairs: HashPairs, hash_: bytes) -> int:
+    """Return the position of a hash among ascending ones, -1 where it is not among them."""
+    first, second = np.frombuffer(hash_, dtype=np.uint64)
+    position = int(np.searchsorted(pairs[0], first))
+    while position < pairs.shape[1] and pairs[0, position] == first:
+        if pairs[1, position] == second:
+            return position
+        position += 1
+    return -1
+
+
+def contains_pairs(pairs: HashPairs, wanted: HashPairs) -> NDArray[np.bool_]:
+    """Return which of the wanted hashes (2, m) are among ascending ones, (m,)."""
+    if not pairs.shape[1]:
+        return np.zeros(wanted.shape[1], dtype=np.bool_)
+    near = np.minimum(np.searchsorted(pairs[0], wanted[0]), pairs.shape[1] - 1)
+    halves = pairs[:, near] == wanted
+    found: NDArray[np.bool_] = halves.all(axis=0)
+    for position in np.flatnonzero(halves[0] & ~found).tolist():  # hashes of equal first halves, if there are any
+        found[position] = find_pair(pairs, wanted[:, position].tobytes()) >= 0
+    return found
+
+
+def hash_pairs(hashes: Iterable[bytes]) -> HashPairs:
+    """Return hashes of 16 bytes as an array (2, n), in their order."""
+    joined = np.frombuffer(b"".join(hashes), dtype=np.uint64).reshape(-1, 2)
+    return np.ascontiguousarray(joined.T)
+
+
+def sort_pairs(pairs: HashPairs) -> HashPairs:
+    """Return hashes in ascending order."""
+    return pairs[:, np.lexsort((pairs[1], pairs[0]))]
+
+
+def collect_documents(batches: Iterable[pa.RecordBatch], is_shard: Callable[[str], bool]) -> StoredDocuments:
+    """Return the complete documents of a table from its columns `document_id`, `document_hash` and `document_rows`."""
+    ids, states = [hash_pairs([])], [hash_pairs([])]
+    counts = [np.empty((2, 0), dtype=np.int64)]
+    parents, shards = IdSet(), dict[str, str]()
+    for batch in batches:
+        rows = pa.Table.from_batches([batch])
+        groups = rows.group_by(["document_id", "document_hash", "document_rows"]).aggregate([([], "count_all")])
+        documents, hashes = groups["document_id"].to_pylist(), groups["document_hash"].to_pylist()
+        is_document = np.ones(len(documents), dtype=np.bool_)
+        for position, (id_, hash_) in enumerate(zip(documents, hashes, strict=True)):
+            if is_shard(hash_):
+                shards[id_], is_document[position] = hash_, False
+            elif "#" in id_ and (parent := numbered_parent(id_)) is not None:
+                parents.add(parent)
+        ids.append(hash_pairs(map(text_hash, documents))[:, is_document])
+        states.append(hash_pairs(map(state_hash, hashes))[:, is_document])
+        sizes = np.stack([groups[name].to_numpy() for name in ("count_all", "document_rows")]).astype(np.int64)
+        counts.append(sizes[:, is_document])
+    joined_ids, joined_states = (np.concatenate(parts, axis=1) for parts in (ids, states))
+    complete = _complete(joined_ids, joined_states, np.concatenate(counts, axis=1))
+    return StoredDocuments(*complete, parents, dict(sorted(shards.items())))
+
+
+def _complete(ids: HashPairs, states: HashPairs, counts: NDArray[np.int64]) -> tuple[HashPairs, HashPairs]:
+    """Join the groups of a document that stand in several batches; drop documents of two states, or with rows missing.
+
+    Args:
+        ids: (2, g) of each group.
+        states: (2, g).
+        counts: (2, g) rows of the group, and rows that its document has.
+    """
+    if not ids.shape[1]:
+        return ids, states
+    order = np.lexsort((ids[1], ids[0]))
+    ids, states, counts = ids[:, order], states[:, order], counts[:, order]
+    starts = np.flatnonzero(np.r_[True, (ids[:, 1:] != ids[:, :-1]).any(axis=0)])
+    group = np.repeat(starts, np.diff(np.r_[starts, ids.shape[1]]))
+    agrees = (states == states[:, group]).all(axis=0) & (counts[1] == counts[1, group])
+    is_complete = np.logical_and.reduceat(agrees, starts) & (np.add.reduceat(counts[0], starts) == counts[1, starts])
+    return ids[:, starts[is_complete]], states[:, starts[is_complete]]

@@ -1,0 +1,89 @@
+"""Parts written by a local Ray cluster of two actors, of which one is killed."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.plugins import extras
+from clew.settings import Settings
+from clew.store.passage_table import PassageTable
+from tests.faults.commands import make_voyage, run_clew, start_process, write_lines
+from tests.indexing.test_parts import snapshot_files
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Return the command lines of the processes that a process and its children have started."""
+    parents: dict[int, tuple[int, str]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parents[int(folder.name)] = parent, (folder / "cmdline").read_text(errors="replace").replace("\0", " ")
+        except (OSError, ValueError, IndexError):
+            continue
+    found: dict[int, str] = {}
+    waiting = [pid]
+    while waiting:
+        above = waiting.pop()
+        for child, (parent, line) in parents.items():
+            if parent == above and child not in found:
+                found[child] = line
+                waiting.append(child)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the actors are found in /proc")
+def test_a_killed_actor_is_replaced_and_the_bytes_are_those_of_one_process(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    file = write_lines(tmp_path / "corpus.jsonl", [make_voyage(number) for number in range(1500)])
+    place = tmp_path / "index"
+    process = start_process("index", file, "--index", place, "--encoder", "none", "--ray", "local", "--workers", "2")
+    assert process.pid is not None
+    try:
+        killed = 0
+        while process.is_alive() and not killed:
+            committed = (place / "passages.lance").is_dir() and PassageTable.open(place).version >= 2
+            actors = [pid for pid, line in descendants(process.pid).items() if "PartActor" in line]
+            if actors and committed:
+                os.kill(actors[-1], signal.SIGKILL)
+                killed = actors[-1]
+            time.sleep(0.02)
+        process.join(240)
+        assert process.exitcode == 0
+        assert killed
+    finally:
+        for pid in descendants(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.kill()
+        process.join()
+    index = clew.open(place)
+    assert index.table.count_rows() == 1500
+    assert index.table.version > 3
+    fresh = clew.create(tmp_path / "fresh", Settings(encoder="none", extractor="rules"))
+    fresh.add([file])
+    assert snapshot_files(index) == snapshot_files(fresh)
+
+
+def test_without_ray_the_command_to_install_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(module: str) -> None:
+        raise ImportError(f"No module named {module!r}", name=module)
+
+    monkeypatch.setattr(extras.importlib, "import_module", absent)
+    file = write_lines(tmp_path / "a.jsonl", [make_voyage(1)])
+    done = run_clew("index", file, "--index", tmp_path / "index", "--encoder", "none", "--ray", "local")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "--ray needs ray, which cannot be imported" in done.err
+    assert "pip install 'clew[ray]'" in done.err
+
+
+def test_a_language_model_is_not_asked_on_a_cluster(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "a.jsonl", [make_voyage(1)])
+    options = ("--encoder", "none", "--extractor", "llm:ollama:test", "--ray", "local")
+    done = run_clew("index", file, "--index", tmp_path / "index", *options)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "llm:ollama:test is asked from one process" in done.err

@@ -1,0 +1,135 @@
+"""A change of encoder: one commit, nothing extracted again, and a run that was stopped goes on."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.arrays import FloatArray
+from clew.errors import IndexFormatError
+from clew.index import Index
+from clew.indexing import reencoding
+from clew.indexing.extraction.rule_based import RuleExtractor
+from clew.models.encoders.hashing import HashingEncoder
+from clew.settings import Settings
+from clew.store import rewriting
+from clew.store.pretrained import adapted_weights_folder
+from clew.store.verify import verify
+from clew.types import Document
+from tests.faults.commands import make_voyage, run_clew, write_lines
+from tests.indexing.test_parts import make_document, snapshot_files
+
+COUNT = 30
+DOCUMENTS = [make_document(number) for number in range(COUNT)]
+
+
+class StoppedError(Exception):
+    """An error that ends a run from outside."""
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewriting, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(rewriting, "_SCAN_ROWS", 7)
+
+
+def create(folder: Path, encoder: str) -> Index:
+    index = clew.create(folder, Settings(encoder=encoder, extractor="rules"))
+    index.add(DOCUMENTS[:20])
+    index.add(DOCUMENTS[20:])
+    index.remove([DOCUMENTS[3].id])
+    return index
+
+
+@pytest.mark.parametrize(("old", "new"), [("hashing:16", "hashing:24"), ("none", "hashing:16"), ("hashing:16", "none")])
+def test_an_index_is_as_if_it_had_been_made_with_the_new_encoder(
+    tmp_path: Path, old: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, fresh = create(tmp_path / "index", old), create(tmp_path / "fresh", new)
+    reader = clew.open(tmp_path / "index")
+    before, version = reader.table.read(), index.table.version
+    with monkeypatch.context() as patch:
+        patch.setattr(RuleExtractor, "extract", lambda *_: pytest.fail("extracted again"))
+        report = index.reencode(new)
+    assert (report.passages, report.staged, report.unfitting_weights) == (COUNT - 1, 0, [])
+    assert index.table.version == version + 1
+    assert index.table.settings == fresh.table.settings
+    assert index.table.read().equals(fresh.table.read())
+    assert snapshot_files(index) == snapshot_files(fresh)
+    assert verify(tmp_path / "index") == []
+    assert reader.table.read().equals(before)  # readers go on with the version that they have
+    assert not list((tmp_path / "index" / "derived").glob("reencoding*"))
+    assert index.reencode(new).staged == 0
+    assert index.table.version == version + 1
+    assert index.add(DOCUMENTS).unchanged == COUNT - 1
+    assert index.search("Voyage 7", retriever="pagerank").passages
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = create(tmp_path / "index", "none")
+    version, blocks = index.table.version, 0
+
+    def stop(stage: str, _done: int, _total: int) -> None:
+        nonlocal blocks
+        blocks += stage == "encoding"
+        if blocks == 3:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        clew.open(tmp_path / "index", stop).reencode("hashing:16")
+    assert clew.open(tmp_path / "index").table.version == version
+    index.add([Document("late", "Late", "It came between the two runs.")])
+    damaged = sorted((tmp_path / "index" / "derived" / "reencoding").rglob("*.safetensors"))[0]
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"\0")
+    encoded: list[str] = []
+    encode = HashingEncoder.encode
+
+    def record(encoder: HashingEncoder, texts: Sequence[str]) -> FloatArray:
+        encoded.extend(texts)
+        return encode(encoder, texts)
+
+    monkeypatch.setattr(HashingEncoder, "encode", record)
+    report = reencoding.reencode(index.table, HashingEncoder(16), lambda *_: None)[1]
+    assert report.passages == COUNT
+    assert 0 < report.staged < COUNT
+    assert len(encoded) == report.passages - report.staged
+    fresh = create(tmp_path / "fresh", "hashing:16")
+    fresh.add([Document("late", "Late", "It came between the two runs.")])
+    assert clew.open(tmp_path / "index").table.read().equals(fresh.table.read())
+
+
+def test_shards_of_graphs_stay_without_vectors(tmp_path: Path) -> None:
+    index = create(tmp_path / "index", "none")
+    file = tmp_path / "graph.tsv"
+    file.write_text("Fram\tbuilt by\tColin Archer\n", encoding="utf-8")
+    index.import_graph(file, "ships")
+    index.reencode("hashing:16")
+    assert verify(tmp_path / "index") == []
+    assert index.stats().imported_triples == 1
+    assert "Colin Archer" in index.snapshot.entities[:]
+
+
+def test_a_damaged_row_is_not_given_a_new_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = create(tmp_path / "index", "none")
+    version = index.table.version
+    monkeypatch.setattr("clew.store.integrity.find_damaged_rows", lambda _: [0])
+    with pytest.raises(IndexFormatError, match="are not what was written"):
+        index.reencode("hashing:16")
+    assert index.table.open_latest().version == version
+
+
+def test_the_command_line_reports_weights_that_no_longer_fit(tmp_path: Path) -> None:
+    place = tmp_path / "index"
+    file = write_lines(tmp_path / "a.jsonl", [make_voyage(number) for number in range(3)])
+    assert run_clew("index", file, "--index", place, "--encoder", "hashing:16").code == 0
+    weights = adapted_weights_folder(place / "derived", "gfm")
+    weights.mkdir(parents=True)
+    config = {"encoder": {"fingerprint": HashingEncoder(16).fingerprint}}
+    (weights / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    done = run_clew("reencode", "--index", place, "--encoder", "hashing:8")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert done.out.startswith("3 passages have vectors of hashing:8, in ")
+    assert "were adapted to other vectors: run clew adapt again" in done.err
+    assert run_clew("reencode", "--index", place, "--encoder", "hashing:x").code == 2
