@@ -5,7 +5,8 @@ The corpus is all shared corpora and copies of them with every title renamed. No
 - `index`: a new index of all, as a whole process: seconds and peak memory (`--workers N` as well as one process);
 - `add`: ten documents added, and removed again; whether the snapshot has the bytes of before;
 - `small`: ten documents added to 2wiki;
-- `open`: opening, and 200 questions: seconds, the medians of `pagerank` and `bm25` here and at 10,000 passages, the peak.
+- `open`: opening, and 200 questions: seconds, the medians of `pagerank` and `bm25` here and at 10,000 passages, and the
+  peak memory.
 
 `--base SRC` measures another checkout's `src` beside this one, in the same run. A million takes about an hour, 100,000
 (`--passages 100000`) about ten minutes.
