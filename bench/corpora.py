@@ -27,24 +27,22 @@ def remove_titles(corpus: list[Passage]) -> Iterator[Passage]:
         yield {**record, "title": ""}
 
 
-def multiply(base: list[Passage], others: list[list[Passage]]) -> Iterator[Passage]:
-    """Yield ten times as many passages as `base` has.
+def multiply(sources: list[list[Passage]], wanted: int, copied: int | None = None) -> Iterator[Passage]:
+    """Yield `wanted` passages: all sources, then copies of the first `copied` of them with every title renamed.
 
-    `base` and the other corpora are followed by copies of `base` with every title renamed, so that the copies form
-    graphs of their own, which share words but no names with the questions of `base`.
+    The copies form graphs of their own, which share words but no titles with the questions of the sources.
     """
-    wanted = 10 * len(base)
+    own = [record for corpus in sources for record in corpus]
+    base = [record for corpus in sources[:copied] for record in corpus]
     gazetteer = Gazetteer([(r["title"], strip_parentheses(r["title"])) for r in base])
     matches = [gazetteer.find(r["text"]) for r in base]
-    written = 0
-    for record in (record for corpus in [base, *others] for record in corpus):
-        yield record
-        written += 1
+    yield from own[:wanted]
+    written = len(own[:wanted])
     copy = 0
     while written < wanted:
         copy += 1
-        for record, own in zip(base[: wanted - written], matches, strict=False):
-            text = rename_text(record["text"], own, copy)
+        for record, found in zip(base[: wanted - written], matches, strict=False):
+            text = rename_text(record["text"], found, copy)
             yield {"id": f"copy{copy}-{record['id']}", "title": rename_title(record["title"], copy), "text": text}
             written += 1
 

@@ -116,7 +116,7 @@ def build_corpus(benchmark: Benchmark) -> Path:
         kind, names = DERIVED[benchmark.name]
         sources = [list(load_records(DATA / f"{name}/corpus.jsonl")) for name in names]
         make = {"merged": lambda: corpora.merge(sources), "untitled": lambda: corpora.remove_titles(sources[0])}
-        corpora.write(path, make[kind]() if kind in make else corpora.multiply(sources[0], sources[1:]))
+        corpora.write(path, make[kind]() if kind in make else corpora.multiply(sources, 10 * len(sources[0]), 1))
     return path
 
 
