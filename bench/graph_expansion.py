@@ -12,6 +12,7 @@ import numpy as np
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
+from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 CUTOFFS = (2, 5, 10)
@@ -57,7 +58,7 @@ def main() -> None:
 
 def measure(index: indexes.Index, name: str, questions) -> tuple[dict[int, np.ndarray], float, float]:  # type: ignore[no-untyped-def]
     """Return the recall of each question at each cut-off, the mean number of steps, and the mean milliseconds."""
-    retriever = index.retriever(name, paths=0)
+    retriever = index.retriever(parse_retriever(name), paths=0)
     retriever.retrieve([questions[0].text], 10)
     started = time.perf_counter()
     answers = retriever.retrieve([question.text for question in questions], max(CUTOFFS))

@@ -15,6 +15,7 @@ from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
+from clew.retrievers.registry import parse_retriever
 from clew.types import Evidence, Usage
 from workbench import BENCHMARKS, DATA, ROOT, build_index, describe_machine, print_table
 
@@ -57,7 +58,7 @@ def time_batches(
 ) -> tuple[float, int]:
     """Return the seconds that the batches take one after the other, and the number of calls."""
     clients = LLMClientFactory(CallSettings(base_url=server.url, max_concurrency=concurrency), use_cache=False)
-    retriever = indexes.open(location, llm_factory=clients).retriever(RETRIEVER, paths=0)
+    retriever = indexes.open(location, llm_factory=clients).retriever(parse_retriever(RETRIEVER), paths=0)
     retriever.retrieve(["Who?"], 10)  # warm-up
     before = len(server.requests)
     started = time.perf_counter()
