@@ -18,10 +18,10 @@ from clew.arrays import FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 
 LAYERS = 16
-_HIGHEST, _STEP = 0.8, 0.035  # the first layer has impacts of at least 0.8, each further one of 0.035 less
+_FIRST_LAYER, _STEP = 0.8, 0.035  # the first layer has impacts of at least 0.8, each further one of 0.035 less
 _MIN_LAYERED = 256  # postings of a term with layers; shorter lists are read whole
 _SLACK = 1.00001  # bounds are raised by this, more than rounding can lower them
-_HIGHEST_SUM = 65_000
+_HIGHEST, _NEEDED = 255, 100  # units: a sum that would be higher stays at the highest
 _SEED_POSTINGS, _SEED_SHARE, _SEEDS = 2000, 32, 16
 _READ_SHARE = 0.4  # postings are read until unread ones have less than this share of the threshold: scoring costs more
 
@@ -81,7 +81,7 @@ def _impact(count, length, base, slope):  # type: ignore[no-untyped-def]
 
 @njit
 def _layer(impact):  # type: ignore[no-untyped-def]
-    return min(max(int((_HIGHEST - impact) / _STEP + 1.0), 0), LAYERS - 1)
+    return min(max(int((_FIRST_LAYER - impact) / _STEP + 1.0), 0), LAYERS - 1)
 
 
 @njit
@@ -185,13 +185,12 @@ def best_passages(  # type: ignore[no-untyped-def]
     """
     starts, limits = _list_limits(offsets, bounds, layer_offsets, layer_bounds, terms, weights, layered)
     step_terms, step_depths = _order_steps(starts, limits)
-    unit = limits[:, 0].sum() / (_HIGHEST_SUM - LAYERS * len(terms))  # limits are added up as whole numbers, rounded up
     best = np.zeros(k, dtype=np.float32)  # the k highest scores of some passages, ascending
     threshold = np.float32(0.0)
     # First a few postings for a threshold, then as many as it asks for.
     most = _SEED_POSTINGS + 8 * k + (starts[:, LAYERS] - starts[:, 0]).sum() // _SEED_SHARE
     depths = _choose_depths(starts, limits, step_terms, step_depths, 0.0, most)
-    found, found_sums = _collect(starts, limits, depths, passages, allowed, sums, unit, 1)
+    found, found_sums = _collect(starts, limits, depths, passages, allowed, sums, limits[:, 0].sum() / _HIGHEST, 1)
     for passage in found[_highest(found_sums, k + _SEEDS)]:
         _insert(
             best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
@@ -201,6 +200,8 @@ def best_passages(  # type: ignore[no-untyped-def]
     rest = 0.0
     for i in range(len(terms)):
         rest += limits[i, depths[i]]
+    # Limits are added up as whole numbers of units, rounded up; what a passage needs for the threshold is 100 of them.
+    unit = (threshold - rest if threshold > rest else limits[:, 0].sum()) / _NEEDED
     found, found_sums = _collect(
         starts, limits, depths, passages, allowed, sums, unit, _least_sum(threshold, rest, unit)
     )
@@ -232,7 +233,7 @@ def best_passages(  # type: ignore[no-untyped-def]
 @njit
 def _least_sum(threshold, rest, unit):  # type: ignore[no-untyped-def]
     """Return the least sum of a passage that may have a score of at least the threshold."""
-    return max(int((threshold - rest) / unit), 1)
+    return min(max(int((threshold - rest) / unit), 1), _HIGHEST)
 
 
 @njit
@@ -319,11 +320,12 @@ def _collect(starts, limits, depths, passages, allowed, sums, unit, least):  # t
     total = 0
     for i in range(len(starts)):
         for layer in range(depths[i]):
-            limit = np.uint16((limits[i, layer] - limits[i, depths[i]]) / unit + 1.0)
+            limit = min(int((limits[i, layer] - limits[i, depths[i]]) / unit + 1.0), _HIGHEST)
             total += starts[i, layer + 1] - starts[i, layer]
             for entry in range(starts[i, layer], starts[i, layer + 1]):
-                sums[passages[entry]] += limit
-    found, found_sums = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.uint16)
+                passage = passages[entry]
+                sums[passage] = min(sums[passage] + limit, _HIGHEST)
+    found, found_sums = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.uint8)
     count = 0
     for i in range(len(starts)):
         for entry in range(starts[i, 0], starts[i, depths[i]]):
