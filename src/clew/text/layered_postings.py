@@ -12,9 +12,12 @@ Differs from the source: each layer is a list of MaxScore of its own; impacts ar
 remain are scored from the terms of the passage.
 """
 
-import numpy as np
+from typing import Any
 
-from clew.arrays import FloatArray, IntArray, LongArray
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 
 LAYERS = 16
@@ -62,7 +65,17 @@ def layer_postings(
 
 
 @njit
-def fill_rows(indptr, terms, counts, columns, places, row_offsets, row_terms, row_counts, frequencies):  # type: ignore[no-untyped-def]
+def fill_rows(
+    indptr: LongArray,
+    terms: IntArray,
+    counts: IntArray,
+    columns: IntArray,
+    places: IntArray,
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    frequencies: LongArray,
+) -> None:
     """Copy the terms of texts (n,) to their places (n,) in the rows of an index; `columns` renumbers the terms."""
     for text in range(len(places)):
         target = row_offsets[places[text]]
@@ -118,7 +131,18 @@ def _place_postings(  # type: ignore[no-untyped-def]
 
 
 @njit
-def score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage):  # type: ignore[no-untyped-def]
+def score_row(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    passage: int,
+) -> np.floating[Any]:
     """Return the BM25 score of one passage for terms (q,), ascending, with weights (q,) and `term_slots`."""
     score, mask = np.float32(0.0), len(slots) - 1
     for entry in range(row_offsets[passage], row_offsets[passage + 1]):
@@ -133,7 +157,18 @@ def score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, w
 
 
 @njit
-def score_row_pair(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage):  # type: ignore[no-untyped-def]
+def score_row_pair(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    passage: int,
+) -> tuple[np.floating[Any], np.floating[Any]]:
     """Return the BM25 scores of one passage for two questions with the weights (2, q), as `score_row`."""
     one, other, mask = np.float32(0.0), np.float32(0.0), len(slots) - 1
     for entry in range(row_offsets[passage], row_offsets[passage + 1]):
@@ -161,7 +196,18 @@ def term_slots(terms: IntArray) -> IntArray:
 
 
 @njit
-def score_rows(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passages):  # type: ignore[no-untyped-def]
+def score_rows(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    passages: IntArray,
+) -> FloatArray:
     """Return the BM25 scores (n,) of passages (n,)."""
     scores = np.empty(len(passages), dtype=np.float32)
     for i in range(len(passages)):
@@ -174,10 +220,26 @@ def score_rows(row_offsets, row_terms, row_counts, lengths, base, slope, terms, 
 # A list is a layer of a term, or all postings of a term without layers. `limits[t, depth]` is the highest contribution
 # of the lists of term t from `depth` on; a passage in none of the lists that are read scores at most the sum of these.
 @njit
-def best_passages(  # type: ignore[no-untyped-def]
-    row_offsets, row_terms, row_counts, lengths, base, slope, offsets, passages, bounds, layer_offsets, layer_bounds,
-    terms, weights, slots, layered, k, allowed, sums,
-):  # fmt: skip
+def best_passages(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    offsets: LongArray,
+    passages: IntArray,
+    bounds: FloatArray,
+    layer_offsets: LongArray,
+    layer_bounds: FloatArray,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    layered: LongArray,
+    k: int,
+    allowed: BoolArray,
+    sums: NDArray[np.uint8],
+) -> tuple[IntArray, FloatArray]:
     """Return passages that hold the `k` best of the allowed ones, in no order, and their scores (n,).
 
     `layered` (q,) is the row in `layer_offsets` of each term, -1 for none; `allowed` is (P,), or (0,) for all passages;
