@@ -9,7 +9,7 @@ import resource
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -75,7 +75,9 @@ def timed(seconds: dict[str, float]) -> Iterator[None]:
 
         return call
 
-    with patch.multiple(merge, **{name: wrap(name, getattr(merge, name)) for name in STAGES}):
+    with ExitStack() as patches:
+        for name in STAGES:
+            patches.enter_context(patch.object(merge, name, wrap(name, getattr(merge, name))))
         yield
 
 

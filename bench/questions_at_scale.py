@@ -1,4 +1,4 @@
-"""Time questions on indexes of different sizes: `python bench/questions_at_scale.py SMALL LARGE ...`, folders of indexes.
+"""Time questions on indexes of different sizes: `python bench/questions_at_scale.py SMALL LARGE ...`, their folders.
 
 Without folders the indexes of 2Wiki and of ten times as many passages are made, with the encoder `hashing`. For each
 index a process of its own opens it and asks 200 questions twice with each retriever: milliseconds of processor time

@@ -13,6 +13,7 @@ import numpy as np
 
 import clew
 from clew.indexing.resolution import synonyms
+from clew.indexing.resolution.comparison_lists import count_lists
 from clew.models.encoders.registry import open_encoder
 from workbench import describe_machine, print_table
 
@@ -29,7 +30,7 @@ def main() -> None:
     chosen = np.random.default_rng(0).permutation(len(entities))[: arguments.names]
     names = [entities[position] for position in sorted(chosen.tolist())]
     vectors = np.asarray(open_encoder(arguments.encoder).encode(names))
-    lists = arguments.lists or synonyms.count_lists(len(names))
+    lists = arguments.lists or count_lists(len(names))
     print(describe_machine())
     print(f"{len(names):,} names, {lists:,} lists, encoder {arguments.encoder}")
     rows = []
@@ -43,7 +44,8 @@ def main() -> None:
             found[kind] = set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
         share = len(found["lists"] & found["exact"]) / max(len(found["exact"]), 1)
         ratio = seconds["lists"] / seconds["exact"]
-        rows.append([f"{threshold}", f"{len(found['exact']):,}", f"{len(found['lists']):,}", f"{share:.3f}", f"{ratio:.2f}"])
+        counts = [f"{len(found[kind]):,}" for kind in ("exact", "lists")]
+        rows.append([f"{threshold}", *counts, f"{share:.3f}", f"{ratio:.2f}"])
     print_table(("threshold", "exact pairs", "pairs by lists", "share found", "time over exact"), rows)
 
 

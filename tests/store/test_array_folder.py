@@ -2,7 +2,6 @@
 
 from hashlib import blake2b
 from pathlib import Path
-
 from typing import Any
 
 import numpy as np

@@ -139,6 +139,13 @@ def test_the_best_passages_are_those_of_all_scores(random_texts: list[str], k: i
         assert values.tobytes() == scores[positions].tobytes()
 
 
+def test_a_question_of_thousands_of_terms(random_texts: list[str]) -> None:
+    index = BM25Index.build([*random_texts, " ".join(f"x{i}" for i in range(9000))])
+    question = " ".join([*(f"x{i}" for i in range(9000)), *(f"w{i}" for i in range(800))])
+    positions, _ = index.top(index.query(question), 5)
+    assert positions.tolist() == ranking_by_scores(index.scores(question), 5)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(WORDS, max_size=8), st.lists(st.integers(0, 3), max_size=8), st.randoms(use_true_random=False))
 def test_a_merged_index_has_the_bytes_of_one_built_at_once(

@@ -85,15 +85,3 @@ def _have_space(data, offsets, rows):  # type: ignore[no-untyped-def]
                 result[i] = True
                 break
     return result
-
-
-@njit
-def is_before(data, offsets, one, other):  # type: ignore[no-untyped-def]
-    """Return whether string `one` comes before string `other` in the order of code points, which is that of bytes."""
-    begin, other_begin = offsets[one], offsets[other]
-    size, other_size = offsets[one + 1] - begin, offsets[other + 1] - other_begin
-    for byte in range(min(size, other_size)):
-        a, b = data[begin + byte], data[other_begin + byte]
-        if a != b:
-            return a < b
-    return size < other_size

@@ -42,7 +42,7 @@ class GraphWalkConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageMatches:
-    """How well passages match a question, and its remainder: BM25 as a share of the best allowed passage's."""
+    """Matches of passages to a question and its remainder: BM25 as a share of the best allowed passage's."""
 
     lexical: BM25Index
     full_query: QueryTerms

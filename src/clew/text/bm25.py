@@ -260,11 +260,11 @@ class BM25Index:
         order = np.lexsort((positions, -scores))[:k]
         return positions[order], scores[order]
 
-    def _zeros(self) -> NDArray[np.uint16]:
+    def _zeros(self) -> NDArray[np.uint8]:
         """Return zeros (P,) of this thread; `best_passages` leaves them as zeros."""
-        scratch: NDArray[np.uint16] | None = getattr(self._scratch, "zeros", None)
+        scratch: NDArray[np.uint8] | None = getattr(self._scratch, "zeros", None)
         if scratch is None:
-            scratch = self._scratch.zeros = np.zeros(len(self), dtype=np.uint16)
+            scratch = self._scratch.zeros = np.zeros(len(self), dtype=np.uint8)
         return scratch
 
     def save(self, folder: Path) -> None:

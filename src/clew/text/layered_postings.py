@@ -12,16 +12,19 @@ Differs from the source: each layer is a list of MaxScore of its own; impacts ar
 remain are scored from the terms of the passage.
 """
 
-import numpy as np
+from typing import Any
 
-from clew.arrays import FloatArray, IntArray, LongArray
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 
 LAYERS = 16
-_HIGHEST, _STEP = 0.8, 0.035  # the first layer has impacts of at least 0.8, each further one of 0.035 less
+_FIRST_LAYER, _STEP = 0.8, 0.035  # the first layer has impacts of at least 0.8, each further one of 0.035 less
 _MIN_LAYERED = 256  # postings of a term with layers; shorter lists are read whole
 _SLACK = 1.00001  # bounds are raised by this, more than rounding can lower them
-_HIGHEST_SUM = 65_000
+_HIGHEST, _NEEDED = 255, 100  # units: a sum that would be higher stays at the highest
 _SEED_POSTINGS, _SEED_SHARE, _SEEDS = 2000, 32, 16
 _READ_SHARE = 0.4  # postings are read until unread ones have less than this share of the threshold: scoring costs more
 
@@ -62,7 +65,17 @@ def layer_postings(
 
 
 @njit
-def fill_rows(indptr, terms, counts, columns, places, row_offsets, row_terms, row_counts, frequencies):  # type: ignore[no-untyped-def]
+def fill_rows(
+    indptr: LongArray,
+    terms: IntArray,
+    counts: IntArray,
+    columns: IntArray,
+    places: IntArray,
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    frequencies: LongArray,
+) -> None:
     """Copy the terms of texts (n,) to their places (n,) in the rows of an index; `columns` renumbers the terms."""
     for text in range(len(places)):
         target = row_offsets[places[text]]
@@ -81,7 +94,7 @@ def _impact(count, length, base, slope):  # type: ignore[no-untyped-def]
 
 @njit
 def _layer(impact):  # type: ignore[no-untyped-def]
-    return min(max(int((_HIGHEST - impact) / _STEP + 1.0), 0), LAYERS - 1)
+    return min(max(int((_FIRST_LAYER - impact) / _STEP + 1.0), 0), LAYERS - 1)
 
 
 @njit
@@ -118,7 +131,18 @@ def _place_postings(  # type: ignore[no-untyped-def]
 
 
 @njit
-def score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage):  # type: ignore[no-untyped-def]
+def score_row(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    passage: int,
+) -> np.floating[Any]:
     """Return the BM25 score of one passage for terms (q,), ascending, with weights (q,) and `term_slots`."""
     score, mask = np.float32(0.0), len(slots) - 1
     for entry in range(row_offsets[passage], row_offsets[passage + 1]):
@@ -133,7 +157,18 @@ def score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, w
 
 
 @njit
-def score_row_pair(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage):  # type: ignore[no-untyped-def]
+def score_row_pair(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    passage: int,
+) -> tuple[np.floating[Any], np.floating[Any]]:
     """Return the BM25 scores of one passage for two questions with the weights (2, q), as `score_row`."""
     one, other, mask = np.float32(0.0), np.float32(0.0), len(slots) - 1
     for entry in range(row_offsets[passage], row_offsets[passage + 1]):
@@ -161,7 +196,18 @@ def term_slots(terms: IntArray) -> IntArray:
 
 
 @njit
-def score_rows(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passages):  # type: ignore[no-untyped-def]
+def score_rows(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    passages: IntArray,
+) -> FloatArray:
     """Return the BM25 scores (n,) of passages (n,)."""
     scores = np.empty(len(passages), dtype=np.float32)
     for i in range(len(passages)):
@@ -174,10 +220,26 @@ def score_rows(row_offsets, row_terms, row_counts, lengths, base, slope, terms, 
 # A list is a layer of a term, or all postings of a term without layers. `limits[t, depth]` is the highest contribution
 # of the lists of term t from `depth` on; a passage in none of the lists that are read scores at most the sum of these.
 @njit
-def best_passages(  # type: ignore[no-untyped-def]
-    row_offsets, row_terms, row_counts, lengths, base, slope, offsets, passages, bounds, layer_offsets, layer_bounds,
-    terms, weights, slots, layered, k, allowed, sums,
-):  # fmt: skip
+def best_passages(
+    row_offsets: LongArray,
+    row_terms: IntArray,
+    row_counts: NDArray[np.uint16],
+    lengths: IntArray,
+    base: float,
+    slope: float,
+    offsets: LongArray,
+    passages: IntArray,
+    bounds: FloatArray,
+    layer_offsets: LongArray,
+    layer_bounds: FloatArray,
+    terms: IntArray,
+    weights: DoubleArray,
+    slots: IntArray,
+    layered: LongArray,
+    k: int,
+    allowed: BoolArray,
+    sums: NDArray[np.uint8],
+) -> tuple[IntArray, FloatArray]:
     """Return passages that hold the `k` best of the allowed ones, in no order, and their scores (n,).
 
     `layered` (q,) is the row in `layer_offsets` of each term, -1 for none; `allowed` is (P,), or (0,) for all passages;
@@ -185,13 +247,12 @@ def best_passages(  # type: ignore[no-untyped-def]
     """
     starts, limits = _list_limits(offsets, bounds, layer_offsets, layer_bounds, terms, weights, layered)
     step_terms, step_depths = _order_steps(starts, limits)
-    unit = limits[:, 0].sum() / (_HIGHEST_SUM - LAYERS * len(terms))  # limits are added up as whole numbers, rounded up
     best = np.zeros(k, dtype=np.float32)  # the k highest scores of some passages, ascending
     threshold = np.float32(0.0)
     # First a few postings for a threshold, then as many as it asks for.
     most = _SEED_POSTINGS + 8 * k + (starts[:, LAYERS] - starts[:, 0]).sum() // _SEED_SHARE
     depths = _choose_depths(starts, limits, step_terms, step_depths, 0.0, most)
-    found, found_sums = _collect(starts, limits, depths, passages, allowed, sums, unit, 1)
+    found, found_sums = _collect(starts, limits, depths, passages, allowed, sums, limits[:, 0].sum() / _HIGHEST, 1)
     for passage in found[_highest(found_sums, k + _SEEDS)]:
         _insert(
             best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
@@ -201,6 +262,8 @@ def best_passages(  # type: ignore[no-untyped-def]
     rest = 0.0
     for i in range(len(terms)):
         rest += limits[i, depths[i]]
+    # Limits are added up as whole numbers of units, rounded up; what a passage needs for the threshold is 100 of them.
+    unit = (threshold - rest if threshold > rest else limits[:, 0].sum()) / _NEEDED
     found, found_sums = _collect(
         starts, limits, depths, passages, allowed, sums, unit, _least_sum(threshold, rest, unit)
     )
@@ -232,7 +295,7 @@ def best_passages(  # type: ignore[no-untyped-def]
 @njit
 def _least_sum(threshold, rest, unit):  # type: ignore[no-untyped-def]
     """Return the least sum of a passage that may have a score of at least the threshold."""
-    return max(int((threshold - rest) / unit), 1)
+    return min(max(int((threshold - rest) / unit), 1), _HIGHEST)
 
 
 @njit
@@ -319,11 +382,12 @@ def _collect(starts, limits, depths, passages, allowed, sums, unit, least):  # t
     total = 0
     for i in range(len(starts)):
         for layer in range(depths[i]):
-            limit = np.uint16((limits[i, layer] - limits[i, depths[i]]) / unit + 1.0)
+            limit = min(int((limits[i, layer] - limits[i, depths[i]]) / unit + 1.0), _HIGHEST)
             total += starts[i, layer + 1] - starts[i, layer]
             for entry in range(starts[i, layer], starts[i, layer + 1]):
-                sums[passages[entry]] += limit
-    found, found_sums = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.uint16)
+                passage = passages[entry]
+                sums[passage] = min(sums[passage] + limit, _HIGHEST)
+    found, found_sums = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.uint8)
     count = 0
     for i in range(len(starts)):
         for entry in range(starts[i, 0], starts[i, depths[i]]):

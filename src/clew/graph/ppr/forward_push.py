@@ -155,7 +155,7 @@ def _push_mass(  # type: ignore[no-untyped-def]
             longer[:tail] = queue[:tail]
             queue = longer
         share = damping * mass / masses[position, 2]
-        tail = _spread(
+        tail = _push_to_neighbours(
             share, first, last, indptr, indices, weights, allowed, epsilon, slots, masses, pulls, queued, queue, tail
         )
     return (
@@ -212,7 +212,7 @@ def _enter_neighbours(  # type: ignore[no-untyped-def]
 
 
 @njit
-def _spread(  # type: ignore[no-untyped-def]
+def _push_to_neighbours(  # type: ignore[no-untyped-def]
     share, first, last, indptr, indices, weights, allowed, epsilon, slots, masses, pulls, queued, queue, tail
 ):
     """Move probability to the open neighbours of a node, and queue those that have enough; return the queue's end."""

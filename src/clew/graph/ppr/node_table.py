@@ -6,11 +6,12 @@ least twice as many slots as nodes.
 
 import numpy as np
 
+from clew.arrays import LongArray
 from clew.arrays.kernels import njit
 
 
 @njit
-def find_slot(slots, node):  # type: ignore[no-untyped-def]
+def find_slot(slots: LongArray, node: int) -> np.int64:
     """Return the slot of a node, or the free slot where it would be."""
     mask = len(slots) - 1
     slot = ((np.int64(node) * 2654435761) >> 12) & mask
@@ -20,14 +21,14 @@ def find_slot(slots, node):  # type: ignore[no-untyped-def]
 
 
 @njit
-def node_position(slots, node):  # type: ignore[no-untyped-def]
+def node_position(slots: LongArray, node: int) -> int:
     """Return the position of a node, -1 where it was not touched."""
     entry = slots[find_slot(slots, node)]
     return (entry & 0xFFFFFFFF) if entry else -1
 
 
 @njit
-def table_size(count):  # type: ignore[no-untyped-def]
+def table_size(count: int) -> int:
     """Return a power of two that is at least `count`."""
     size = 1024
     while size < count:

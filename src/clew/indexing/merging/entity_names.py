@@ -11,7 +11,7 @@ from clew.arrays.kernels import njit
 from clew.graph.csr import run_starts
 from clew.graph.segments.segment import Segment
 from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import is_before, take_strings
+from clew.graph.string_kernels import take_strings
 from clew.indexing.merging.match_texts import MatchTexts
 from clew.indexing.merging.passage_facts import PassageFacts
 from clew.indexing.merging.vocabularies import JoinedVocabulary
@@ -72,6 +72,18 @@ def _pack(high: IntArray, low: IntArray | LongArray) -> LongArray:
 
 
 @njit
+def _is_before(data, offsets, one, other):  # type: ignore[no-untyped-def]
+    """Return whether string `one` comes before string `other` in the order of code points, which is that of bytes."""
+    begin, other_begin = offsets[one], offsets[other]
+    size, other_size = offsets[one + 1] - begin, offsets[other + 1] - other_begin
+    for byte in range(min(size, other_size)):
+        a, b = data[begin + byte], data[other_begin + byte]
+        if a != b:
+            return a < b
+    return size < other_size
+
+
+@njit
 def _most_frequent(entities, candidates, counts, data, offsets):  # type: ignore[no-untyped-def]
     """Return the form with the highest count of each run of one entity, the first in code-point order of several."""
     best = np.empty(len(entities), dtype=np.int32)
@@ -81,6 +93,6 @@ def _most_frequent(entities, candidates, counts, data, offsets):  # type: ignore
         if i == 0 or entities[i] != entities[i - 1]:
             row += 1
             best_count = np.int64(-1)
-        if counts[i] > best_count or (counts[i] == best_count and is_before(data, offsets, candidates[i], best[row])):
+        if counts[i] > best_count or (counts[i] == best_count and _is_before(data, offsets, candidates[i], best[row])):
             best[row], best_count = candidates[i], counts[i]
     return best[: row + 1].copy()
