@@ -4,7 +4,7 @@ import json
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from hashlib import blake2b
 from io import BytesIO, StringIO, TextIOWrapper
@@ -20,7 +20,7 @@ from clew.commands import app
 from clew.errors import IndexFormatError
 from clew.indexing import kg_import, pipeline
 from clew.store.passage_table import PassageTable
-from clew.store.snapshot_files import snapshot_folder
+from clew.store.snapshot_files import LOCAL_FILES, snapshot_folder
 
 SERVER = multiprocessing.get_context("forkserver")
 # Imported once, so that a process costs a fork and not a second of imports. None of these opens a table, so the server
@@ -124,20 +124,20 @@ def make_voyage(number: int, state: int = 1) -> dict[str, object]:
     return {"id": f"v{number:04d}", "title": f"Voyage {number}", "text": text, "metadata": {"year": 1800 + number}}
 
 
-def folder_hash(path: Path) -> str:
-    """Return a hash of the relative names and contents of all files under a folder."""
+def folder_hash(path: Path, leave_out: Collection[str] = ()) -> str:
+    """Return a hash of the relative names and contents of the files under a folder but those of some names."""
     digest = blake2b(digest_size=16)
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+    for file in sorted(file for file in path.rglob("*") if file.is_file() and file.name not in leave_out):
         name, data = file.relative_to(path).as_posix().encode(), file.read_bytes()
         digest.update(len(name).to_bytes(8, "little") + name + len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
 
 
 def snapshot_hash(index: Path) -> str:
-    """Return the hash of the snapshot of an index's newest version, which must exist."""
+    """Return the hash of the snapshot of an index's newest version, which must exist, without its local files."""
     folder = snapshot_folder(PassageTable.open(index))
     assert folder.is_dir()
-    return folder_hash(folder)
+    return folder_hash(folder, LOCAL_FILES)
 
 
 def stored_documents(index: Path) -> dict[str, str]:

@@ -17,6 +17,7 @@ from clew.store import snapshot_files
 from clew.store.atomic import discard
 from clew.store.snapshot_files import (
     LOCAL_FILES,
+    LOCAL_MANIFEST_FILE,
     MANIFEST_FILE,
     check_snapshot,
     read_manifest,
@@ -45,7 +46,7 @@ def current_folder(index: Index) -> Path:
     return snapshot_folder(index.table)
 
 
-@pytest.mark.parametrize("lost", ["snapshots", "."])
+@pytest.mark.parametrize("lost", ["snapshots", "segments", "."])
 def test_a_snapshot_that_is_lost_is_made_again_equal_from_the_table(index: Index, tmp_path: Path, lost: str) -> None:
     before, answers = (
         read_files(current_folder(index)),
@@ -90,7 +91,7 @@ def test_a_snapshot_of_another_recipe_is_not_read_but_made_again(
     assert newer.search(QUESTIONS[0]).passages
     assert current_folder(newer) != old
     after = read_manifest(current_folder(newer))
-    assert {name for name in before if before[name] != after[name]} - {"files", "local", "sizes"} == {
+    assert {name for name in before if before[name] != after[name]} - {"files", "sizes"} == {
         "recipe" if stale == "recipe" else "lexical"
     }
     assert {name for name in before["files"] if before["files"][name] != after["files"][name]} <= {
@@ -133,9 +134,11 @@ def test_the_manifest_states_the_inputs_of_the_snapshot(index: Index) -> None:
     assert all(name.startswith("rules") for name in manifest["extractors"])
     contents = {name: content for name, content in read_files(folder).items() if name != MANIFEST_FILE}
     hashes = {name: blake2b(b, digest_size=16).hexdigest() for name, b in contents.items()}
-    assert manifest["files"] | manifest["local"] == hashes
-    assert manifest["local"].keys() == LOCAL_FILES
-    assert manifest["sizes"] == {name: len(content) for name, content in contents.items()}
+    assert manifest["files"] == {name: hash_ for name, hash_ in hashes.items() if name not in LOCAL_FILES}
+    assert manifest["sizes"] == {name: len(contents[name]) for name in manifest["files"]}
+    local = read_manifest(folder, LOCAL_MANIFEST_FILE)["files"]
+    assert local.keys() | {LOCAL_MANIFEST_FILE} == LOCAL_FILES
+    assert local == {name: hashes[name] for name in local}
 
 
 def test_the_hash_of_the_corpus_follows_the_documents_and_nothing_else(index: Index, tmp_path: Path) -> None:

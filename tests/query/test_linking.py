@@ -1,11 +1,15 @@
 """Entity linking of questions."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.index import Index
 from clew.query.linking import MAX_CHARACTERS, link_question
+from clew.text.normalization import key_hash, name_key
 
 
 def linked_names(index: Index, question: str) -> list[tuple[str, list[str]]]:
@@ -90,3 +94,15 @@ def _keep_small(small: Index) -> None:
 
 
 _small: Index
+
+
+def test_names_are_looked_up_with_the_salt_of_the_snapshot(small: Index) -> None:
+    s = small.snapshot
+    hashes = np.array([key_hash(name_key(name), 3) for name in s.entities], dtype=np.uint64)
+    order = np.argsort(hashes)
+    salted = replace(s, name_hashes=hashes[order], name_entities=order.astype(np.int32), salt=3)
+    question = "Is Karlskrona in Blekinge?"
+    plain, other = link_question(s, question), link_question(salted, question)
+    assert [name.entities for name in other.linked_names] == [name.entities for name in plain.linked_names] != []
+    assert salted.entities_with_name("Karlskrona").tolist() == s.entities_with_name("Karlskrona").tolist() != []
+    assert not link_question(replace(salted, salt=4), question).linked_names

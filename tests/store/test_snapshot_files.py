@@ -3,12 +3,22 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from clew.errors import IndexFormatError
 from clew.store import snapshot_files
+from clew.store.array_file import write_arrays
 from clew.store.atomic import file_hash
-from clew.store.snapshot_files import check_snapshot, hash_files, snapshot_problems, write_manifest
+from clew.store.snapshot_files import (
+    LOCAL_MANIFEST_FILE,
+    check_snapshot,
+    hash_files,
+    missing_segments,
+    read_manifest,
+    snapshot_problems,
+    write_manifest,
+)
 
 
 @pytest.fixture
@@ -96,3 +106,62 @@ def test_a_folder_that_cannot_be_written_is_checked_all_the_same(folder: Path, m
 
 def test_a_snapshot_that_is_not_built_yet_has_no_fault(tmp_path: Path) -> None:
     check_snapshot(tmp_path / "derived" / "snapshots" / "none")
+
+
+def test_of_much_data_only_the_sizes_are_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_files, "_MAX_HASHED_BYTES", 10)
+    hashed = count_hashes(monkeypatch)
+    check_snapshot(folder)
+    (folder / "nodes.npy").write_bytes(b"12345679")
+    check_snapshot(folder)
+    assert not hashed
+    (folder / "nodes.npy").write_bytes(b"123456789")
+    with pytest.raises(IndexFormatError, match=r"nodes\.npy is not as it was written"):
+        check_snapshot(folder)
+    (folder / "nodes.npy").write_bytes(b"12345678")
+    (folder / "other.npy").write_bytes(b"")
+    with pytest.raises(IndexFormatError, match=r"other\.npy is not as it was written"):
+        check_snapshot(folder)
+
+
+@pytest.fixture
+def placed(folder: Path) -> Path:
+    """Return a snapshot's folder with one segment."""
+    write_arrays(folder.parent.parent / "segments" / "a-0.safetensors", {"x": np.arange(3)})
+    (folder / "places.npy").write_bytes(b"places")
+    (folder / "segments.json").write_text('["a-0.safetensors"]', encoding="utf-8")
+    write_manifest({"files": hash_files(folder)}, folder)
+    return folder
+
+
+def test_where_passages_lie_is_no_part_of_the_manifest(folder: Path, placed: Path) -> None:
+    assert read_manifest(placed)["files"].keys() == {"nodes.npy", "lexical/terms.npy"}
+    assert read_manifest(placed, LOCAL_MANIFEST_FILE)["files"].keys() == {"places.npy", "segments.json"}
+    assert snapshot_problems(folder) == []
+    check_snapshot(folder)
+
+
+@pytest.mark.parametrize("file", ["places.npy", "segments.json", "local.json", "../../segments/a-0.safetensors"])
+@pytest.mark.parametrize("change", ["missing", "changed"])
+def test_damage_of_local_files_is_found(placed: Path, file: str, change: str) -> None:
+    path = placed / file
+    if change == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-2] + b"?\n")
+    assert len(snapshot_problems(placed)) == 1
+    with pytest.raises(IndexFormatError, match="clew repair"):
+        check_snapshot(placed)
+
+
+def test_missing_segments_are_named(placed: Path) -> None:
+    assert missing_segments(placed) == []
+    (placed.parent.parent / "segments" / "a-0.safetensors").unlink()
+    assert missing_segments(placed) == ["a-0.safetensors"]
+
+
+@pytest.mark.parametrize("names", ["{}", "[1]", '["../x"]', '["/etc/passwd"]', "?"])
+def test_a_list_of_segments_holds_names_alone(placed: Path, names: str) -> None:
+    (placed / "segments.json").write_text(names, encoding="utf-8")
+    with pytest.raises(IndexFormatError, match="clew repair"):
+        missing_segments(placed)

@@ -103,7 +103,7 @@ def _longest_known_name(
             continue
         if not cased and length == 1 and surface.isascii() and len(surface) < _MIN_UNCASED_CHARACTERS:
             continue
-        entities = snapshot.entities_with_key(key_hash(key))
+        entities = snapshot.entities_with_key(key_hash(key, snapshot.salt))
         if not cased and length == 1 and surface.isalpha():
             # Without capitals an ordinary word is taken for a name only where a document has it as its title.
             entities = entities[snapshot.title_mask(entities)]
@@ -172,7 +172,7 @@ def _find_graph_names(snapshot: Snapshot, text: str) -> list[tuple[int, int]]:
         for length in range(min(MAX_NAME_TOKENS, len(words) - position), 0, -1):
             key = " ".join(word.key for word in words[position : position + length])
             is_candidate = key not in COMMON_WORDS and key not in FUNCTION_WORDS
-            if is_candidate and len(snapshot.entities_with_key(key_hash(key))):
+            if is_candidate and len(snapshot.entities_with_key(key_hash(key, snapshot.salt))):
                 spans.append((words[position].start, words[position + length - 1].end))
                 position += length
                 break

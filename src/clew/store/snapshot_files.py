@@ -15,7 +15,10 @@ from clew.text.bm25 import BM25Index
 SNAPSHOT_FORMAT = "snapshot-6"
 MANIFEST_FILE = "manifest.json"
 CHECKSUM_KEY = "seal"
-LOCAL_FILES = frozenset({"places.npy", SEGMENT_NAMES_FILE})  # they tell where the passages lie
+LOCAL_MANIFEST_FILE = "local.json"
+_LISTED_LOCALLY = frozenset({"places.npy", SEGMENT_NAMES_FILE})
+LOCAL_FILES = _LISTED_LOCALLY | {LOCAL_MANIFEST_FILE}
+"""Files that tell where the passages lie in segments; all others are equal for equal contents."""
 _CHECKED_FILE = "checked-snapshot.json"
 _MAX_HASHED_BYTES = 1 << 26
 
@@ -28,10 +31,10 @@ def snapshot_folder(table: PassageTable) -> Path:
     return table.location.derived / "snapshots" / f"{table.version:08d}-{key}"
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path, file: str = MANIFEST_FILE) -> dict[str, Any]:
     """Return a snapshot's inputs and the hashes of its files; a missing or damaged manifest is an IndexFormatError."""
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads((folder / file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"the manifest of a snapshot is missing or damaged ({error})"
         raise IndexFormatError(f"{message}: run `clew repair`") from error
@@ -41,18 +44,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def write_manifest(manifest: dict[str, Any], folder: Path) -> None:
-    """Write the manifest of a folder, with its checksum, and the sizes of its files.
-
-    Hashes of the files that depend on how passages lie in segments are stated apart from those in `manifest`.
-    """
+    """Write the manifest of a folder, with the sizes of its files and a checksum, and that of its local files."""
     files = _files(folder)
-    local = {name: file_hash(path) for name, path in files.items() if name in LOCAL_FILES}
-    sizes = {name: path.stat().st_size for name, path in files.items()}
-    content = {**manifest, **({"local": local} if local else {}), "sizes": sizes}
-    text = json.dumps(
-        {**content, CHECKSUM_KEY: _manifest_checksum(content)}, indent=1, sort_keys=True, ensure_ascii=False
-    )
-    (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
+    local = {name: file_hash(path) for name, path in files.items() if name in _LISTED_LOCALLY}
+    sizes = {name: path.stat().st_size for name, path in files.items() if name not in _LISTED_LOCALLY}
+    _write_sealed({**manifest, "sizes": sizes}, folder / MANIFEST_FILE)
+    if local:
+        _write_sealed({"files": local}, folder / LOCAL_MANIFEST_FILE)
+
+
+def _write_sealed(content: dict[str, Any], file: Path) -> None:
+    sealed = {**content, CHECKSUM_KEY: _manifest_checksum(content)}
+    text = json.dumps(sealed, indent=1, sort_keys=True, ensure_ascii=False)
+    file.write_text(text + "\n", encoding="utf-8")
 
 
 def _manifest_checksum(manifest: dict[str, Any]) -> str:
@@ -66,7 +70,8 @@ def hash_files(folder: Path) -> dict[str, str]:
 
 def missing_segments(folder: Path) -> list[str]:
     """Return the names of the segments of a snapshot that are not there; all can be made again from the table."""
-    return [name for name in read_segment_names(folder) if not (_segments(folder) / name).is_file()]
+    names = read_segment_names(folder) if _has_segments(folder) else []
+    return [name for name in names if not (_segments(folder) / name).is_file()]
 
 
 def snapshot_problems(folder: Path) -> list[str]:
@@ -77,10 +82,11 @@ def snapshot_problems(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     try:
-        manifest = read_manifest(folder)
-        expected = manifest["files"] | manifest.get("local", {})
+        expected = read_manifest(folder)["files"]
+        if _has_segments(folder):
+            expected |= read_manifest(folder, LOCAL_MANIFEST_FILE)["files"]
         actual = {name: file_hash(path) for name, path in _files(folder).items()}
-        segments = read_segment_names(folder) if SEGMENT_NAMES_FILE in expected else []
+        segments = read_segment_names(folder) if _has_segments(folder) else []
     except IndexFormatError as error:
         return [str(error)]
     except OSError as error:
@@ -123,8 +129,13 @@ def check_snapshot(folder: Path) -> None:
 
 def _size_problems(folder: Path, manifest: dict[str, Any], sizes: dict[str, int]) -> list[str]:
     expected = manifest["sizes"]
-    names = [name for name in sorted(expected.keys() | _files(folder).keys()) if expected.get(name) != sizes.get(name)]
-    return [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in names]
+    names = sorted(expected.keys() | _files(folder).keys() - _LISTED_LOCALLY)
+    wrong = [name for name in names if expected.get(name) != sizes.get(name)]
+    return [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in wrong]
+
+
+def _has_segments(folder: Path) -> bool:
+    return any((folder / name).exists() for name in LOCAL_FILES)
 
 
 def _segments(folder: Path) -> Path:
@@ -132,7 +143,7 @@ def _segments(folder: Path) -> Path:
 
 
 def _segment_paths(folder: Path) -> dict[str, Path]:
-    if not (folder / SEGMENT_NAMES_FILE).is_file():
+    if not _has_segments(folder):
         return {}
     return {f"segments/{name}": _segments(folder) / name for name in read_segment_names(folder)}
 
@@ -146,4 +157,4 @@ def _read_note(note: Path) -> Any:
 
 def _files(folder: Path) -> dict[str, Path]:
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: path for name, path in files.items() if name != MANIFEST_FILE}
+    return {name: path for name, path in files.items() if name not in (MANIFEST_FILE, LOCAL_MANIFEST_FILE)}

@@ -85,7 +85,7 @@ class SegmentNames:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentFacts:
-    """What the extractor found in p passages, in its order."""
+    """The names and triples that the extractor found in p passages, in its order."""
 
     mentions: Ragged  # p lists of forms
     # (m, 2) for each mention the last token that starts at or before it (-1 for none, or where its place is not known),
@@ -97,7 +97,7 @@ class SegmentFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentTitles:
-    """How p passages name their documents, and what their documents link to."""
+    """The names of the documents of p passages, and what these documents link to."""
 
     keys: IntArray  # (p,) key of the passage's title, -1 for none
     forms: IntArray  # (p,) the title as a form, -1 for none
@@ -119,7 +119,7 @@ class SegmentTokens:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """What the p passages of one fragment give on their own."""
+    """The arrays that the p passages of one fragment give on their own."""
 
     passages: SegmentPassages
     names: SegmentNames

@@ -18,16 +18,16 @@ from clew.indexing.segments.vocabularies import mark_used, row_positions, take, 
 from clew.text.bm25 import TermCounts
 
 
-def select_rows(segment: Segment, kept: NDArray[np.integer]) -> Segment:
+def select_rows(segment: Segment, positions: NDArray[np.integer]) -> Segment:
     """Return the segment of the passages at some positions, ascending: equal to one made of their rows alone.
 
     Vocabularies lose what no such passage uses, so that nothing of the others stays.
     """
     names, facts, titles = segment.names, segment.facts, segment.titles
-    mentions, triples = take_rows(facts.mentions, kept), take_rows(facts.triples, kept)
-    form_of_title, key_of_title = titles.forms[kept], titles.keys[kept]
-    document_names, headings = take_rows(titles.names, kept), take_rows(titles.headings, kept)
-    tokens = take_rows(segment.tokens.tokens, kept)
+    mentions, triples = take_rows(facts.mentions, positions), take_rows(facts.triples, positions)
+    form_of_title, key_of_title = titles.forms[positions], titles.keys[positions]
+    document_names, headings = take_rows(titles.names, positions), take_rows(titles.headings, positions)
+    tokens = take_rows(segment.tokens.tokens, positions)
     forms, form = _compact(names.forms, mentions.values, triples.values[:, 0], triples.values[:, 2], form_of_title)
     form_keys = names.form_keys[form >= 0]
     keys, key = _compact(names.keys, form_keys, document_names.values, headings.values)
@@ -36,11 +36,11 @@ def select_rows(segment: Segment, kept: NDArray[np.integer]) -> Segment:
     relations, relation = _compact(facts.relations, triples.values[:, 1])
     heads, codes, tails = triples.values.T
     return Segment(
-        passages=_select_passages(segment.passages, kept),
+        passages=_select_passages(segment.passages, positions),
         names=SegmentNames(forms, take(key, form_keys), keys, _renumber(key_tokens, word)),
         facts=SegmentFacts(
             _renumber(mentions, form),
-            facts.mention_spans[row_positions(facts.mentions.indptr, kept)[1]],
+            facts.mention_spans[row_positions(facts.mentions.indptr, positions)[1]],
             Ragged(triples.indptr, np.column_stack([form[heads], relation[codes], form[tails]])),
             relations,
         ),
@@ -49,14 +49,14 @@ def select_rows(segment: Segment, kept: NDArray[np.integer]) -> Segment:
             take(form, form_of_title),
             _renumber(document_names, key),
             _renumber(headings, key),
-            take_rows(titles.links, kept),
+            take_rows(titles.links, positions),
         ),
         tokens=SegmentTokens(
             words,
             _renumber(tokens, word),
-            segment.tokens.flags[row_positions(segment.tokens.tokens.indptr, kept)[1]],
+            segment.tokens.flags[row_positions(segment.tokens.tokens.indptr, positions)[1]],
         ),
-        terms=_select_terms(segment.terms, kept),
+        terms=_select_terms(segment.terms, positions),
     )
 
 
@@ -75,31 +75,31 @@ def _renumber(lists: Ragged, new: IntArray) -> Ragged:
     return Ragged(lists.indptr, new[lists.values])
 
 
-def _select_passages(passages: SegmentPassages, kept: NDArray[np.integer]) -> SegmentPassages:
-    used = mark_used(len(passages.extractor_names), passages.extractors[kept])
+def _select_passages(passages: SegmentPassages, positions: NDArray[np.integer]) -> SegmentPassages:
+    used = mark_used(len(passages.extractor_names), passages.extractors[positions])
     return SegmentPassages(
-        ids=passages.ids.take(kept),
-        document_ids=passages.document_ids.take(kept),
-        titles=passages.titles.take(kept),
-        texts=passages.texts.take(kept),
-        metadata=passages.metadata.take(kept),
-        ordinals=passages.ordinals[kept],
-        starts=passages.starts[kept],
-        ends=passages.ends[kept],
-        document_hashes=passages.document_hashes.take(kept),
-        document_id_hashes=passages.document_id_hashes[kept],
-        document_rows=passages.document_rows[kept],
-        failed=passages.failed[kept],
+        ids=passages.ids.take(positions),
+        document_ids=passages.document_ids.take(positions),
+        titles=passages.titles.take(positions),
+        texts=passages.texts.take(positions),
+        metadata=passages.metadata.take(positions),
+        ordinals=passages.ordinals[positions],
+        starts=passages.starts[positions],
+        ends=passages.ends[positions],
+        document_hashes=passages.document_hashes.take(positions),
+        document_id_hashes=passages.document_id_hashes[positions],
+        document_rows=passages.document_rows[positions],
+        failed=passages.failed[positions],
         extractor_names=passages.extractor_names.take(np.flatnonzero(used)),
-        extractors=_new_positions(used)[passages.extractors[kept]],
-        vectors=passages.vectors[kept],
+        extractors=_new_positions(used)[passages.extractors[positions]],
+        vectors=passages.vectors[positions],
     )
 
 
-def _select_terms(terms: TermCounts, kept: NDArray[np.integer]) -> TermCounts:
-    indptr, positions = row_positions(terms.indptr, kept)
-    columns: LongArray = terms.terms[positions].astype(np.int64)
+def _select_terms(terms: TermCounts, positions: NDArray[np.integer]) -> TermCounts:
+    indptr, entries = row_positions(terms.indptr, positions)
+    columns: LongArray = terms.terms[entries].astype(np.int64)
     used = mark_used(len(terms.hashes), columns)
     return TermCounts(
-        terms.hashes[used], indptr, _new_positions(used)[columns], terms.counts[positions], terms.lengths[kept]
+        terms.hashes[used], indptr, _new_positions(used)[columns], terms.counts[entries], terms.lengths[positions]
     )

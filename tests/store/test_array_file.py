@@ -1,0 +1,129 @@
+"""Files of arrays: read back as written, and refused where they are damaged."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+from safetensors.numpy import load_file
+
+from clew.errors import IndexFormatError
+from clew.store.array_file import file_problem, map_arrays, write_arrays
+
+ARRAYS: dict[str, np.ndarray] = {
+    "words.data": np.arange(5, dtype=np.uint8),
+    "vectors": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "none": np.zeros((0, 5), dtype=np.uint64),
+    "failed": np.array([True, False, True]),
+    "starts": np.array([7, -1], dtype=np.int64),
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    write_arrays(tmp_path / "one.safetensors", ARRAYS)
+    return tmp_path / "one.safetensors"
+
+
+@given(
+    arrays=st.dictionaries(
+        st.text(min_size=1, max_size=5),
+        st.sampled_from((np.bool_, np.uint8, np.int32, np.int64, np.uint64, np.float32)).flatmap(
+            lambda dtype: arrays_of.arrays(
+                dtype, arrays_of.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=4)
+            )
+        ),
+        max_size=5,
+    )
+)
+def test_arrays_are_read_back(arrays: dict[str, np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("arrays") / "file.safetensors"
+    write_arrays(file, arrays)
+    found = map_arrays(file)
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        assert found[name].tobytes() == array.tobytes()
+        assert found[name].ctypes.data % array.dtype.itemsize == 0
+    assert file_problem(file) is None
+
+
+def test_others_read_the_file_too(file: Path) -> None:
+    found = load_file(file)
+    assert found.keys() == ARRAYS.keys()
+    assert all(np.array_equal(found[name], array) for name, array in ARRAYS.items())
+
+
+def test_equal_arrays_give_equal_bytes(file: Path, tmp_path: Path) -> None:
+    write_arrays(tmp_path / "other.safetensors", dict(reversed(ARRAYS.items())))
+    assert (tmp_path / "other.safetensors").read_bytes() == file.read_bytes()
+
+
+def test_a_file_outlives_its_name(file: Path) -> None:
+    found = map_arrays(file)
+    file.unlink()
+    assert found["starts"].tolist() == [7, -1]
+
+
+def test_every_flipped_bit_is_found(file: Path) -> None:
+    content = file.read_bytes()
+    padding = len(content) - len(content.rstrip(b" "))
+    assert padding == 0
+    for position in range(len(content)):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << random.Random(position).randrange(8)
+        file.write_bytes(bytes(damaged))
+        problem = file_problem(file)
+        assert problem is not None, position
+        assert "clew repair" in problem
+
+
+@pytest.mark.parametrize("cut", [0, 3, 8, 40, -1])
+def test_a_file_cut_short_is_an_error(file: Path, cut: int) -> None:
+    file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(IndexFormatError, match=r"one\.safetensors is missing or damaged.*clew repair"):
+        map_arrays(file)
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(IndexFormatError, match=r"none\.safetensors is missing or damaged"):
+        map_arrays(tmp_path / "none.safetensors")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": [3]},
+        {"shape": [-2]},
+        {"shape": ["2"]},
+        {"shape": 2},
+        {"shape": [1 << 60]},
+        {"dtype": "I32"},
+        {"dtype": "O"},
+        {"data_offsets": [8, 24]},
+        {"data_offsets": None},
+    ],
+    ids=str,
+)
+def test_a_header_that_lies_is_an_error(file: Path, change: dict[str, object]) -> None:
+    content = file.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    header["starts"] |= change
+    text = json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
+    with pytest.raises(IndexFormatError, match="damaged"):
+        map_arrays(file)
+
+
+@pytest.mark.parametrize(
+    "header", [b"[]", b"{}", b"null", b'{"__metadata__": 3}', b"\xff", b'{"__metadata__": {"x": 1}}']
+)
+def test_a_header_of_another_kind_is_an_error(file: Path, header: bytes) -> None:
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(IndexFormatError, match="damaged"):
+        map_arrays(file)
