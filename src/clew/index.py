@@ -224,7 +224,7 @@ class Index:
             return None
         report = self.add(reader.documents())
         stored = self.table.stored_documents()
-        if gone := [id_ for id_ in reader.gone() if id_ in stored]:
+        if gone := [id_ for id_ in reader.removed_ids() if id_ in stored]:
             report.removed = self.remove(gone).removed
         reader.store()
         return report

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.plugins import extras
 from clew.settings import Settings
 from clew.store.passage_table import PassageTable
 from tests.faults.commands import make_voyage, run_clew, start_process, write_lines
@@ -73,7 +72,7 @@ def test_without_ray_the_command_to_install_it_is_named(tmp_path: Path, monkeypa
     def absent(module: str) -> None:
         raise ImportError(f"No module named {module!r}", name=module)
 
-    monkeypatch.setattr(extras.importlib, "import_module", absent)
+    monkeypatch.setattr("clew.plugins.extras.importlib.import_module", absent)
     file = write_lines(tmp_path / "a.jsonl", [make_voyage(1)])
     done = run_clew("index", file, "--index", tmp_path / "index", "--encoder", "none", "--ray", "local")
     assert (done.code, done.err.count("\n")) == (1, 1)

@@ -17,8 +17,14 @@ _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Processes, machines and memory of an indexing run."""
+    """The kind of an indexing run, its processes, machines and memory."""
 
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
+    ] = False
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Extract the passages again at which the extractor failed.")
+    ] = False
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes of this machine; as many as cores where they are worth it.")
     ] = None
@@ -44,12 +50,6 @@ def index(
     extractor: Annotated[str | None, typer.Option(help="rules, llm:MODEL or published:FILE.")] = None,
     encoder: EncoderOption = None,
     device: DeviceOption = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Extract the passages again at which the extractor failed.")
-    ] = False,
     *,
     run: RunOptions,
     llm: LLMOptions,
@@ -60,19 +60,19 @@ def index(
     from clew.indexing.run_memory import parse_memory
     from clew.indexing.sources.reader import check_paths, read_documents
 
-    if not paths and not retry_failed:
+    if not paths and not run.retry_failed:
         raise InputError("no paths to read: give files or folders, or - for standard input (see clew index --help)")
     sources = paths or []
     if sources:
         check_paths(sources)  # refuses a missing path before an index is created
-    _check_run(run, sources, retry_failed=retry_failed)
+    _check_run(run, sources)
     llm_factory = make_llm_factory(llm)
     memory = 0 if run.memory is None else parse_memory(run.memory)
-    if estimate:
+    if run.estimate:
         documents = read_documents(sources) if sources else iter(())
         print_estimate(
             estimate_indexing(
-                index, documents, extractor, llm_factory, retry_failed=retry_failed, defaults=load_settings()
+                index, documents, extractor, llm_factory, retry_failed=run.retry_failed, defaults=load_settings()
             )
         )
         return
@@ -95,7 +95,7 @@ def index(
         if run.ray:
             report = opened.add_by_ray(sources, run.ray, extractor, run.workers, memory)
         else:
-            report = opened.add(sources, extractor, retry_failed=retry_failed, workers=run.workers, memory=memory)
+            report = opened.add(sources, extractor, retry_failed=run.retry_failed, workers=run.workers, memory=memory)
         rows = opened.table.count_rows()
         if rows and report.passages == rows:  # a new index; for another one the first search builds what is missing
             opened.retriever(AUTO, paths=0)
@@ -118,7 +118,7 @@ def commit(
     print_report(report, opened.table.count_rows(), Usage())
 
 
-def _check_run(run: RunOptions, sources: list[str], *, retry_failed: bool) -> None:
+def _check_run(run: RunOptions, sources: list[str]) -> None:
     """Refuse options that do not go together."""
     if (run.shard is None) != (run.staging is None):
         given, missing = ("--shard", "--staging DIR") if run.staging is None else ("--staging", "--shard I/N")
@@ -130,7 +130,7 @@ def _check_run(run: RunOptions, sources: list[str], *, retry_failed: bool) -> No
         raise InputError(
             f"{elsewhere} cannot read standard input, which is not on every machine: give files or folders"
         )
-    if elsewhere and retry_failed:
+    if elsewhere and run.retry_failed:
         raise InputError(f"--retry-failed is not for {elsewhere}: run it by itself afterwards")
     if run.shard and run.workers not in (None, 1):
         raise InputError("--workers is not for --shard: write one part in each process, or leave --shard out")

@@ -92,7 +92,7 @@ class ClusterRun:
 
 @dataclass(frozen=True, slots=True)
 class PartWork:
-    """What an actor needs to write any part."""
+    """The files and settings with which an actor writes any part."""
 
     settings: WriterSettings
     paths: tuple[str, ...]

@@ -27,7 +27,7 @@ _PROCESSOR_ENCODERS = (NoEncoder, HashingEncoder, Int8MiniLM)  # small, and of o
 
 @dataclass(frozen=True, slots=True)
 class WriterTools:
-    """What a run brings to the settings of an index."""
+    """The extractor and the models of a run, and its progress."""
 
     extractor: str  # by name
     open_model: Callable[[str], LanguageModel]
@@ -37,7 +37,7 @@ class WriterTools:
 
 @dataclass(frozen=True, slots=True)
 class WriterSettings:
-    """What another process needs to write batches of an index."""
+    """The settings with which another process opens what it needs to write batches of an index."""
 
     location: str
     storage_options: Mapping[str, str]
@@ -63,7 +63,7 @@ def make_writer(
     Args:
         table: The table to write to.
         encoder: The encoder of the index.
-        tools: What the run brings.
+        tools: Those of the run.
         workers: Number of processes, None for as many as are worth it.
         memory: Bytes that the run may use, 0 for what is usual.
 
@@ -92,7 +92,7 @@ def make_writer(
 
 
 def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
-    """Return what another process needs to write to a table; an extractor that asks a model is an InputError."""
+    """Return the settings of another process that writes to a table; extraction by a language model: InputError."""
     if tools.extractor.partition(":")[0] == LLM:
         refuse_model(tools.extractor)
     return WriterSettings(table.location.name, table.location.storage_options, tools.extractor, tools.device)

@@ -75,7 +75,7 @@ class FolderReader:
                 file.documents += [id_ for id_ in self._stored[file.id].documents if id_ not in own]
             self._files.append(file)
 
-    def gone(self) -> Iterator[str]:
+    def removed_ids(self) -> Iterator[str]:
         """Yield the ids of documents that no file has any more, after all documents were read."""
         kept = {file.id: file for file in self._files if file.failed}
         for id_, file in self._stored.items():
