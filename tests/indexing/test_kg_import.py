@@ -42,7 +42,7 @@ def write_triples(path: Path, rows: Rows) -> Path:
 
 
 def snapshot_arrays(index: Index) -> dict[str, bytes]:
-    """Return the files of the snapshot without local ones and its manifest, which also states the sources of triples."""
+    """Return the files of the snapshot without local ones and the manifest, which states the sources of triples."""
     assert index.snapshot
     folder = snapshot_folder(index.table)
     arrays = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
