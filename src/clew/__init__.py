@@ -60,7 +60,7 @@ _NAMES = {
     "clew.indexing.extraction.registry": ("ExtractionTools", "ExtractorEntry"),
     "clew.indexing.kg_formats.files": ("graph_file",),
     "clew.indexing.kg_import": ("GraphReport",),
-    "clew.indexing.pipeline": ("IndexingReport",),
+    "clew.indexing.report": ("IndexingReport",),
     "clew.models.encoders.registry": ("EncoderEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
     "clew.protocols": ("Answerer", "Encoder", "Extractor", "Reranker", "Retriever"),

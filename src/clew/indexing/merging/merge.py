@@ -42,7 +42,7 @@ MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Seq
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedArrays:
-    """What a snapshot holds beside what stays in its segments; the fields are those of `Snapshot`."""
+    """The arrays of a snapshot beside those that stay in its segments; the fields are those of `Snapshot`."""
 
     places: LongArray  # (P,) number of the segment << 32 | row in it
     positions: Sequence[IntArray]  # for each segment the position of each of its rows among the P
@@ -104,7 +104,7 @@ def merge_segments(
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _LinkedSegments:
-    """What the passages of all segments state, with names as keys."""
+    """The facts that the passages of all segments state, with names as keys."""
 
     keys: JoinedVocabulary
     titles: TitleNames
