@@ -19,7 +19,7 @@ from clew.retrievers.empty_index import ONLY_GRAPH
 from clew.retrievers.registry import RETRIEVERS
 from clew.settings import Settings
 from clew.store.kg_shards import StoredGraph
-from clew.store.snapshot_files import MANIFEST_FILE, read_manifest, snapshot_folder
+from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, read_manifest, snapshot_folder
 from clew.store.verify import repair, verify
 from clew.types import Document, Triple
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, without_timing
@@ -42,11 +42,11 @@ def write_triples(path: Path, rows: Rows) -> Path:
 
 
 def snapshot_arrays(index: Index) -> dict[str, bytes]:
-    """Return the files of the snapshot except its manifest, which also states the sources of triples."""
+    """Return the files of the snapshot without local ones and its manifest, which also states the sources of triples."""
     assert index.snapshot
     folder = snapshot_folder(index.table)
     arrays = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-    return {name: content for name, content in arrays.items() if name != MANIFEST_FILE}
+    return {name: content for name, content in arrays.items() if name not in {MANIFEST_FILE, *LOCAL_FILES}}
 
 
 def list_triples(index: Index) -> list[Triple]:

@@ -17,7 +17,7 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.pipeline import IndexWriter
 from clew.settings import Settings
-from clew.store.snapshot_files import MANIFEST_FILE, snapshot_folder
+from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, snapshot_folder
 from clew.types import Document, Extraction, Failure, Passage, ignore_progress
 
 NAMES = ("Fram", "Fridtjof Nansen", "Colin Archer", "Larvik", "Fram (ship)", "Norway", "Ship")
@@ -46,11 +46,11 @@ def make_index(folder: Path, encoder: str) -> Index:
 
 
 def snapshot_files(index: Index) -> dict[str, bytes]:
-    """Return every file of the snapshot by name, including the manifest."""
+    """Return every file of the snapshot by name, including the manifest, but for what tells where passages lie."""
     assert index.snapshot  # builds the files, even if nothing was added
     folder = snapshot_folder(index.table)
     assert (folder / MANIFEST_FILE).is_file()
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in LOCAL_FILES)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 

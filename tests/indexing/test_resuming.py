@@ -12,7 +12,7 @@ import clew
 from clew.index import Index
 from clew.indexing import pipeline
 from clew.settings import Settings
-from clew.store.snapshot_files import snapshot_folder
+from clew.store.snapshot_files import LOCAL_FILES, snapshot_folder
 from clew.types import Document, ignore_progress
 
 
@@ -50,7 +50,8 @@ def create_index(folder: Path, progress: StopAfter | None = None) -> Index:
 def snapshot_files(index: Index) -> dict[str, bytes]:
     assert index.snapshot
     folder = snapshot_folder(index.table)
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in LOCAL_FILES)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture(autouse=True, scope="module")
