@@ -11,7 +11,7 @@ import pytest
 
 import clew as package
 from clew.models.llm.reply_cache import ReplyCache
-from clew.store.snapshot_files import snapshot_folder
+from clew.store.snapshot_files import LOCAL_FILES, snapshot_folder
 from tests.faults.commands import Outcome, run_clew, start_process, write_lines
 from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 from tests.indexing.extraction.scripted_model import answer_request, find_passage, parse_request
@@ -33,7 +33,8 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     index = package.open(folder)
     assert index.snapshot
     place = snapshot_folder(index.table)
-    return {path.name: path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
+    files = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name not in LOCAL_FILES)
+    return {path.name: path.read_bytes() for path in files}
 
 
 def export_text(folder: Path, layout: str = "lines") -> str:

@@ -346,5 +346,5 @@ def test_any_number_of_parts_gives_the_same_bytes(numbers: list[int], count: int
 def test_a_batch_is_guessed_from_its_characters() -> None:
     changed = make_changed([1])[0]
     assert batches.guess_passages(changed, 1000) == 1
-    assert batches.guess_passages(changed._replace(document=Document("a", "", "x" * 10_000)), 100) == 21
+    assert batches.guess_passages(changed._replace(document=Document("a", "", "x" * 10_000)), 100) == 34
     assert parts.PART_FORMAT == 1

@@ -23,7 +23,7 @@ from clew.store.passage_table import PassageTable, WrittenFragments
 from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
 from clew.types import Document, Extraction, Failure, Passage
 
-_CHARACTERS_PER_TOKEN = 5  # of a usual text in a script with spaces, to guess how many passages a document has
+_CHARACTERS_PER_TOKEN = 3  # in passages of a usual text, which are rarely full: more would guess too few passages
 
 
 @dataclass(frozen=True, slots=True)
