@@ -138,10 +138,10 @@ def test_diff_tells_equal_from_different(tmp_path: Path, small_folder: Path) -> 
 def test_verify_reports_damage(tmp_path: Path) -> None:
     line = json.dumps({"id": "a", "title": "Oslo", "text": "Oslo is in Norway."}) + "\n"
     assert run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=line.encode()).code == 0
-    texts = next((tmp_path / "i").rglob("texts.data.npy"))
-    content = bytearray(texts.read_bytes())
+    entities = next((tmp_path / "i").rglob("entities.data.npy"))
+    content = bytearray(entities.read_bytes())
     content[-1] ^= 1
-    texts.write_bytes(content)
+    entities.write_bytes(content)
     done = run_clew("verify", "--index", tmp_path / "i")
     assert done.code == 1
     assert "repair" in done.out

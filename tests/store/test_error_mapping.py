@@ -1,5 +1,7 @@
 import errno
+from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputError, ProviderError
@@ -46,6 +48,23 @@ def test_other_errors_pass(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught, map_errors("the-index", "reading"):
         raise error
     assert caught.value is error
+
+
+@pytest.mark.parametrize("kind", [pa.ArrowInvalid, OSError])
+def test_ctrl_c_during_a_scan_is_no_damage(kind: type[Exception]) -> None:
+    with pytest.raises(KeyboardInterrupt), map_errors("the-index", "reading"):
+        raise kind("External error: KeyboardInterrupt: ")
+
+
+def test_a_scan_that_ctrl_c_stops_says_so() -> None:
+    # A reader in Python stands for the callback through which Lance hears of Ctrl-C.
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"n": [1]})
+        raise KeyboardInterrupt
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("n", pa.int64())]), batches())
+    with pytest.raises(KeyboardInterrupt), map_errors("the-index", "reading"):
+        reader.read_all()
 
 
 def test_a_long_message_is_cut_to_one_line() -> None:

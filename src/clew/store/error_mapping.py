@@ -11,10 +11,14 @@ _FORBIDDEN_SIGNS = ("permission denied", "read-only file system", "not a directo
 _CONFLICT_SIGNS = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
 _NETWORK_SIGNS = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
 _MISSING_FILE_SIGNS = ("not found", "no such file")
+_INTERRUPT_SIGN = "external error: keyboardinterrupt"
+"""How Arrow reports a Ctrl-C that came while Lance called back into Python from a scan."""
 
 
 class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`
     """Context manager that maps OSError, ValueError, RuntimeError and Rust panics to Clew errors.
+
+    A Ctrl-C that Arrow reports as an error of its own becomes a KeyboardInterrupt again.
 
     It is a class because a panic in Lance does not derive from `Exception`, and only `__exit__` receives it without
     catching KeyboardInterrupt too. Keep the block to the foreign call: our own ValueErrors would be mapped as well.
@@ -32,6 +36,8 @@ class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`
     ) -> None:
         if error is None or kind is None:
             return
+        if isinstance(error, ValueError | OSError) and _INTERRUPT_SIGN in str(error).lower():
+            raise KeyboardInterrupt from error
         if isinstance(error, (OSError, ValueError, RuntimeError)) or kind.__name__ == "PanicException":
             raise to_clew_error(error, self._name, self._action) from error
 
