@@ -116,7 +116,7 @@ def observe_choices(
     holds the indexes, and one file of recalls and one of seconds per folder of data.
     """
     context = corpora.open_corpus_index(folder, run, progress)
-    opened = {one: open_retriever(parse_retriever(one), context.with_paths_per_passage(0)) for one in retrievers}
+    opened = _open_all(context, retrievers)
     with_gold = [question for question in load_questions(folder / questions) if question.gold]
     if not with_gold:
         raise InputError(f"{folder / questions} has no question with gold passages; give some")
@@ -130,13 +130,21 @@ def observe_choices(
     )
     places = np.unique(np.linspace(0, len(with_gold) - 1, TIMED_QUESTIONS).round().astype(int))
     timed = [with_gold[place] for place in places]
+    warm_up = [with_gold[place] for place in np.setdiff1d(np.arange(len(with_gold)), places)[:_WARM_UP_QUESTIONS]]
     seconds = _cached_columns(
         stem.with_name(f"{stem.name}-seconds.npz"),
-        lambda: _measure_seconds(context, opened, timed, recipe.cutoff, partial(progress, f"timing {name}")),
+        # Opened again: those above have the vectors of these questions.
+        lambda: _measure_seconds(
+            context, _open_all(context, retrievers), warm_up, timed, recipe.cutoff, partial(progress, f"timing {name}")
+        ),
     )
     return RoutingObservations(
         name, len(context.scope), recalls["signals"], recalls["recalls"], seconds["seconds"], seconds["look"]
     )
+
+
+def _open_all(context: IndexContext, retrievers: Sequence[str]) -> Opened:
+    return {one: open_retriever(parse_retriever(one), context.with_paths_per_passage(0)) for one in retrievers}
 
 
 def _cached_columns(path: Path, compute: Callable[[], Columns]) -> Columns:
@@ -174,14 +182,22 @@ def _measure_recall(
 
 
 def _measure_seconds(
-    context: IndexContext, opened: Opened, questions: Sequence[Question], cutoff: int, report: Report
+    context: IndexContext,
+    opened: Opened,
+    warm_up: Sequence[Question],
+    questions: Sequence[Question],
+    cutoff: int,
+    report: Report,
 ) -> Columns:
-    """Return the seconds (m, c) of each choice, and those (m,) of the walk and its signals, one question at a time."""
+    """Return the seconds (m, c) of each choice, and those (m,) of the walk and its signals, one question at a time.
+
+    The choices were not asked any of the questions before; those of `warm_up` come first and are not timed.
+    """
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
     allowed = context.scope.mask(None)
     seconds, overhead = np.zeros((len(questions), len(opened))), np.zeros(len(questions))
     names, retrievers = list(opened), list(opened.values())
-    warm = [(0, question) for question in questions[:_WARM_UP_QUESTIONS]]
+    warm = [(0, question) for question in warm_up]
     order = np.random.default_rng(0)
     for number, (row, question) in enumerate([*warm, *enumerate(questions)]):
         # Threads of one retriever slow down the next one, so each turn has an order of its own.
