@@ -28,7 +28,7 @@ def test_an_address_where_nothing_answers_is_not_waited_for(address: str, monkey
         pytest.fail("Ray would wait for minutes")
 
     ray = SimpleNamespace(is_initialized=lambda: False, init=init)
-    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "ray", ray)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # it is not listened at
         place = address.format(unused.getsockname()[1])
