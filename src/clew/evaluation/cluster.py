@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from clew.errors import ClewError, IndexLockedError, InputError, ProviderError
 from clew.evaluation.runs import Ranking, Run, execute
 from clew.index import Index, RetrieverSpec
 from clew.models.llm.access import LLMClientFactory
-from clew.models.llm.provider_model import ProviderModel
 from clew.models.threads import worker_count
-from clew.plugins.ray_cluster import connect_cluster
+from clew.plugins.ray_cluster import LOCAL, connect_cluster
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.types import Filter, Question
+
+if TYPE_CHECKING:
+    from clew.models.llm.provider_model import ProviderModel
 
 _MAX_QUESTIONS = 32  # that an actor is given at a time: what is asked again where it is killed
 _SHARES_PER_ACTOR = 4
@@ -126,7 +128,7 @@ def open_cluster_search(address: str, index: Index, paths: int) -> Iterator[Clus
     cores = worker_count()
     with connect_cluster(address, cores) as ray:
         # A cluster of fewer cores would never start all actors.
-        count = min(cores, _cluster_cores(ray)) if address == "local" else _cluster_cores(ray)
+        count = min(cores, _cluster_cores(ray)) if address == LOCAL else _cluster_cores(ray)
         actor = ray.remote(SearchActor).options(num_cpus=1, max_restarts=-1, max_task_retries=_TRIES - 1)
         yield ClusterSearch(ray, tuple(actor.remote(work) for _ in range(count)))
 
@@ -136,7 +138,7 @@ def _cluster_cores(ray: Any) -> int:
 
 
 class _NoModels(LLMClientFactory):
-    def open(self, name: str, cache: Path) -> ProviderModel:  # noqa: ARG002
+    def open(self, name: str, cache: Path) -> "ProviderModel":  # noqa: ARG002
         """Refuse: a budget and cached replies are those of one process."""
         raise InputError(f"{name} is asked from one process: leave --ray out")
 
