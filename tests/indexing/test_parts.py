@@ -104,7 +104,9 @@ def test_a_commit_says_what_is_missing(tmp_path: Path, corpus: Path) -> None:
         index.commit_parts(str(staging))
     index.stage_part([corpus], "1/4", str(staging))
     index.stage_part([corpus], "4/4", str(staging))
-    with pytest.raises(InputError, match=r"parts 2, 3 of 4 are missing in .*: run clew index --shard 2/4"):
+    with pytest.raises(
+        InputError, match=r"parts 2, 3 of 4 are missing in .*: run clew index with the same files and --shard 2/4"
+    ):
         index.commit_parts(str(staging))
     index.stage_part([corpus], "1/2", str(staging))
     with pytest.raises(InputError, match="holds parts of 2 and of 4"):
@@ -185,7 +187,12 @@ def test_the_command_line_writes_and_commits_parts(tmp_path: Path, corpus: Path)
         (["--shard", "1/2", "--staging", "s", "--ray", "local"], "leave --shard out"),
         (["--shard", "1/2", "--staging", "s", "--retry-failed"], "--retry-failed is not for --shard"),
         (["--memory", "4 apples"], "give a size such as 4GB"),
-        (["--memory", "1MB"], "give more, or fewer --workers"),
+        (["--memory", "4"], "--memory is 4 bytes, and a process takes 360MB: give more"),
+        (["--memory", "1MB", "--workers", "2"], "give more, or fewer --workers"),
+        (["--workers", "0"], "--workers"),
+        (["--shard", "3/2", "--staging", "s"], "--shard is '3/2': give the number of a part and how many there are"),
+        (["--shard", "1/2", "--staging", __file__], "which is a file: name a folder"),
+        (["--ray", ""], "--ray is '': give the address of a cluster"),
         (["-", "--shard", "1/2", "--staging", "s"], "cannot read standard input"),
     ],
 )
@@ -193,6 +200,7 @@ def test_options_that_do_not_go_together(tmp_path: Path, corpus: Path, options: 
     done = run_clew("index", corpus, "--index", tmp_path / "index", "--encoder", "none", *options)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert message in done.err
+    assert not (tmp_path / "index").exists()
 
 
 def run_selector(

@@ -10,7 +10,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.indexing.pipeline import BatchLimits
-from clew.indexing.run_memory import PROCESS_BYTES, batch_limits, parse_memory
+from clew.indexing.run_memory import PROCESS_BYTES, affordable_workers, batch_limits, parse_memory
 from tests.faults.commands import make_voyage, write_lines
 
 PEAK = """
@@ -42,8 +42,17 @@ def test_batches_fit_the_budget_of_all_processes() -> None:
     assert shared.characters <= BatchLimits().characters
     for workers in (1, 2, 8):
         processes = workers + (workers > 1)
-        with pytest.raises(InputError, match=f"{processes} processes take .*: give more, or fewer --workers"):
+        running = "a process takes" if workers == 1 else f"{processes} processes take .*, or fewer --workers"
+        with pytest.raises(InputError, match=running):
             batch_limits(processes * PROCESS_BYTES, workers)
+
+
+def test_no_more_workers_are_started_than_the_budget_has_room_for() -> None:
+    assert affordable_workers(0, 8) == 8
+    assert affordable_workers(1, 8) == 1
+    for workers in (1, 2, 3, 8):
+        least = next(n for n in range(0, 10**10, 10**6) if n and affordable_workers(n, workers) == workers)
+        batch_limits(max(least, round(1.2 * PROCESS_BYTES)), workers)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """`clew eval`, and `clew corpus`, which gives it something to measure."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
 from clew.datasets.loaders import load_corpus, load_questions
 from clew.errors import BudgetError, InputError
+from clew.evaluation.cluster import open_cluster_search
 from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.index import open as open_index
@@ -55,6 +57,10 @@ class EvaluationOptions:
     model: ModelOption = None
     feedback: FeedbackOption = None
     device: DeviceOption = None
+    ray: Annotated[
+        str | None,
+        typer.Option(help="Rank on a Ray cluster: HOST:PORT, auto for that of this machine, or local for its own."),
+    ] = None
     llm: LLMOptions = field(default_factory=LLMOptions)
 
 
@@ -74,22 +80,29 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
         questions = load_questions(options.questions)
         retrievers = {name: parse_retriever(name) for name in map(str.strip, names)}
         if are_graph_questions(questions):
+            if options.ray is not None:
+                raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
             if options.positives:
                 raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
             report = evaluate_path_retrievers(opened, questions, retrievers, progress, answerer, feedback)
         else:
-            report = evaluate_retrievers(
-                opened,
-                options.questions,
-                retrievers,
-                cutoffs,
-                options.where,
-                options.runs,
-                progress,
-                answerer,
-                paths=options.paths,
-                positives=options.positives,
+            on_cluster = (
+                nullcontext() if options.ray is None else open_cluster_search(options.ray, opened, options.paths)
             )
+            with on_cluster as cluster:
+                report = evaluate_retrievers(
+                    opened,
+                    options.questions,
+                    retrievers,
+                    cutoffs,
+                    options.where,
+                    options.runs,
+                    progress,
+                    answerer,
+                    paths=options.paths,
+                    positives=options.positives,
+                    cluster=cluster,
+                )
     figures = report.to_json()
     if options.json_ is not None:
         write_json(options.json_, figures)

@@ -1,16 +1,22 @@
 """`clew index` and `clew commit`."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, EncoderOption, IndexOption, LLMOptions
+from clew.commands.options import DeviceOption, EncoderOption, IndexOption, LLMOptions, check_folder
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_estimate, print_report
 from clew.errors import IndexLockedError, InputError
+from clew.plugins.ray_cluster import check_address
+
+if TYPE_CHECKING:
+    from clew.index import Index
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
 
@@ -23,22 +29,31 @@ class RunOptions:
         bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
     ] = False
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Extract the passages again at which the extractor failed.")
+        bool, typer.Option("--retry-failed", help="Extract again the passages whose extraction failed.")
     ] = False
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes of this machine; as many as cores where they are worth it.")
+        int | None,
+        typer.Option(min=1, help="Processes of this machine; as many as cores from about 2,000 passages on, else 1."),
     ] = None
     memory: Annotated[
-        str | None, typer.Option(help="Memory that the run may use, all its processes together, such as 4GB.")
+        str | None,
+        typer.Option(
+            help="Memory of the batches of all processes together, such as 4GB; the last merge is not counted."
+        ),
     ] = None
     shard: Annotated[
-        str | None, typer.Option(help="Write one part of the documents, such as 1/4, to be committed by clew commit.")
+        str | None,
+        typer.Option(help="Write one part of the documents, such as 1/4; clew commit adds all parts to the index."),
     ] = None
     staging: Annotated[
-        str | None, typer.Option(help="Where parts are left: a folder, or s3://bucket/prefix, that all machines see.")
+        str | None,
+        typer.Option(help="Where --shard puts parts: a folder, or s3://bucket/prefix, that all machines see."),
     ] = None
     ray: Annotated[
-        str | None, typer.Option(help="Write parts on a Ray cluster: its address, or local for one on this machine.")
+        str | None,
+        typer.Option(
+            help="Write parts on a Ray cluster: HOST:PORT, auto for that of this machine, or local for its own."
+        ),
     ] = None
 
 
@@ -57,7 +72,7 @@ def index(
     """Add documents to an index, creating it if there is none; unchanged documents cost nothing."""
     from clew.commands.opening import AUTO, index_exists, load_settings, make_llm_factory, open_or_create
     from clew.indexing.cost_estimate import estimate_indexing
-    from clew.indexing.run_memory import parse_memory
+    from clew.indexing.run_memory import batch_limits, parse_memory
     from clew.indexing.sources.reader import check_paths, read_documents
 
     if not paths and not run.retry_failed:
@@ -68,6 +83,7 @@ def index(
     _check_run(run, sources)
     llm_factory = make_llm_factory(llm)
     memory = 0 if run.memory is None else parse_memory(run.memory)
+    batch_limits(memory, run.workers or 1)  # refuses too little before an index is created
     if run.estimate:
         documents = read_documents(sources) if sources else iter(())
         print_estimate(
@@ -77,22 +93,16 @@ def index(
         )
         return
     with progress_on_stderr() as progress:
-        tries = _CREATION_TRIES if run.shard else 1
-        while True:
-            try:
-                opened = open_or_create(index, extractor, encoder, progress, llm_factory, device, create=bool(paths))
-                break
-            except (IndexLockedError, InputError):  # a process that writes another part creates the index just now
-                tries -= 1
-                if not tries or not index_exists(index):
-                    raise
-                time.sleep(_CREATION_PAUSE)
+        opened = _open_patiently(
+            lambda: open_or_create(index, extractor, encoder, progress, llm_factory, device, create=bool(paths)),
+            lambda: run.shard is not None and index_exists(index),
+        )
         if run.shard and run.staging:
             staged = opened.stage_part(sources, run.shard, run.staging, extractor, memory)
             print_report(staged, opened.table.count_rows(), opened.llm_factory.budget.spent)
             print_line(f"part {run.shard} is written; when all are, run clew commit {run.staging} --index {index}")
             return
-        if run.ray:
+        if run.ray is not None:
             report = opened.add_by_ray(sources, run.ray, extractor, run.workers, memory)
         else:
             report = opened.add(sources, extractor, retry_failed=run.retry_failed, workers=run.workers, memory=memory)
@@ -118,13 +128,33 @@ def commit(
     print_report(report, opened.table.count_rows(), Usage())
 
 
+def _open_patiently(open_index: Callable[[], "Index"], is_made_elsewhere: Callable[[], bool]) -> "Index":
+    """Return the index, waiting while a process that writes another part creates it."""
+    for _ in range(_CREATION_TRIES):
+        try:
+            return open_index()
+        except (IndexLockedError, InputError):
+            if not is_made_elsewhere():
+                raise
+        time.sleep(_CREATION_PAUSE)
+    return open_index()
+
+
 def _check_run(run: RunOptions, sources: list[str]) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that do not go together, or have another form."""
+    from clew.indexing.parts import parse_part
+
+    if run.shard is not None:
+        parse_part(run.shard)
+    if run.staging and "://" not in run.staging:
+        check_folder("--staging", Path(run.staging))
+    if run.ray is not None:
+        check_address(run.ray)
     if (run.shard is None) != (run.staging is None):
         given, missing = ("--shard", "--staging DIR") if run.staging is None else ("--staging", "--shard I/N")
         raise InputError(f"{given} is given without {missing}: parts are written with both")
-    elsewhere = "--shard" if run.shard else "--ray" if run.ray else ""
-    if run.shard and run.ray:
+    elsewhere = "--shard" if run.shard else "--ray" if run.ray is not None else ""
+    if run.shard and run.ray is not None:
         raise InputError("--shard and --ray are both given: Ray drives all parts, so leave --shard out")
     if elsewhere and "-" in sources:
         raise InputError(

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
 from clew.datasets.loaders import load_questions
 from clew.errors import BudgetError
 from clew.evaluation.answer_metrics import score_answers
+from clew.evaluation.cluster import ClusterSearch
 from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
@@ -35,6 +37,7 @@ def evaluate_retrievers(
     *,
     paths: int = 0,
     positives: bool = False,
+    cluster: ClusterSearch | None = None,
 ) -> EvaluationReport:
     """Evaluate retrievers on questions with gold ids, and compare the first with each other one.
 
@@ -42,6 +45,7 @@ def evaluate_retrievers(
     same index, questions and options is scored without searching again. `answerer` answers the questions from each
     retriever's evidence, to be scored too. `paths` is the number of paths that explain each passage, for retrievers
     where that costs time; `positives` adds the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
+    `cluster` ranks in the place of this process.
     """
     questions = load_questions(questions_path)
     opened = {name: index.retriever(spec, paths) for name, spec in retrievers.items()}  # fails before any search
@@ -54,7 +58,11 @@ def evaluate_retrievers(
         if file is not None and file.is_file():
             run = Run.load(file)
         else:
-            run = execute(retriever, name, questions, depth, where, lambda d, t, n=name: progress(n, d, t))  # type: ignore[misc]
+            on_done = partial(progress, name)
+            if cluster is not None:
+                run = cluster.execute(retrievers[name], name, questions, depth, where, on_done)
+            else:
+                run = execute(retriever, name, questions, depth, where, on_done)
             if ended := index.llm_factory.budget.exceeded_message:  # before all questions were asked
                 raise BudgetError(
                     f"{ended}; an evaluation needs all questions: raise the budget, cached replies cost nothing"

@@ -5,8 +5,6 @@ The coordinator, which holds the writer lock, commits each part when it is done.
 again; what it had written belongs to no version.
 """
 
-import logging
-import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +20,12 @@ from clew.indexing.selection import Part
 from clew.indexing.sources.reader import read_documents, source_bytes
 from clew.indexing.writer_settings import WriterSettings, WriterTools, make_writer, refuse_model
 from clew.plugins.extras import import_extra
+from clew.plugins.ray_cluster import connect_cluster
 from clew.store.atomic import atomic_file
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
 from clew.types import Progress, ignore_progress
 
-LOCAL = "local"
 _PART_BYTES = 1 << 26  # of the files: what is done again where an actor is killed
 _PARTS_PER_ACTOR = 2
 _TRIES = 3
@@ -53,40 +51,36 @@ class ClusterRun:
         """Add what is new or changed in files and folders to a table under the writer lock.
 
         Raises:
+            InputError: The address has another form.
             ProviderError: Ray is not installed, the cluster cannot be reached, or a part was given up.
         """
-        ray = import_extra("ray", "ray", "--ray")
-        data = import_extra("ray.data", "ray", "--ray")
         count = max(_PARTS_PER_ACTOR * self.actors, source_bytes(paths) // _PART_BYTES)
         report = IndexingReport()
         segments = segments_folder(table.location.derived)
         mark = segments / f".{secrets.token_hex(8)}"  # an actor that sees it writes segments to this folder itself
         segments.mkdir(parents=True, exist_ok=True)
         mark.touch()
-        started_here = not ray.is_initialized()
         try:
-            if started_here:
-                _connect(ray, self.address, self.actors)
-            _be_quiet(data)
-            work = PartWork(settings, tuple(str(path) for path in paths), str(mark), self.memory)
-            items = [{"number": number, "count": count} for number in range(1, count + 1)]
-            written = data.from_items(items, override_num_blocks=count).map_batches(
-                PartActor,
-                fn_constructor_args=(work,),
-                batch_size=1,
-                batch_format="numpy",
-                compute=data.ActorPoolStrategy(size=self.actors),
-                num_cpus=1,
-                max_restarts=-1,
-                max_task_retries=_TRIES - 1,
-            )
-            for done, row in enumerate(_rows(ray, written), 1):
-                report.add(_commit(table, row))
-                self.progress("parts", done, count)
+            with connect_cluster(self.address, self.actors) as ray:
+                data = import_extra("ray.data", "ray", "--ray")
+                _be_quiet(data)
+                work = PartWork(settings, tuple(str(path) for path in paths), str(mark), self.memory)
+                items = [{"number": number, "count": count} for number in range(1, count + 1)]
+                written = data.from_items(items, override_num_blocks=count).map_batches(
+                    PartActor,
+                    fn_constructor_args=(work,),
+                    batch_size=1,
+                    batch_format="numpy",
+                    compute=data.ActorPoolStrategy(size=self.actors),
+                    num_cpus=1,
+                    max_restarts=-1,
+                    max_task_retries=_TRIES - 1,
+                )
+                for done, row in enumerate(_rows(ray, written), 1):
+                    report.add(_commit(table, row))
+                    self.progress("parts", done, count)
         finally:
             mark.unlink(missing_ok=True)
-            if started_here and ray.is_initialized():
-                ray.shutdown()
         return report
 
 
@@ -136,29 +130,11 @@ _ROW = pa.schema(
 )
 
 
-def _connect(ray: Any, address: str, actors: int) -> None:
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of a change that concerns no actor
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
-    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-    try:
-        if address == LOCAL:
-            # One more than the actors hold, or a task of Ray's own would wait for them for ever.
-            ray.init(address=LOCAL, num_cpus=actors + 1, _node_ip_address="127.0.0.1", **quiet)
-        else:
-            ray.init(address=address, log_to_driver=False, logging_level="error")
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise ProviderError(
-            f"the Ray cluster {address!r} cannot be reached ({error}): start it, or give local"
-        ) from error
-
-
 def _be_quiet(data: Any) -> None:
     """Let Ray Data show no bars of its own beside ours."""
     context = data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def _rows(ray: Any, written: Any) -> Iterator[dict[str, Any]]:

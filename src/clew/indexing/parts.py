@@ -81,7 +81,7 @@ def parse_part(text: str) -> Part:
     """Return the part of a text such as `3/8`; another form is an InputError."""
     match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 99_999:
-        raise InputError(f"the part is {text!r}: give its number and that of all parts, such as 1/4")
+        raise InputError(f"--shard is {text!r}: give the number of a part and how many there are, such as 1/4")
     return Part(int(match[1]), int(match[2]))
 
 
@@ -182,8 +182,8 @@ def _all_parts(staging: StagingFolder) -> list[str]:
         noun = "part" if len(missing) == 1 else "parts"
         verb = "is" if len(missing) == 1 else "are"
         raise InputError(
-            f"{noun} {listed} of {count} {verb} missing in {staging.name}: run clew index --shard {missing[0]}/{count} "
-            f"--staging {staging.name}, then commit again"
+            f"{noun} {listed} of {count} {verb} missing in {staging.name}: run clew index with the same files and "
+            f"--shard {missing[0]}/{count} --staging {staging.name}, then commit again"
         )
     return names
 

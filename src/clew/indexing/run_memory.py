@@ -31,14 +31,28 @@ def batch_limits(memory: int, workers: int) -> BatchLimits:
     """
     if not memory:
         return BatchLimits()
-    processes = workers + (workers > 1)
-    if memory < 1.2 * processes * PROCESS_BYTES:
-        needed = round(1.2 * processes * PROCESS_BYTES / 10**6)
-        raise InputError(
-            f"--memory is {memory / 10**6:.0f}MB, and {processes} processes take {needed}MB: give more, or fewer "
-            "--workers"
-        )
+    processes, needed = _processes(workers), _least_bytes(workers)
+    if memory < needed:
+        size = f"{memory / 10**6:.0f}MB" if memory >= 10**6 else f"{memory} bytes"
+        running = "a process takes" if processes == 1 else f"{processes} processes take"
+        advice = "give more" if processes == 1 else "give more, or fewer --workers"
+        raise InputError(f"--memory is {size}, and {running} {needed / 10**6:.0f}MB: {advice}")
     share = (memory - processes * PROCESS_BYTES) // (2 * _BATCHES_PER_WORKER * workers)
     usual = BatchLimits()
     passages = max(_LEAST_PASSAGES, share // PASSAGE_BYTES)
     return BatchLimits(passages, max(1, min(usual.characters, share // CHARACTER_BYTES)))
+
+
+def affordable_workers(memory: int, workers: int) -> int:
+    """Return the number of workers, at most `workers` and at least 1, that fit a budget of bytes; 0 is none."""
+    while memory and workers > 1 and memory < _least_bytes(workers):
+        workers -= 1
+    return workers
+
+
+def _processes(workers: int) -> int:
+    return workers + (workers > 1)
+
+
+def _least_bytes(workers: int) -> int:
+    return round(1.2 * _processes(workers) * PROCESS_BYTES)

@@ -11,7 +11,7 @@ from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.registry import LLM, open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS, IndexWriter
 from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, GrowingRunner, ProcessRunner
-from clew.indexing.run_memory import batch_limits
+from clew.indexing.run_memory import affordable_workers, batch_limits
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.null import NoEncoder
@@ -75,7 +75,8 @@ def make_writer(
     extractor = open_extractor(tools.extractor, tools.open_model, calls, count)
     slow = isinstance(extractor, LanguageModelExtractor)
     if workers is None:
-        workers = 1 if slow or not isinstance(encoder, _PROCESSOR_ENCODERS) else worker_count()
+        is_parallel = not slow and isinstance(encoder, _PROCESSOR_ENCODERS)
+        workers = affordable_workers(memory, worker_count()) if is_parallel else 1
     if workers < 1:
         raise InputError(f"--workers is {workers}: give at least 1")
     chunker, limits = _index_chunker(table.settings), batch_limits(memory, workers)
@@ -95,7 +96,7 @@ def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
     """Return the settings of another process that writes to a table; extraction by a language model: InputError."""
     if tools.extractor.partition(":")[0] == LLM:
         refuse_model(tools.extractor)
-    return WriterSettings(table.location.name, table.location.storage_options, tools.extractor, tools.device)
+    return WriterSettings(table.location.absolute_name, table.location.storage_options, tools.extractor, tools.device)
 
 
 def refuse_model(name: str) -> LanguageModel:

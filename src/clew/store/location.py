@@ -22,6 +22,11 @@ class Location:
     remote: bool = False  # whether the table lies in an object store
     storage_options: Mapping[str, str] = field(default_factory=dict)  # Lance's; {}: `AWS_*` variables
 
+    @property
+    def absolute_name(self) -> str:
+        """The name by which a process with another working folder finds the index."""
+        return self.name if self.remote else str(Path(self.table).parent)
+
 
 def locate(location: str | Path | Location, storage_options: Mapping[str, str] | None = None) -> Location:
     """Return the paths of the index at a folder or an object-store URI; nothing is read or created.

@@ -1,0 +1,71 @@
+"""The connection to a Ray cluster (extra `ray`): one that runs, or one of this machine that ends with the command."""
+
+import logging
+import os
+import re
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from clew.errors import InputError, ProviderError
+from clew.plugins.extras import import_extra
+
+LOCAL, AUTO = "local", "auto"
+_HOST_AND_PORT = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]\s]+)\]|(?P<host>[^:/\s]+)):(?P<port>\d{1,5})")
+_SECONDS = 10.0  # for an answer at an address; Ray itself waits for minutes
+
+
+@contextmanager
+def connect_cluster(address: str, actors: int) -> Iterator[Any]:
+    """Connect to a cluster, and yield the package `ray`; what was connected or started here ends with the block.
+
+    Args:
+        address: `HOST:PORT` or `ray://HOST:PORT`, `auto` for the cluster that this machine belongs to, or `local` for
+            one of its own with a core for each actor.
+        actors: Number of actors of a local cluster.
+
+    Raises:
+        InputError: The address has another form.
+        ProviderError: Ray is not installed, or the cluster cannot be reached.
+    """
+    check_address(address)
+    ray = import_extra("ray", "ray", "--ray")
+    started_here = not ray.is_initialized()
+    try:
+        if started_here:
+            with warnings.catch_warnings():
+                # Ray forks to start its daemons, which use nothing of Lance.
+                warnings.filterwarnings("ignore", "lance is not fork-safe")
+                _connect(ray, address, actors)
+        for name in ("ray", "ray.data"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        yield ray
+    finally:
+        if started_here and ray.is_initialized():
+            ray.shutdown()
+
+
+def check_address(address: str) -> None:
+    """Refuse an address of another form than `connect_cluster` takes."""
+    if address not in (LOCAL, AUTO) and _HOST_AND_PORT.fullmatch(address) is None:
+        raise InputError(f"--ray is {address!r}: give the address of a cluster, HOST:PORT, or auto, or local")
+
+
+def _connect(ray: Any, address: str, actors: int) -> None:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of a change that concerns no actor
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    quiet = {"log_to_driver": False, "logging_level": "error"}
+    try:
+        if address == LOCAL:
+            # One more than the actors hold, or a task of Ray's own would wait for them for ever.
+            ray.init(address=LOCAL, num_cpus=actors + 1, _node_ip_address="127.0.0.1", include_dashboard=False, **quiet)
+            return
+        if match := _HOST_AND_PORT.fullmatch(address):
+            socket.create_connection((match["ipv6"] or match["host"], int(match["port"])), _SECONDS).close()
+        ray.init(address=address, **quiet)
+    except (OSError, OverflowError, ValueError, RuntimeError) as error:
+        raise ProviderError(
+            f"the Ray cluster {address!r} cannot be reached ({error}): start it, or give local"
+        ) from error
