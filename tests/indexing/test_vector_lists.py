@@ -7,9 +7,11 @@ import pytest
 
 import clew
 from clew.errors import IndexFormatError
+from clew.graph.segments import list_search
 from clew.index import Index
 from clew.indexing.vector_lists import count_lists
 from clew.retrievers.dense import Dense
+from clew.retrievers.registry import parse_retriever
 from clew.store import vector_list_files
 from clew.store.location import locate
 from clew.store.segment_files import SEGMENT_SUFFIX, segments_folder
@@ -150,6 +152,24 @@ def test_a_damaged_file_is_an_error_of_one_line(tmp_path: Path) -> None:
 
 def test_the_number_of_lists_is_about_four_times_the_root() -> None:
     assert [count_lists(passages) for passages in (1, 100_000, 1_000_000)] == [4, 1024, 4096]
+
+
+@pytest.mark.parametrize("where", [None, "even = true"])
+def test_a_search_by_lists_has_the_scores_of_a_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str | None
+) -> None:
+    monkeypatch.setattr(list_search, "_MIN_READ", 10)
+    index = make_index(tmp_path / "index", documents(0, 90))
+    exact = index.search("a bear on the ice", 90, parse_retriever("dense:exact=true"), where)
+    some = index.search("a bear on the ice", 5, "dense", where)
+    assert exact.notes == ("all 90 passages were compared by their vectors",)
+    assert "of 90 passages were compared by their vectors: dense:exact=true compares all" in some.notes[0]
+    assert not some.notes[0].startswith("90")
+    scores = {scored.item.id: scored.score for scored in exact.passages}
+    assert {scored.item.id: scores.get(scored.item.id) for scored in some.passages} == {
+        scored.item.id: scored.score for scored in some.passages
+    }
+    assert len(some.passages) == 5
 
 
 def test_a_fused_search_notes_what_its_dense_part_did(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from clew.store.vector_list_files import CentroidsFile, encoder_key, find_centro
 from clew.types import Progress
 
 _LISTS_PER_ROOT = 4  # lists for each passage of the square root of all
-_SAMPLE_SIZE = 32  # passages for each list that its centroid is trained on
-_ROUNDS = 8
+SAMPLE_SIZE = 32  # passages for each list that its centroid is trained on
+ROUNDS = 8
 _GROWTH = 2  # centroids are trained again when the passages are so many times as many
 _SEED = 20
 
@@ -65,8 +65,8 @@ def _train(derived: Path, snapshot: Path, fingerprint: str, progress: Progress) 
     lists = min(count_lists(len(vectors)), len(vectors))
     random = np.random.default_rng(_SEED)
     # Positions are in the order of ids, so that the sample does not depend on how passages lie in segments.
-    drawn = np.sort(random.choice(len(vectors), min(len(vectors), _SAMPLE_SIZE * lists), replace=False))
-    centroids = train_centroids(vectors.rows(drawn), lists, _ROUNDS, random)
+    drawn = np.sort(random.choice(len(vectors), min(len(vectors), SAMPLE_SIZE * lists), replace=False))
+    centroids = train_centroids(vectors.rows(drawn), lists, ROUNDS, random)
     file = CentroidsFile.name(derived, len(vectors), fingerprint, centroids)
     write_arrays(file.path, {"centroids": centroids})
     return file

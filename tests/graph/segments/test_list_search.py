@@ -68,6 +68,14 @@ def test_rounding_reaches_the_largest_value_and_takes_zeros() -> None:
     assert scales.tolist() == pytest.approx([1 / 127, 1.0])
 
 
+def test_of_many_centroids_one_of_the_nearest_is_found() -> None:
+    vectors, centroids = clustered(2000, 20), clustered(600, 21)
+    found = nearest_centroids(vectors, centroids)
+    products = vectors @ centroids.T
+    assert (products[np.arange(2000), found] >= products.max(axis=1) - 0.1).all()
+    assert (found == products.argmax(axis=1)).mean() > 0.9
+
+
 def test_the_first_of_equal_centroids_is_the_nearest() -> None:
     centroids = unit_rows(1, 3).repeat(3, axis=0)
     assert nearest_centroids(unit_rows(20, 4), centroids).tolist() == [0] * 20
@@ -106,7 +114,7 @@ def test_a_share_of_the_passages_is_compared_and_nearly_all_of_the_best_are_foun
     search = make_search(vectors, [1000, 2000], 30)
     questions = clustered(20, 11)
     found = [search.top(question, 10, None) for question in questions]
-    assert all(180 <= one.compared < 900 for one in found)
+    assert all(120 <= one.compared < 900 for one in found)
     best = [set(scan(vectors, question, 10)) for question in questions]
     shares = [len(set(one.positions.tolist()) & wanted) / 10 for one, wanted in zip(found, best, strict=True)]
     assert np.mean(shares) > 0.9

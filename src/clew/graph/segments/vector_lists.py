@@ -19,6 +19,8 @@ from clew.errors import IndexFormatError
 
 _LARGEST = 127
 _BLOCK_CELLS = 1 << 24  # similarities in memory at once: 64 MiB
+_BLOCK_ROWS = 1 << 15
+_GROUPED_FROM, _NEAR_GROUPS = 512, 8
 
 
 @final
@@ -68,14 +70,32 @@ def make_lists(vectors: FloatArray, centroids: FloatArray) -> VectorLists:
 def nearest_centroids(vectors: FloatArray, centroids: FloatArray) -> LongArray:
     """Return the centroid (n,) of (c, d) with the greatest inner product with each vector (n, d), the first of equals.
 
-    Each row's products are computed in a block of fixed size, so that its centroid does not depend on the other rows.
+    Many centroids are divided into groups, and a vector is compared with those of the groups nearest to it: it may get
+    the second nearest, which costs a search nothing, in an eighth of the time.
     """
+    groups = _group(centroids) if len(centroids) >= _GROUPED_FROM else [np.arange(len(centroids))]
+    heads = np.stack([centroids[group].mean(axis=0) for group in groups])
     nearest = np.empty(len(vectors), dtype=np.int64)
-    step = _block_rows(len(centroids))
+    step = _BLOCK_ROWS if len(groups) > 1 else _block_rows(len(centroids))
     for start in range(0, len(vectors), step):
-        products = vectors[start : start + step] @ centroids.T
-        nearest[start : start + step] = products.argmax(axis=1)
+        block = vectors[start : start + step]
+        near = np.argsort(-(block @ heads.T), axis=1, kind="stable")[:, :_NEAR_GROUPS]
+        best, highest = nearest[start : start + step], np.full(len(block), -np.inf, dtype=np.float32)
+        for number, group in enumerate(groups):
+            rows = np.flatnonzero((near == number).any(axis=1))
+            products = block[rows] @ centroids[group].T
+            own = products.argmax(axis=1)
+            values, candidates = products[np.arange(len(rows)), own], group[own]
+            better = (values > highest[rows]) | ((values == highest[rows]) & (candidates < best[rows]))
+            best[rows[better]], highest[rows[better]] = candidates[better], values[better]
     return nearest
+
+
+def _group(centroids: FloatArray) -> list[LongArray]:
+    """Return the centroids (c, d) in about as many groups as each has members."""
+    count = round(len(centroids) ** 0.5)
+    group_of = nearest_centroids(centroids, train_centroids(centroids, count, 4, np.random.default_rng(0)))
+    return [members for number in range(count) if len(members := np.flatnonzero(group_of == number))]
 
 
 def round_rows(vectors: FloatArray) -> tuple[NDArray[np.int8], FloatArray]:
