@@ -11,8 +11,10 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.index import open as open_index
+from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
+from clew.store.vector_list_files import list_problems
 from clew.store.verify import repair as repair_index
 from clew.store.verify import verify as find_problems
 
@@ -43,7 +45,9 @@ def verify(index: IndexOption) -> None:
     problems = find_problems(index)
     if not problems:
         table = PassageTable.open(index)
-        problems = snapshot_problems(snapshot_folder(table)) + find_weights_problems(table.location.derived)
+        derived, snapshot = table.location.derived, snapshot_folder(table)
+        problems = snapshot_problems(snapshot) + array_problems(derived / "arrays" / snapshot.name)
+        problems += list_problems(derived) + find_weights_problems(derived)
     for problem in problems:
         print(problem)
     if problems:

@@ -32,6 +32,7 @@ from clew.indexing.merging.merge import merge_segments
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.segments.store import ensure_segments
+from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
@@ -74,6 +75,8 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
                 _make_manifest(segments, table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}), temporary
             )
         discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
+    if encoder.dimension:
+        ensure_lists(folder, encoder.fingerprint, progress)
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot
     remove_leftovers(table.location.derived)
     return folder

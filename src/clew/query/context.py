@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
 from clew.graph.segments.flat import unflatten_stored_passages
+from clew.graph.segments.list_search import ListSearch
 from clew.graph.segments.passage_columns import StoredPassages
+from clew.graph.segments.vector_lists import unflatten_lists
 from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
@@ -26,6 +28,8 @@ from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.metadata_columns import MetadataColumns
 from clew.query.relation_matching import RelationTexts
 from clew.query.scope import Scope
+from clew.query.similar_passages import SimilarPassages
+from clew.store import vector_list_files
 from clew.store.array_cache import load_or_compute
 from clew.store.array_file import map_arrays
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
@@ -73,6 +77,8 @@ class IndexContext:
         self.question_cache: dict[str, FloatArray] = {}
         self.open_model = open_model
         self.device = device
+        # Shared by all copies; read at first use, since most searches need no lists.
+        self._open_lists = cache(partial(_open_list_search, folder, snapshot))
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
@@ -122,6 +128,10 @@ class IndexContext:
                 "entity-graph and the reranker cross-encoder or llm, or make a new index with an encoder"
             )
         return encoder
+
+    def similar_passages(self, *, exact: bool = False) -> SimilarPassages:
+        """Return the search of passages by their vectors; `exact` compares all of them, whatever their number."""
+        return SimilarPassages(self.scope, self._open_lists, exact)
 
     def graph_walk(self) -> GraphWalk:
         """Return the walk from questions through this index, with its default settings."""
@@ -226,6 +236,18 @@ class IndexContext:
 
 def _open_passages(derived: Path, name: str) -> StoredPassages:
     return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name)
+
+
+def _open_list_search(folder: Path, snapshot: Snapshot) -> ListSearch | None:
+    """Return the search of a snapshot's passages by lists; None where there are none, or a writer has removed them."""
+    derived, segments = folder.parent.parent, snapshot.columns.segments
+    if len(snapshot.passage_ids) < vector_list_files.LISTED_PASSAGES:
+        return None
+    file = vector_list_files.find_complete(derived, segments)
+    if file is None:
+        return None
+    paths = [file.lists_path(name) for name in segments]
+    return ListSearch([unflatten_lists(map_arrays(p), p.name) for p in paths], file.read(), snapshot.vectors)
 
 
 def existing_weights(given: Path, label: str) -> Path:

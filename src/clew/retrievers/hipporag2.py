@@ -64,13 +64,12 @@ class HippoRAG2Retriever:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
-        similarity = self.dense.similarity(question)
         triples = self._nearest_triples(question, allowed)
         if not len(triples):
-            ranked = self.scope.rank(similarity, k, allowed, floor=-np.inf)
-            return make_evidence(
-                self.scope.scored_passages(ranked), (), ("no triple to start from: dense ranking",), started
-            )
+            ranked, notes = self.dense.rank(question, k, allowed)
+            notes = ("no triple to start from: dense ranking", *notes)
+            return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
+        similarity = self.dense.similarity(question)  # of all passages, as published
         restart = np.zeros(graph.row_count, dtype=np.float64)
         restart[: len(allowed)] = PASSAGE_WEIGHT * _min_max_scale(similarity, allowed)
         for phrase, weight in self._phrase_weights(triples).items():

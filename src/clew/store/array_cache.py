@@ -1,35 +1,72 @@
 """Disk cache of large arrays that are slow to compute; each index version has a folder of its own."""
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.store.atomic import atomic_folder, discard_older, file_hash, remove_leftovers
+from clew.errors import ProviderError
+from clew.store.atomic import atomic_file, atomic_folder, discard_older, file_hash, remove_leftovers
 
-_ARRAY_FILE, _CHECKSUM_FILE = "array.npy", "checksum"
+_ARRAY_FILE, _CHECKSUM_FILE, _CHECKED_FILE = "array.npy", "checksum", "checked.json"
 
 
 def load_or_compute(folder: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
     """Return a folder's array, memory-mapped; compute and store it when absent or damaged, or raise a ProviderError.
 
-    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest stays.
+    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest stays. A file
+    is hashed once, and again when its size or time of modification has changed; `array_problems` always hashes.
     """
     if not _is_intact(folder):
         array = compute()
         with atomic_folder(folder) as temporary:
             np.save(temporary / _ARRAY_FILE, array, allow_pickle=False)
             (temporary / _CHECKSUM_FILE).write_text(file_hash(temporary / _ARRAY_FILE), encoding="ascii")
+            _write_note(temporary / _CHECKED_FILE, _stamp(temporary))
         discard_older(folder.parent, "[0-9a-z]*")
         for parent in (folder.parent, folder.parent.parent):
             remove_leftovers(parent)
     return np.asarray(np.load(folder / _ARRAY_FILE, mmap_mode="r", allow_pickle=False))
 
 
+def array_problems(version: Path) -> list[str]:
+    """Return a line for each array of a version, `.../VERSION`, that is not as it was written; every file is hashed."""
+    folders = sorted(path.parent for path in version.glob(f"[!.]*/{_ARRAY_FILE}"))
+    damaged = [folder for folder in folders if not _has_checksum(folder)]
+    return [f"arrays/{version.name}/{folder.name} is not as it was written: run `clew repair`" for folder in damaged]
+
+
 def _is_intact(folder: Path) -> bool:
+    try:
+        stamp = _stamp(folder)
+    except OSError:
+        return False
+    note = folder / _CHECKED_FILE
+    with suppress(OSError, ValueError):
+        if json.loads(note.read_text(encoding="utf-8")) == stamp:
+            return True
+    if not _has_checksum(folder):
+        return False
+    with suppress(OSError, ProviderError), atomic_file(note) as temporary:  # else it is hashed at each opening
+        _write_note(temporary, stamp)
+    return True
+
+
+def _has_checksum(folder: Path) -> bool:
     try:
         return (folder / _CHECKSUM_FILE).read_text(encoding="ascii") == file_hash(folder / _ARRAY_FILE)
     except (OSError, ValueError):
         return False
+
+
+def _stamp(folder: Path) -> list[int]:
+    stat = (folder / _ARRAY_FILE).stat()
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def _write_note(note: Path, stamp: list[int]) -> None:
+    note.write_text(json.dumps(stamp), encoding="utf-8")

@@ -61,10 +61,8 @@ def test_entities_of_no_allowed_passage_are_left_out(small: Index) -> None:
 def test_without_names_the_titles_of_similar_passages_are_seeds(small: Index) -> None:
     s = small.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)
-    nearest = np.zeros(len(s.passage_ids), dtype=np.float32)
     expected = list(s.passage_ids).index("bornholm")
-    nearest[expected] = 1.0
-    source = EntityGraphBuilder(entity_graph(s), s, 50, lambda _: nearest)
+    source = EntityGraphBuilder(entity_graph(s), s, 50, lambda *_: [expected])
     graph = source.build(link_question(s, "which isle has round churches"), no_vector, everything)
     assert graph.has_fallback_seeds
     assert FALLBACK_NOTE in graph.notes

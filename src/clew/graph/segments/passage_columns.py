@@ -11,7 +11,7 @@ from typing import final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, LongArray
+from clew.arrays import FloatArray, IntArray, LongArray
 from clew.graph.string_array import StringArray
 
 _ROW_BITS = 32
@@ -136,6 +136,17 @@ class PassageVectors:
         products = [np.einsum("ij,j->i", part, vector, dtype=np.float32) for part in self._parts]
         similarities: FloatArray = np.concatenate(products)[self._flat_positions]
         return similarities
+
+    def similarities_at(self, positions: NDArray[np.integer], vector: FloatArray) -> FloatArray:
+        """Return the inner products (n,) of the vectors at some positions (n,) and one (d,), as of `similarities`."""
+        similarities: FloatArray = np.einsum("ij,j->i", self.rows(positions), vector, dtype=np.float32)
+        return similarities
+
+    def positions_by_row(self) -> list[IntArray]:
+        """Return for each segment the positions (p,) of its rows, -1 for one that is no passage."""
+        flat = np.full(sum(len(part) for part in self._parts), -1, dtype=np.int32)
+        flat[self._flat_positions] = np.arange(len(self), dtype=np.int32)
+        return np.split(flat, np.cumsum([len(part) for part in self._parts])[:-1]) if self._parts else []
 
     @cached_property
     def _flat_positions(self) -> LongArray:

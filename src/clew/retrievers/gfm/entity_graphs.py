@@ -5,7 +5,7 @@ Differs from the source: names are linked by the gazetteer; only the nodes near 
 requested; where the question names nothing, the entities of similar passages are the seeds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -23,13 +23,16 @@ from clew.retrievers.gfm.passage_graphs import (
     allowed_edges,
 )
 
+NearestPassages = Callable[[str, int, BoolArray], Sequence[int]]
+
 _DAMPING, _EPSILON = 0.7, 3e-5
 
 
 class EntityGraphBuilder:
     """Builds graphs of entities, of at most `size` nodes; None for all.
 
-    `similarity` returns the similarity (P,) of the passages to a question; None where the index has no vectors.
+    `nearest` returns, for a question, a number and allowed passages (P,), at most so many of these that are most
+    similar to it, best first; None where the index has no vectors.
     """
 
     def __init__(
@@ -37,12 +40,12 @@ class EntityGraphBuilder:
         edges: RelationalEdges,
         snapshot: Snapshot,
         size: int | None,
-        similarity: Callable[[str], FloatArray] | None = None,
+        nearest: NearestPassages | None = None,
     ) -> None:
         self.edges = edges
         self._snapshot = snapshot
         self._size = size
-        self._similarity = similarity
+        self._nearest = nearest
         self._neighbours = Adjacency(edges.indptr, edges.senders, np.ones(len(edges.senders), dtype=np.float32))
         self._rarity = 1.0 / np.maximum(snapshot.mentioned_in.degrees(), 1).astype(np.float32)
 
@@ -83,11 +86,10 @@ class EntityGraphBuilder:
 
     def _fallback_seeds(self, question: str, allowed: BoolArray, blocked: BoolArray) -> list[int]:
         """Return the title entities of similar passages, or all entities of a similar passage without a title."""
-        passages = np.flatnonzero(allowed)
-        if self._similarity is None or not len(passages):
+        if self._nearest is None:
             return []
         entities: list[int] = []
-        for passage in passages[top_order(self._similarity(question)[passages], FALLBACK_SEED_COUNT)].tolist():
+        for passage in self._nearest(question, FALLBACK_SEED_COUNT, allowed):
             title = int(self._snapshot.title_entities[passage])
             entities += [title] if title >= 0 else self._snapshot.mentions.row(passage).tolist()
         return [entity for entity in entities if not blocked[entity]]

@@ -1,13 +1,12 @@
 """Puts the `gfm` retriever together: weights, the graph they were trained for, and the projections of its relations."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray
+from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, relation_texts
 from clew.inference.query_network import QueryNetwork
@@ -18,8 +17,8 @@ from clew.models.encoders.sentence_transformer import EmbeddingConfig
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
-from clew.query.graph_walk import GraphWalk
-from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
+from clew.query.similar_passages import SimilarPassages
+from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder, NearestPassages
 from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker, Ranker
@@ -66,8 +65,9 @@ def _make_graphs_and_ranker(
             raise InputError(
                 f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out"
             )
-        return PassageGraphBuilder(context.load_passage_graph(), walk, nodes), PassageRanker()
-    similarity = None if encoder is None else make_passage_similarity(walk, encoder)
+        similar = context.similar_passages()
+        return PassageGraphBuilder(context.load_passage_graph(), walk, nodes, similar), PassageRanker()
+    nearest = None if encoder is None else find_nearest_passages(context.similar_passages(), encoder)
     ranker = EntityRanker(
         snapshot,
         weighted=settings.ranker == "weighted",
@@ -75,7 +75,7 @@ def _make_graphs_and_ranker(
         rarity=settings.rarity,
         same_encoder=encoder is not None and reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint),
     )
-    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, similarity), ranker
+    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest), ranker
 
 
 def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
@@ -112,14 +112,14 @@ def _count_or_none(count: int | str) -> int | None:
     return None if isinstance(count, str) else count
 
 
-def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> Callable[[str], FloatArray]:
-    """Return what gives the cosine (P,) of a question and the passages."""
-    vectors = graph_walk.scope.snapshot.vectors
+def find_nearest_passages(similar: SimilarPassages, encoder: Encoder) -> NearestPassages:
+    """Return a function that finds the passages most similar to a question (see `EntityGraphBuilder`)."""
 
-    def similarity(question: str) -> FloatArray:
-        return vectors.similarities(encoder.encode_queries([replace_surrogates(question)])[0])
+    def find(question: str, count: int, allowed: BoolArray) -> list[int]:
+        vector = encoder.encode_queries([replace_surrogates(question)])[0]
+        return [passage for passage, _ in similar.rank(vector, count, allowed)[0]]
 
-    return similarity
+    return find
 
 
 def project_all_relations(model: QueryNetwork, vectors: FloatArray) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges,
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import GraphWalk, QuestionWalk
 from clew.query.linking import LinkedQuestion
+from clew.query.similar_passages import SimilarPassages
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
 """Features of a node, in order; all between about -1 and 1."""
@@ -92,13 +93,19 @@ def allowed_edges(
 
 
 class PassageGraphBuilder:
-    """Builds graphs of passages, the first nodes of the whole, and entities that link them; size None for all nodes."""
+    """Builds graphs of passages, the first nodes of the whole, and entities that link them; size None for all nodes.
 
-    def __init__(self, edges: RelationalEdges, graph_walk: GraphWalk, size: int | None) -> None:
+    `similar` finds the passages that stand in for names, by a scan of all vectors if None.
+    """
+
+    def __init__(
+        self, edges: RelationalEdges, graph_walk: GraphWalk, size: int | None, similar: SimilarPassages | None = None
+    ) -> None:
         self.edges = edges
         self._graph_walk = graph_walk
         self._snapshot = graph_walk.scope.snapshot
         self._vectors = self._snapshot.vectors
+        self._similar = SimilarPassages(graph_walk.scope) if similar is None else similar
         self._size = size
         self._highest_degree = max(float(np.log1p(np.float32(edges.largest_degree))), 1.0)
 
@@ -147,9 +154,8 @@ class PassageGraphBuilder:
     def _fallback_seeds(self, vector: FloatArray, allowed: BoolArray) -> dict[int, float]:
         if not len(self._vectors):
             return {}
-        similarity = np.where(allowed, self._vectors.similarities(vector), np.float32(-1.0))
-        best = top_order(similarity, FALLBACK_SEED_COUNT)
-        return {int(passage): float(similarity[passage]) for passage in best if similarity[passage] > 0}
+        best, _ = self._similar.rank(vector, FALLBACK_SEED_COUNT, allowed)
+        return {passage: similarity for passage, similarity in best if similarity > 0}
 
     def _select_nodes(
         self, walk: QuestionWalk, fallback: dict[int, float], allowed: BoolArray

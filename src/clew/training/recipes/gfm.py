@@ -19,7 +19,7 @@ from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
-from clew.retrievers.gfm.factory import make_passage_similarity
+from clew.retrievers.gfm.factory import find_nearest_passages
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
@@ -175,8 +175,8 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     builder: EntityGraphBuilder | PassageGraphBuilder
     ranker: EntityRanker | PassageRanker
     if entities:
-        passage_similarity = make_passage_similarity(walk, context.encoder)
-        builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, source.nodes, passage_similarity)
+        nearest = find_nearest_passages(context.similar_passages(), context.encoder)
+        builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, source.nodes, nearest)
         ranker = EntityRanker(snapshot, weighted=True)
     else:
         builder, ranker = PassageGraphBuilder(passage_graph(snapshot), walk, source.nodes), PassageRanker()

@@ -1,0 +1,48 @@
+"""The passages whose vectors are most similar to a question's: by inverted lists where an index has them, else a scan.
+
+Both return the same scores. The lists may miss passages that a scan finds; its note says which was used.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from clew.arrays import BoolArray, FloatArray
+from clew.graph.segments.list_search import ListSearch
+from clew.query.scope import Scope
+from clew.store import vector_list_files
+
+EXACT_HINT = "dense:exact=true compares all"
+LISTS_HINT = "run `clew compact` for a faster search"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SimilarPassages:
+    """The search of one index."""
+
+    scope: Scope
+    open_lists: Callable[[], ListSearch | None] = lambda: None  # returns None where the index has no lists
+    exact: bool = False  # whether all vectors are compared in any case
+
+    def rank(self, vector: FloatArray, k: int, allowed: BoolArray) -> tuple[list[tuple[int, float]], tuple[str, ...]]:
+        """Return positions and cosines of the at most `k` allowed passages (P,) nearest to a vector (d,), and notes.
+
+        Best first, ties by id. There is no note on an index that is too small for lists.
+        """
+        lists = None if self.exact else self.open_lists()
+        if lists is None:
+            similarity = self.scope.snapshot.vectors.similarities(vector)
+            return self.scope.rank(similarity, k, allowed, floor=-np.inf), self._exact_notes()
+        nearest = lists.top(vector, k, self.scope.restriction(allowed))
+        found = list(zip(nearest.positions.tolist(), nearest.scores.tolist(), strict=True))
+        note = f"{nearest.compared:,} of {len(self.scope):,} passages were compared by their vectors: {EXACT_HINT}"
+        return found, (note,)
+
+    def _exact_notes(self) -> tuple[str, ...]:
+        if len(self.scope) < vector_list_files.LISTED_PASSAGES:
+            return ()
+        note = f"all {len(self.scope):,} passages were compared by their vectors"
+        return (note if self.exact else f"{note}: {LISTS_HINT}",)
