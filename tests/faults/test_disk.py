@@ -82,7 +82,7 @@ def test_a_full_disk(disk: Path, corpus: Path, expected_hash: str, kilobytes: in
     assert snapshot_hash(disk / "index") == expected_hash
 
 
-@pytest.mark.parametrize("kilobytes", [1, 8, 24, 60, 100])
+@pytest.mark.parametrize("kilobytes", [1, 8, 24, 50, 80])
 def test_a_file_that_may_not_grow(tmp_path: Path, corpus: Path, expected_hash: str, kilobytes: int) -> None:
     check_one_line(add_documents(corpus, tmp_path / "index", file_bytes=kilobytes * 1024))
     if stored_documents(tmp_path / "index"):
