@@ -110,7 +110,10 @@ def test_a_writer_reads_what_another_wrote_before_it(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_a_valid_index_and_one_line(tmp_path: Path, corpus: Path, commits: int) -> None:
     index, reference = tmp_path / "index", tmp_path / "whole"
     arguments = ["index", str(corpus), "--encoder", "hashing:16"]
-    program = "from clew.commands import app; from clew.indexing import pipeline; pipeline.BATCH_PASSAGES = pipeline.BATCH_LIMIT = 8; app.main()"
+    program = (
+        "from clew.commands import app; from clew.indexing import pipeline; "
+        "pipeline.BATCH_PASSAGES = pipeline.BATCH_LIMIT = 8; app.main()"
+    )
     command = [sys.executable, "-c", program, *arguments, "--index", str(index)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         versions = index / "passages.lance" / "_versions"
