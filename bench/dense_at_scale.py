@@ -1,9 +1,9 @@
 """Time `dense` by inverted lists against a scan: `python bench/dense_at_scale.py [PASSAGES ...] [--hashing]`.
 
 The vectors are those of 2wiki, hotpotqa and musique-dev, drawn again and again with noise (a cosine of 0.89 to the one
-drawn); with `--hashing` those of the encoder `hashing` for passages whose words are drawn from two of these. It prints
-the seconds of processor time of training and listing, medians of a question in milliseconds, and the share of the exact
-top 10 that is found, without a filter and with filters that allow a half and a fiftieth.
+drawn), by the default encoder, or with `--hashing` by the encoder `hashing`. It prints the seconds of processor time of
+training and listing, medians of a question in milliseconds, and the share of the exact top 10 that is found, without a
+filter and with filters that allow a half and a fiftieth.
 """
 
 import sys

@@ -68,6 +68,17 @@ def build_adjacency(
 
 
 @njit
+def _count_starts(numbers, size):  # type: ignore[no-untyped-def]
+    """Return where the run of each number below `size` begins once they are sorted (size + 1,)."""
+    starts = np.zeros(size + 1, dtype=np.int64)
+    for i in range(len(numbers)):
+        starts[numbers[i] + 1] += 1
+    for i in range(size):
+        starts[i + 1] += starts[i]
+    return starts
+
+
+@njit
 def _sort_by_counting(rows, columns, weights, row_count):  # type: ignore[no-untyped-def]
     """Sort by the columns, then stably by the rows, each time by counting; then leave out equal pairs."""
     count = len(rows)
@@ -75,19 +86,11 @@ def _sort_by_counting(rows, columns, weights, row_count):  # type: ignore[no-unt
     for i in range(count):
         column_count = max(column_count, columns[i] + 1)
     by_column = np.empty(count, dtype=np.int32)
-    cursor = np.zeros(column_count + 1, dtype=np.int64)
-    for i in range(count):
-        cursor[columns[i] + 1] += 1
-    for i in range(column_count):
-        cursor[i + 1] += cursor[i]
+    cursor = _count_starts(columns, column_count)
     for i in range(count):
         by_column[cursor[columns[i]]] = i
         cursor[columns[i]] += 1
-    starts = np.zeros(row_count + 1, dtype=np.int64)
-    for i in range(count):
-        starts[rows[i] + 1] += 1
-    for i in range(row_count):
-        starts[i + 1] += starts[i]
+    starts = _count_starts(rows, row_count)
     cursor = starts[:-1].copy()
     indices, values = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.float32)
     for i in range(count):
@@ -113,11 +116,7 @@ def _sort_by_counting(rows, columns, weights, row_count):  # type: ignore[no-unt
 @njit
 def _transpose(indptr, indices, weights, column_count):  # type: ignore[no-untyped-def]
     count = len(indices)
-    starts = np.zeros(column_count + 1, dtype=np.int64)
-    for i in range(count):
-        starts[indices[i] + 1] += 1
-    for i in range(column_count):
-        starts[i + 1] += starts[i]
+    starts = _count_starts(indices, column_count)
     cursor = starts[:-1].copy()
     rows, values = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.float32)
     for row in range(len(indptr) - 1):

@@ -131,6 +131,16 @@ def _place_postings(  # type: ignore[no-untyped-def]
 
 
 @njit
+def _find_term(term, terms, slots):  # type: ignore[no-untyped-def]
+    """Return the position of a term in `terms` by their `term_slots`, -1 if it is not there."""
+    mask = len(slots) - 1
+    slot = term & mask
+    while slots[slot] > 0 and terms[slots[slot] - 1] != term:
+        slot = (slot + 1) & mask
+    return slots[slot] - 1
+
+
+@njit
 def score_row(
     row_offsets: LongArray,
     row_terms: IntArray,
@@ -144,15 +154,12 @@ def score_row(
     passage: int,
 ) -> np.floating[Any]:
     """Return the BM25 score of one passage for terms (q,), ascending, with weights (q,) and `term_slots`."""
-    score, mask = np.float32(0.0), len(slots) - 1
+    score = np.float32(0.0)
     for entry in range(row_offsets[passage], row_offsets[passage + 1]):
-        term = row_terms[entry]
-        slot = term & mask
-        while slots[slot] > 0 and terms[slots[slot] - 1] != term:
-            slot = (slot + 1) & mask
-        if slots[slot] > 0:
+        position = _find_term(row_terms[entry], terms, slots)
+        if position >= 0:
             impact = _impact(float(row_counts[entry]), lengths[passage], base, slope)
-            score += np.float32(weights[slots[slot] - 1] * impact)
+            score += np.float32(weights[position] * impact)
     return score
 
 
@@ -170,16 +177,13 @@ def score_row_pair(
     passage: int,
 ) -> tuple[np.floating[Any], np.floating[Any]]:
     """Return the BM25 scores of one passage for two questions with the weights (2, q), as `score_row`."""
-    one, other, mask = np.float32(0.0), np.float32(0.0), len(slots) - 1
+    one, other = np.float32(0.0), np.float32(0.0)
     for entry in range(row_offsets[passage], row_offsets[passage + 1]):
-        term = row_terms[entry]
-        slot = term & mask
-        while slots[slot] > 0 and terms[slots[slot] - 1] != term:
-            slot = (slot + 1) & mask
-        if slots[slot] > 0:
+        position = _find_term(row_terms[entry], terms, slots)
+        if position >= 0:
             impact = _impact(float(row_counts[entry]), lengths[passage], base, slope)
-            one += np.float32(weights[0, slots[slot] - 1] * impact)
-            other += np.float32(weights[1, slots[slot] - 1] * impact)
+            one += np.float32(weights[0, position] * impact)
+            other += np.float32(weights[1, position] * impact)
     return one, other
 
 

@@ -81,17 +81,22 @@ def _sort_triples(triples, head_count):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _differ(triples, one, other):  # type: ignore[no-untyped-def]
+    return (
+        triples[one, 0] != triples[other, 0]
+        or triples[one, 1] != triples[other, 1]
+        or triples[one, 2] != triples[other, 2]
+    )
+
+
+@njit
 def _distinct(triples, passages, order):  # type: ignore[no-untyped-def]
     size = len(order)
     distinct = stated = 0
     for i in range(size):
         entry = order[i]
         before = order[i - 1]
-        is_new = i == 0 or (
-            triples[entry, 0] != triples[before, 0]
-            or triples[entry, 1] != triples[before, 1]
-            or triples[entry, 2] != triples[before, 2]
-        )
+        is_new = i == 0 or _differ(triples, entry, before)
         distinct += is_new
         stated += passages[entry] >= 0 and (is_new or passages[before] != passages[entry])
     out = np.empty((distinct, 3), dtype=np.int32)
@@ -102,11 +107,7 @@ def _distinct(triples, passages, order):  # type: ignore[no-untyped-def]
     for i in range(size):
         entry = order[i]
         before = order[i - 1]
-        is_new = i == 0 or (
-            triples[entry, 0] != triples[before, 0]
-            or triples[entry, 1] != triples[before, 1]
-            or triples[entry, 2] != triples[before, 2]
-        )
+        is_new = i == 0 or _differ(triples, entry, before)
         if is_new:
             row += 1
             out[row, 0], out[row, 1], out[row, 2] = triples[entry, 0], triples[entry, 1], triples[entry, 2]
