@@ -18,6 +18,7 @@ from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRet
 from clew.query.context import IndexContext
 from clew.retrievers.registry import RETRIEVERS, default_retriever, is_path_retriever, open_retriever
 from clew.settings import Settings, load_settings
+from clew.store.atomic import remove_leftovers
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
@@ -79,6 +80,8 @@ class Index:
         while True:
             if not folder.is_dir() or missing_segments(folder):
                 self._build_snapshot()
+            else:
+                remove_leftovers(folder.parent)  # of a writer that was killed after completing its snapshot
             try:
                 check_snapshot(folder)
                 return IndexContext(

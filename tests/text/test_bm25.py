@@ -125,7 +125,11 @@ def random_texts() -> list[str]:
 
 @pytest.mark.parametrize("k", [1, 7, 100, 5000])
 @pytest.mark.parametrize("share", [None, 0.5, 0.01])
-def test_the_best_passages_are_those_of_all_scores(random_texts: list[str], k: int, share: float | None) -> None:
+@pytest.mark.parametrize("read_by_numpy", [0, 10_000_000])
+def test_the_best_passages_are_those_of_all_scores(
+    monkeypatch: pytest.MonkeyPatch, random_texts: list[str], k: int, share: float | None, read_by_numpy: int
+) -> None:
+    monkeypatch.setattr("clew.text.bm25._READ_BY_NUMPY", read_by_numpy)
     index = BM25Index.build(random_texts)
     assert len(index.layered_terms)
     generator = np.random.default_rng(k)
@@ -256,3 +260,15 @@ def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
     with pytest.raises(ProviderError) as raised:
         BM25Index.build(["Fram"]).save(tmp_path / "file")
     assert isinstance(raised.value, ClewError)
+
+
+def test_the_first_questions_of_a_process_load_no_compiled_function(tmp_path: Path) -> None:
+    BM25Index.build(VOYAGES).save(tmp_path)
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom clew.text.bm25 import BM25Index\n"
+        f"index = BM25Index.load(Path({str(tmp_path)!r}))\n"
+        "print(index.top(index.query('ships of Nansen'), 3)[0].tolist(), 'numba' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.stdout == "[0] False\n", done.stderr

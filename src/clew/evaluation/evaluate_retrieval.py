@@ -10,6 +10,7 @@ from clew.datasets.loaders import load_questions
 from clew.errors import BudgetError
 from clew.evaluation.answer_metrics import score_answers
 from clew.evaluation.cluster import ClusterSearch
+from clew.evaluation.ranking_metrics import check_installed
 from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
@@ -47,6 +48,7 @@ def evaluate_retrievers(
     where that costs time; `positives` adds the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
     `cluster` ranks in the place of this process.
     """
+    check_installed()
     questions = load_questions(questions_path)
     opened = {name: index.retriever(spec, paths) for name, spec in retrievers.items()}  # fails before any search
     snapshot = index.snapshot

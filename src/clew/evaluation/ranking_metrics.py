@@ -13,6 +13,12 @@ import numpy as np
 from clew.arrays import DoubleArray
 from clew.datasets.relevance import RelevanceJudgments
 from clew.errors import InputError
+from clew.plugins.extras import import_extra
+
+
+def check_installed() -> None:
+    """Raise a ProviderError where the package that computes measures is missing."""
+    import_extra("ir_measures", "eval", "an evaluation")
 
 
 def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> dict[str, DoubleArray]:

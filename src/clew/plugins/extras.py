@@ -10,6 +10,7 @@ EXTRAS = {
     "torch_geometric": "train",
     "triton": "train",
     "scipy": "train",
+    "ir_measures": "eval",
     "sentence_transformers": "encoders",
     "transformers": "local-llm",
     "peft": "local-llm",
