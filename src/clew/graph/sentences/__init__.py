@@ -1,0 +1,1 @@
+"""Sentences of passages, and what joins them."""
