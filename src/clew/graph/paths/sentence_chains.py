@@ -1,0 +1,238 @@
+"""Chains of sentences: a sentence that fits the question, a name or rare word in it, a sentence of another passage with it.
+
+For question q with remainder r (the question without its names) and words of weights that sum to 1, with first(s1) the
+score of a first sentence and B(s) the weighted words that sentence s covers, a chain of two steps scores
+
+    chain(s1, e, s2) = first(s1) + 0.5 cos(s2, r) + 0.1 cos(s2, q) + sum_t max(0, B(s2, t) - B(s1, t))
+                       - 0.1 log(passages of e) + 0.05 [e is the title of s2's passage].
+
+A third step begins at the best distinct s2, in the same way, with B the maximum of both, minus 0.2. A chain has no two
+sentences of one passage side by side, nor the first and third of one. A passage's score is that of the best chain it
+stands in. Nothing is read but the bridges of the first and second sentences, and where they lead.
+
+Source: the spec of sentence chains, found by prototypes; no paper. Differs from the source: nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, top_order
+from clew.graph.paths.chain_steps import best_steps, cover_words, find_steps, first_of_best, passages_of
+from clew.graph.sentences.sentence_index import SentenceIndex
+
+SentenceSimilarity = Callable[[IntArray], FloatArray]
+"""Function from sentences (n,) to their cosines (n, 2) with the question and with its remainder."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainWeights:
+    """Weights of the parts of a chain's score; all from the spec."""
+
+    remainder: float = 0.5  # of the cosine of a later sentence with the remainder
+    question: float = 0.1  # of its cosine with the question
+    novelty: float = 1.0  # of the words that it covers and the earlier ones do not
+    hub: float = 0.1  # price of a bridge, times the logarithm of the number of its passages
+    title: float = 0.05  # bonus of a bridge that is the title of the passage it leads to
+    third_step: float = 0.2  # price of a third step
+    first_sentences: int = 60  # that chains begin with
+    second_sentences: int = 60  # that a third step begins with
+    sentences: int = 3  # of the longest chains, 2 or 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordCover:
+    """The words of a question, and the terms that cover them: w words, n terms, m pairs of both."""
+
+    weights: DoubleArray  # (w,) of the words, with the sum 1, or (0,)
+    terms: IntArray  # (n,) positions in the vocabulary, ascending
+    offsets: LongArray  # (n + 1,) term i covers words[offsets[i]:offsets[i + 1]]
+    words: IntArray  # (m,)
+    degrees: DoubleArray  # (m,) above 0, at most 1
+
+    def cover(self, sentences: IntArray, index: SentenceIndex) -> DoubleArray:
+        """Return how much of each word each sentence (n,) covers, times the word's weight (n, w)."""
+        covered: DoubleArray = cover_words(
+            sentences, index.terms.indptr, index.terms.indices, self.terms, self.offsets, self.words, self.degrees, self.weights
+        )
+        return covered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainQuestion:
+    """The parts of a question that chains are scored by."""
+
+    cover: WordCover
+    similarity: SentenceSimilarity | None  # None without vectors: then all cosines are 0
+    closed_entities: IntArray  # entities that are no bridges, since the question names them
+    closed_terms: IntArray  # terms that are no bridges
+    allowed: BoolArray  # (P,) passages that a chain may pass through, (0,) for all
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceChains:
+    """The best chain of each of p passages that stand in one, ordered by passage."""
+
+    passages: IntArray  # (p,) ascending
+    scores: DoubleArray  # (p,)
+    sentences: IntArray  # (p, 3) in order, -1 after the last one; a first sentence without a step is a chain, too
+    bridges: LongArray  # (p, 2) that join them: an entity, or -1 - a term; NO_BRIDGE after the last sentence
+
+
+NO_BRIDGE = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chains:
+    """Chains (c, ...) that a step begins with."""
+
+    sentences: IntArray  # (c, 3)
+    bridges: LongArray  # (c, 2)
+    passages: IntArray  # (c,) of the last sentence
+    passages_before: IntArray  # (c,) of the one before, -1 for none
+    scores: DoubleArray  # (c,)
+    covered: DoubleArray  # (c, w)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """The best step to each of n places, and from each of c chains; see `find_steps` and `best_steps`."""
+
+    before: _Chains
+    bridges: LongArray
+    places: IntArray  # (n,) sentences
+    place_passages: IntArray  # (n,)
+    place_covered: DoubleArray  # (n, w)
+    best: tuple[DoubleArray, IntArray, IntArray, DoubleArray, IntArray, IntArray]
+
+    def candidates(self) -> tuple[IntArray, DoubleArray]:
+        """Return passages and the score of the best step that each is touched by, the places first."""
+        at_places, _, _, from_starts, _, _ = self.best
+        passages = [self.place_passages, self.before.passages]
+        scores = [at_places, from_starts]
+        if (self.before.passages_before >= 0).any():
+            passages.append(self.before.passages_before)
+            scores.append(from_starts)
+        return np.concatenate(passages), np.concatenate(scores)
+
+    def rows(self, numbers: LongArray) -> tuple[IntArray, LongArray]:
+        """Return the sentences (k, 3) and bridges (k, 2) of some candidates (k,)."""
+        _, from_start, by_bridge, _, to_place, through = self.best
+        count = len(self.places)
+        chains = np.where(numbers < count, 0, (numbers - count) % max(len(to_place), 1))
+        is_place = numbers < count
+        at = np.where(is_place, numbers, to_place[chains] if len(to_place) else 0)
+        start = np.where(is_place, from_start[at], chains)
+        bridge = np.where(is_place, by_bridge[at], through[chains] if len(through) else 0)
+        return self.join(start, at, bridge)
+
+    def join(self, starts: LongArray, places: LongArray, bridges: LongArray) -> tuple[IntArray, LongArray]:
+        """Return the sentences and bridges of chains with one more step."""
+        sentences, joined = self.before.sentences[starts], self.before.bridges[starts]
+        length = (sentences >= 0).sum(axis=1)
+        rows = np.arange(len(starts))
+        sentences[rows, length] = self.places[places]
+        joined[rows, length - 1] = self.bridges[bridges]
+        return sentences, joined
+
+    def best_chains(self, count: int, penalty: float) -> _Chains:
+        """Return the `count` best chains with distinct last sentences, their scores less a penalty."""
+        scores, from_start, by_bridge, *_ = self.best
+        reached = np.flatnonzero(from_start >= 0)
+        at = reached[top_order(scores[reached], count)] if len(reached) else reached
+        start = from_start[at].astype(np.int64)
+        sentences, bridges = self.join(start, at, by_bridge[at].astype(np.int64))
+        covered = np.maximum(self.before.covered[start], self.place_covered[at])
+        passages = self.place_passages[at]
+        return _Chains(sentences, bridges, passages, self.before.passages[start], scores[at] - penalty, covered)
+
+
+def search_chains(
+    index: SentenceIndex,
+    title_entities: IntArray,
+    first_sentences: IntArray,
+    first_scores: DoubleArray,
+    question: ChainQuestion,
+    weights: ChainWeights,
+) -> SentenceChains:
+    """Return for each passage the best chain it stands in, of those from the best first sentences (m,), distinct.
+
+    `title_entities` (P,) are those of the snapshot. Of chains with equal scores the shorter counts, then the one that
+    is found first: by the order of the first sentences, then their bridges (entities, then terms, ascending), then the
+    sentences there; of two that a passage ends and begins, the one that it ends.
+    """
+    order = top_order(first_scores, weights.first_sentences) if len(first_scores) else np.zeros(0, dtype=np.int64)
+    chains = _first_chains(index, first_sentences[order].astype(np.int32), first_scores[order], question.cover)
+    steps: list[_Steps] = []
+    for length in range(2, weights.sentences + 1):
+        if steps:
+            chains = steps[-1].best_chains(weights.second_sentences, weights.third_step)
+        steps.append(_take_step(index, title_entities, chains, question, weights))
+    return _best_by_passage(index, first_sentences, first_scores, steps)
+
+
+def _first_chains(index: SentenceIndex, sentences: IntArray, scores: DoubleArray, cover: WordCover) -> _Chains:
+    none = np.full(len(sentences), -1, dtype=np.int32)
+    rows = np.stack([sentences, none, none], axis=1)
+    bridges = np.full((len(sentences), 2), NO_BRIDGE, dtype=np.int64)
+    passages = passages_of(sentences, index.offsets)
+    return _Chains(rows, bridges, passages, none, scores, cover.cover(sentences, index))
+
+
+def _take_step(
+    index: SentenceIndex, titles: IntArray, chains: _Chains, question: ChainQuestion, weights: ChainWeights
+) -> _Steps:
+    last = chains.sentences[np.arange(len(chains.sentences)), (chains.sentences >= 0).sum(axis=1) - 1]
+    bridge_rows, edges, bridges, sizes, member_rows, members, places, passages = find_steps(
+        last, *(_read_only(array) for array in _step_arrays(index, question))
+    )
+    covered = question.cover.cover(places, index)
+    values = np.zeros(len(places))
+    if question.similarity is not None:
+        cosines = question.similarity(places).astype(np.float64)
+        values = weights.remainder * cosines[:, 1] + weights.question * cosines[:, 0]
+    best = best_steps(
+        chains.scores, chains.covered, chains.passages, chains.passages_before, bridge_rows, edges, bridges,
+        weights.hub * np.log(sizes), member_rows, members, values, weights.novelty, covered, passages,
+        titles[passages], weights.title,
+    )  # fmt: skip
+    return _Steps(chains, bridges, places, passages, covered, best)
+
+
+def _best_by_passage(
+    index: SentenceIndex, first_sentences: IntArray, first_scores: DoubleArray, steps: list[_Steps]
+) -> SentenceChains:
+    candidates = [(passages_of(first_sentences, index.offsets), first_scores), *(step.candidates() for step in steps)]
+    sizes = [len(scores) for _, scores in candidates]
+    numbers = first_of_best(*(np.concatenate(column) for column in zip(*candidates, strict=True)))
+    passages = np.concatenate([passages for passages, _ in candidates])[numbers]
+    scores = np.concatenate([scores for _, scores in candidates])[numbers]
+    sentences = np.full((len(numbers), 3), -1, dtype=np.int32)
+    bridges = np.full((len(numbers), 2), NO_BRIDGE, dtype=np.int64)
+    is_first = numbers < sizes[0]
+    sentences[is_first, 0] = first_sentences[numbers[is_first]]
+    begin = sizes[0]
+    for step, size in zip(steps, sizes[1:], strict=True):
+        own = (numbers >= begin) & (numbers < begin + size)
+        sentences[own], bridges[own] = step.rows(numbers[own] - begin)
+        begin += size
+    return SentenceChains(passages, scores, sentences, bridges)
+
+
+def _step_arrays(index: SentenceIndex, question: ChainQuestion) -> tuple[NDArray[Any], ...]:
+    return (
+        index.offsets, question.allowed, index.entities.indptr, index.entities.indices, index.terms.indptr,
+        index.terms.indices, index.entity_sentences.indptr, index.entity_sentences.indices,
+        index.term_sentences.indptr, index.term_sentences.indices, question.closed_entities, question.closed_terms,
+    )  # fmt: skip
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view as of a mapped file: functions are compiled for such arrays once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

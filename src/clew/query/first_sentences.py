@@ -1,0 +1,61 @@
+"""First sentences of chains: the sentences of the passages that a walk, BM25 or vectors find, scored by the question.
+
+    first(s) = cos(s, q) + 0.3 sum_t idf(t) B(s, t) + 0.05 [s names an entity of the question]
+               + 0.03 log(PageRank of its passage / the best)
+
+for question q with words t, of which sentence s covers B(s, t).
+
+Source: the spec of sentence chains; no paper. Differs from the source: only the sentences of a few dozen passages are
+scored, since the rest would cost time linear in the index.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray
+from clew.graph.paths.sentence_chains import ChainQuestion
+from clew.graph.sentences.sentence_index import SentenceIndex
+
+
+@dataclass(frozen=True, slots=True)
+class FirstWeights:
+    """Weights of a first sentence's score; all from the spec."""
+
+    words: float = 0.3  # of the words that it covers
+    named: float = 0.05  # bonus for an entity that the question names
+    rank: float = 0.03  # of the logarithm of its passage's share of the best PageRank
+    least_share: float = 1e-6  # below which a share counts as this
+
+
+def sentences_of(passages: IntArray | LongArray, offsets: LongArray) -> tuple[IntArray, LongArray]:
+    """Return the sentences (n,) of passages (p,), and the position of the passage (n,) of each."""
+    starts, ends = offsets[passages], offsets[passages + 1]
+    sizes = ends - starts
+    owners = np.repeat(np.arange(len(passages)), sizes)
+    within = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return (starts[owners] + within).astype(np.int32), owners
+
+
+def score_first(
+    index: SentenceIndex, sentences: IntArray, shares: FloatArray, question: ChainQuestion, weights: FirstWeights
+) -> DoubleArray:
+    """Return the scores (n,) of first sentences (n,) whose passages have shares (n,) of the best PageRank."""
+    covered = question.cover.cover(sentences, index).sum(axis=1)
+    scores = weights.words * covered
+    scores += weights.rank * np.log(np.maximum(shares.astype(np.float64), weights.least_share))
+    scores += weights.named * names_any(index, sentences, question.closed_entities)
+    if question.similarity is not None:
+        scores += question.similarity(sentences)[:, 0]
+    return scores
+
+
+def names_any(index: SentenceIndex, sentences: IntArray, entities: IntArray) -> DoubleArray:
+    """Return 1.0 for each sentence (n,) that names any of some entities, else 0.0."""
+    first, last = index.entities.indptr[sentences], index.entities.indptr[sentences + 1]
+    sizes = last - first
+    owners = np.repeat(np.arange(len(sentences)), sizes)
+    entries = first[owners] + np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    found = np.zeros(len(sentences))
+    found[owners[np.isin(index.entities.indices[entries], entities)]] = 1.0
+    return found
