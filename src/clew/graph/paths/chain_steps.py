@@ -33,21 +33,25 @@ def passages_of(sentences, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit
-def cover_words(sentences, indptr, terms, near_terms, near_offsets, near_words, near_values, weights):  # type: ignore[no-untyped-def]
+def cover_words(  # type: ignore[no-untyped-def]
+    sentences, indptr, terms, near_terms, near_offsets, near_words, near_values, weights
+):
     """Return how much of the w words of a question each of n sentences covers, times the weights (w,) of the words.
 
     The term near_terms[i] covers the words near_words[near_offsets[i] : near_offsets[i + 1]] to the degree near_values.
     """
     covered = np.zeros((len(sentences), len(weights)))
+    mask = table_size(16 * len(near_terms)) - 1
+    may_be_near = np.zeros(mask + 1, dtype=np.bool_)  # by the low bits of a term: most terms of a sentence are not near
+    for term in near_terms:
+        may_be_near[term & mask] = True
     for i in range(len(sentences)):
-        place = 0
         for entry in range(indptr[sentences[i]], indptr[sentences[i] + 1]):
             term = terms[entry]
-            while place < len(near_terms) and near_terms[place] < term:
-                place += 1
-            if place == len(near_terms):
-                break
-            if near_terms[place] == term:
+            if not may_be_near[term & mask]:
+                continue
+            place = np.searchsorted(near_terms, term)
+            if place < len(near_terms) and near_terms[place] == term:
                 for near in range(near_offsets[place], near_offsets[place + 1]):
                     word = near_words[near]
                     covered[i, word] = max(covered[i, word], weights[word] * near_values[near])
@@ -63,78 +67,68 @@ def find_steps(  # type: ignore[no-untyped-def]
 
     That is: for each start its bridges, as rows of numbers; for each number the bridge, how many passages it joins, and
     its places, as rows; for each place its sentence and passage. Passages that are not allowed (P,), unless that is
-    empty, are not led to.
+    empty, are not led to. All arrays are read-only, so that those of entities and of terms have one type.
     """
-    count, bridge_count, edge_count, member_count = 0, 0, 0, 0
-    bridge_rows = np.zeros(len(starts) + 1, dtype=np.int64)
-    edges = np.empty(1024, dtype=np.int32)
-    bridges, sizes = np.empty(1024, dtype=np.int64), np.empty(1024, dtype=np.int32)
-    member_rows, members = np.zeros(1025, dtype=np.int64), np.empty(4096, dtype=np.int32)
-    bridge_slots = np.zeros(2048, dtype=np.int64)
-    sentences, passages = np.empty(4096, dtype=np.int32), np.empty(4096, dtype=np.int32)
-    slots = np.zeros(8192, dtype=np.int64)
+    most = 0
+    for sentence in starts:
+        most += entity_rows[sentence + 1] - entity_rows[sentence] + term_rows[sentence + 1] - term_rows[sentence]
+    edge_rows, edges = np.zeros(len(starts) + 1, dtype=np.int64), np.empty(most, dtype=np.int32)
+    bridges, slots = np.empty(most, dtype=np.int64), np.zeros(table_size(2 * most), dtype=np.int64)
+    count, member_count = 0, 0
     for start in range(len(starts)):
-        sentence = starts[start]
+        edge = edge_rows[start]
         for kind in range(2):
             rows, values = (entity_rows, entities) if kind == 0 else (term_rows, terms)
-            joined_rows, joined = (named_rows, named) if kind == 0 else (held_rows, held)
+            joined_rows = named_rows if kind == 0 else held_rows
             closed = closed_entities if kind == 0 else closed_terms
-            for entry in range(rows[sentence], rows[sentence + 1]):
+            for entry in range(rows[starts[start]], rows[starts[start] + 1]):
                 value = values[entry]
-                first, last = joined_rows[value], joined_rows[value + 1]
-                if first == last or _holds(closed, value):
+                size = joined_rows[value + 1] - joined_rows[value]
+                if size == 0 or _holds(closed, value):
                     continue
-                key = np.int64(value) * 2 + kind
-                slot = find_slot(bridge_slots, key)
-                if bridge_slots[slot] == 0:
-                    if bridge_count == len(bridges):
-                        bridges, sizes = _longer(bridges), _longer(sizes)
-                        member_rows = _longer(member_rows)
-                    if 2 * bridge_count >= len(bridge_slots):
-                        bridge_slots = _rehash(bridges, bridge_count, 2 * len(bridge_slots), True)
-                        slot = find_slot(bridge_slots, key)
-                    bridge_slots[slot] = (key + 1) << 32 | bridge_count
-                    bridges[bridge_count] = value if kind == 0 else -1 - np.int64(value)
-                    passage, end, size = -1, np.int64(-1), 0
-                    for place in range(first, last):
-                        other = joined[place]
-                        if other >= end:
-                            passage = passage_of(other, offsets)
-                            end = offsets[passage + 1]
-                            size += 1
-                        if len(allowed) and not allowed[passage]:
-                            continue
-                        other_slot = find_slot(slots, other)
-                        if slots[other_slot] == 0:
-                            if count == len(sentences):
-                                sentences, passages = _longer(sentences), _longer(passages)
-                                slots = _rehash(sentences, count, 4 * len(sentences), False)
-                                other_slot = find_slot(slots, other)
-                            slots[other_slot] = (np.int64(other) + 1) << 32 | count
-                            sentences[count], passages[count] = other, passage
-                            count += 1
-                        if member_count == len(members):
-                            members = _longer(members)
-                        members[member_count] = slots[other_slot] & 0xFFFFFFFF
-                        member_count += 1
-                    sizes[bridge_count] = size
-                    bridge_count += 1
-                    member_rows[bridge_count] = member_count
-                if edge_count == len(edges):
-                    edges = _longer(edges)
-                edges[edge_count] = bridge_slots[slot] & 0xFFFFFFFF
-                edge_count += 1
-        bridge_rows[start + 1] = edge_count
+                slot = find_slot(slots, value * 2 + kind)
+                if slots[slot] == 0:
+                    slots[slot] = (np.int64(value) * 2 + kind + 1) << 32 | count
+                    bridges[count] = value if kind == 0 else -1 - np.int64(value)
+                    count += 1
+                    member_count += size
+                edges[edge] = slots[slot] & 0xFFFFFFFF
+                edge += 1
+        edge_rows[start + 1] = edge
+    sizes, member_rows = np.empty(count, dtype=np.int32), np.zeros(count + 1, dtype=np.int64)
+    members, slots = np.empty(member_count, dtype=np.int32), np.zeros(table_size(2 * member_count), dtype=np.int64)
+    sentences, passages = np.empty(member_count, dtype=np.int32), np.empty(member_count, dtype=np.int32)
+    places, member = 0, 0
+    for number in range(count):
+        bridge = bridges[number]
+        joined_rows, joined = (named_rows, named) if bridge >= 0 else (held_rows, held)
+        row = bridge if bridge >= 0 else -1 - bridge
+        passage, end, size = -1, np.int64(-1), 0
+        for entry in range(joined_rows[row], joined_rows[row + 1]):
+            sentence = joined[entry]
+            if sentence >= end:
+                passage = passage_of(sentence, offsets)
+                end = offsets[passage + 1]
+                size += 1
+            if len(allowed) and not allowed[passage]:
+                continue
+            slot = find_slot(slots, sentence)
+            if slots[slot] == 0:
+                slots[slot] = (np.int64(sentence) + 1) << 32 | places
+                sentences[places], passages[places] = sentence, passage
+                places += 1
+            members[member] = slots[slot] & 0xFFFFFFFF
+            member += 1
+        sizes[number], member_rows[number + 1] = size, member
     return (
-        bridge_rows, edges[:edge_count].copy(), bridges[:bridge_count].copy(), sizes[:bridge_count].copy(),
-        member_rows[: bridge_count + 1].copy(), members[:member_count].copy(), sentences[:count].copy(),
-        passages[:count].copy(),
+        edge_rows, edges[: edge_rows[-1]].copy(), bridges[:count].copy(), sizes, member_rows, members,
+        sentences[:places].copy(), passages[:places].copy(),
     )  # fmt: skip
 
 
 @njit
 def best_steps(  # type: ignore[no-untyped-def]
-    bases, covered, passages, passages_before, bridge_rows, edges, bridges, prices, member_rows, members, values, novelty,
+    bases, covered, passages, passages_before, edge_rows, edges, bridges, prices, member_rows, members, values, novelty,
     place_covered, place_passages, place_titles, title_bonus,
 ):  # fmt: skip
     """Return the best step to each of n places, and from each of m starts: score, start or place, and bridge's number.
@@ -152,7 +146,7 @@ def best_steps(  # type: ignore[no-untyped-def]
         for word in range(words):
             whole[place] += novelty * place_covered[place, word]
     for start in range(starts):
-        for edge in range(bridge_rows[start], bridge_rows[start + 1]):
+        for edge in range(edge_rows[start], edge_rows[start + 1]):
             number = edges[edge]
             base = bases[start] - prices[number]
             for entry in range(member_rows[number], member_rows[number + 1]):
@@ -206,20 +200,3 @@ def _holds(values, value):  # type: ignore[no-untyped-def]
             return True
     return False
 
-
-@njit
-def _longer(array):  # type: ignore[no-untyped-def]
-    longer = np.empty(2 * len(array), dtype=array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-@njit
-def _rehash(values, count, size, are_bridges):  # type: ignore[no-untyped-def]
-    slots = np.zeros(table_size(size), dtype=np.int64)
-    for position in range(count):
-        key = np.int64(values[position])
-        if are_bridges:
-            key = key * 2 if key >= 0 else (-1 - key) * 2 + 1
-        slots[find_slot(slots, key)] = (key + 1) << 32 | position
-    return slots

@@ -72,24 +72,15 @@ class ChainQuestion:
     allowed: BoolArray  # (P,) passages that a chain may pass through, (0,) for all
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class SentenceChains:
-    """The best chain of each of p passages that stand in one, ordered by passage."""
-
-    passages: IntArray  # (p,) ascending
-    scores: DoubleArray  # (p,)
-    sentences: IntArray  # (p, 3) in order, -1 after the last one; a first sentence without a step is a chain, too
-    bridges: LongArray  # (p, 2) that join them: an entity, or -1 - a term; NO_BRIDGE after the last sentence
-
-
 NO_BRIDGE = np.iinfo(np.int64).min
+"""Stands after the last sentence of a chain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chains:
-    """Chains (c, ...) that a step begins with."""
+    """The c chains that a step begins with, all of one length."""
 
+    length: int
     sentences: IntArray  # (c, 3)
     bridges: LongArray  # (c, 2)
     passages: IntArray  # (c,) of the last sentence
@@ -109,34 +100,37 @@ class _Steps:
     place_covered: DoubleArray  # (n, w)
     best: tuple[DoubleArray, IntArray, IntArray, DoubleArray, IntArray, IntArray]
 
+    @property
+    def size(self) -> int:
+        """The number of candidates."""
+        return len(self.places) + len(self.before.scores) * (2 if self.before.length > 1 else 1)
+
     def candidates(self) -> tuple[IntArray, DoubleArray]:
-        """Return passages and the score of the best step that each is touched by, the places first."""
-        at_places, _, _, from_starts, _, _ = self.best
-        passages = [self.place_passages, self.before.passages]
-        scores = [at_places, from_starts]
-        if (self.before.passages_before >= 0).any():
-            passages.append(self.before.passages_before)
-            scores.append(from_starts)
-        return np.concatenate(passages), np.concatenate(scores)
+        """Return passages and scores (size,): of the step to each place, then from each chain's last passage and first.
+
+        A score is -inf where there is no step.
+        """
+        at_places, _, _, from_chains, _, _ = self.best
+        ends = [self.before.passages, self.before.passages_before][: self.before.length]
+        passages = np.concatenate([self.place_passages, *ends])
+        return passages, np.concatenate([at_places, *([from_chains] * len(ends))])
 
     def rows(self, numbers: LongArray) -> tuple[IntArray, LongArray]:
         """Return the sentences (k, 3) and bridges (k, 2) of some candidates (k,)."""
-        _, from_start, by_bridge, _, to_place, through = self.best
-        count = len(self.places)
-        chains = np.where(numbers < count, 0, (numbers - count) % max(len(to_place), 1))
-        is_place = numbers < count
-        at = np.where(is_place, numbers, to_place[chains] if len(to_place) else 0)
-        start = np.where(is_place, from_start[at], chains)
-        bridge = np.where(is_place, by_bridge[at], through[chains] if len(through) else 0)
-        return self.join(start, at, bridge)
+        _, from_chain, by_bridge, _, to_place, through = self.best
+        count, chains = len(self.places), len(to_place)
+        at_place = numbers < count
+        places, others = numbers[at_place], (numbers[~at_place] - count) % max(chains, 1)
+        start, place, bridge = (np.empty(len(numbers), dtype=np.int64) for _ in range(3))
+        start[at_place], place[at_place], bridge[at_place] = from_chain[places], places, by_bridge[places]
+        start[~at_place], place[~at_place], bridge[~at_place] = others, to_place[others], through[others]
+        return self.join(start, place, bridge)
 
     def join(self, starts: LongArray, places: LongArray, bridges: LongArray) -> tuple[IntArray, LongArray]:
         """Return the sentences and bridges of chains with one more step."""
         sentences, joined = self.before.sentences[starts], self.before.bridges[starts]
-        length = (sentences >= 0).sum(axis=1)
-        rows = np.arange(len(starts))
-        sentences[rows, length] = self.places[places]
-        joined[rows, length - 1] = self.bridges[bridges]
+        sentences[:, self.before.length] = self.places[places]
+        joined[:, self.before.length - 1] = self.bridges[bridges]
         return sentences, joined
 
     def best_chains(self, count: int, penalty: float) -> _Chains:
@@ -148,7 +142,38 @@ class _Steps:
         sentences, bridges = self.join(start, at, by_bridge[at].astype(np.int64))
         covered = np.maximum(self.before.covered[start], self.place_covered[at])
         passages = self.place_passages[at]
-        return _Chains(sentences, bridges, passages, self.before.passages[start], scores[at] - penalty, covered)
+        before = self.before.passages[start]
+        return _Chains(self.before.length + 1, sentences, bridges, passages, before, scores[at] - penalty, covered)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceChains:
+    """The best chain of each of p passages that stand in one."""
+
+    passages: IntArray  # (p,) ascending
+    scores: DoubleArray  # (p,)
+    _numbers: LongArray  # (p,) of the chains, counted through the first sentences, then the steps
+    _first_sentences: IntArray
+    _steps: tuple[_Steps, ...]
+
+    def rows(self, positions: LongArray) -> tuple[IntArray, LongArray]:
+        """Return the chains of the passages at some positions (n,): their sentences (n, 3) and bridges (n, 2).
+
+        Sentences are in order, -1 after the last one; a first sentence alone is a chain, too. Bridges between them are
+        entities, or -1 - a term; NO_BRIDGE after the last sentence.
+        """
+        numbers = self._numbers[positions]
+        sentences = np.full((len(numbers), 3), -1, dtype=np.int32)
+        bridges = np.full((len(numbers), 2), NO_BRIDGE, dtype=np.int64)
+        begin = len(self._first_sentences)
+        alone = numbers < begin
+        sentences[alone, 0] = self._first_sentences[numbers[alone]]
+        for step in self._steps:
+            own = (numbers >= begin) & (numbers < begin + step.size)
+            sentences[own], bridges[own] = step.rows(numbers[own] - begin)
+            begin += step.size
+        return sentences, bridges
 
 
 def search_chains(
@@ -180,14 +205,14 @@ def _first_chains(index: SentenceIndex, sentences: IntArray, scores: DoubleArray
     rows = np.stack([sentences, none, none], axis=1)
     bridges = np.full((len(sentences), 2), NO_BRIDGE, dtype=np.int64)
     passages = passages_of(sentences, index.offsets)
-    return _Chains(rows, bridges, passages, none, scores, cover.cover(sentences, index))
+    return _Chains(1, rows, bridges, passages, none, scores, cover.cover(sentences, index))
 
 
 def _take_step(
     index: SentenceIndex, titles: IntArray, chains: _Chains, question: ChainQuestion, weights: ChainWeights
 ) -> _Steps:
-    last = chains.sentences[np.arange(len(chains.sentences)), (chains.sentences >= 0).sum(axis=1) - 1]
-    bridge_rows, edges, bridges, sizes, member_rows, members, places, passages = find_steps(
+    last = np.ascontiguousarray(chains.sentences[:, chains.length - 1])
+    edge_rows, edges, bridges, sizes, member_rows, members, places, passages = find_steps(
         last, *(_read_only(array) for array in _step_arrays(index, question))
     )
     covered = question.cover.cover(places, index)
@@ -196,7 +221,7 @@ def _take_step(
         cosines = question.similarity(places).astype(np.float64)
         values = weights.remainder * cosines[:, 1] + weights.question * cosines[:, 0]
     best = best_steps(
-        chains.scores, chains.covered, chains.passages, chains.passages_before, bridge_rows, edges, bridges,
+        chains.scores, chains.covered, chains.passages, chains.passages_before, edge_rows, edges, bridges,
         weights.hub * np.log(sizes), member_rows, members, values, weights.novelty, covered, passages,
         titles[passages], weights.title,
     )  # fmt: skip
@@ -207,20 +232,9 @@ def _best_by_passage(
     index: SentenceIndex, first_sentences: IntArray, first_scores: DoubleArray, steps: list[_Steps]
 ) -> SentenceChains:
     candidates = [(passages_of(first_sentences, index.offsets), first_scores), *(step.candidates() for step in steps)]
-    sizes = [len(scores) for _, scores in candidates]
-    numbers = first_of_best(*(np.concatenate(column) for column in zip(*candidates, strict=True)))
-    passages = np.concatenate([passages for passages, _ in candidates])[numbers]
-    scores = np.concatenate([scores for _, scores in candidates])[numbers]
-    sentences = np.full((len(numbers), 3), -1, dtype=np.int32)
-    bridges = np.full((len(numbers), 2), NO_BRIDGE, dtype=np.int64)
-    is_first = numbers < sizes[0]
-    sentences[is_first, 0] = first_sentences[numbers[is_first]]
-    begin = sizes[0]
-    for step, size in zip(steps, sizes[1:], strict=True):
-        own = (numbers >= begin) & (numbers < begin + size)
-        sentences[own], bridges[own] = step.rows(numbers[own] - begin)
-        begin += size
-    return SentenceChains(passages, scores, sentences, bridges)
+    passages, scores = (np.concatenate(column) for column in zip(*candidates, strict=True))
+    numbers = first_of_best(passages, scores)
+    return SentenceChains(passages[numbers], scores[numbers], numbers, first_sentences, tuple(steps))
 
 
 def _step_arrays(index: SentenceIndex, question: ChainQuestion) -> tuple[NDArray[Any], ...]:

@@ -23,6 +23,9 @@ class SentenceVectors(Protocol):
     def rows(self, sentences: LongArray | IntArray) -> FloatArray:
         """Return unit rows (n, d) of sentences (n,)."""
 
+    def similarities(self, sentences: IntArray, vectors: FloatArray) -> FloatArray:
+        """Return the cosines (n, m) of sentences (n,) with unit rows (m, d)."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceIndex:

@@ -1,0 +1,35 @@
+"""Cosines of stored sentences, rows of 8-bit integers, with the vectors of a question, in exact integer arithmetic."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import FloatArray, IntArray
+from clew.arrays.kernels import njit
+
+_QUERY_SCALE = 32767.0  # a sum of 384 products with 8-bit values stays below 2 ** 31
+
+
+def round_queries(vectors: FloatArray) -> IntArray:
+    """Return unit rows (m, d) as integers, for `byte_similarities`."""
+    return np.rint(vectors * np.float32(_QUERY_SCALE)).astype(np.int32)
+
+
+@njit
+def byte_similarities(codes: NDArray[np.int8], rows: IntArray, queries: IntArray) -> FloatArray:
+    """Return the cosines (n, m) of some rows (n,) of the codes (s, d) with rounded queries (m, d); 0 for a zero row."""
+    similarities = np.zeros((len(rows), len(queries)), dtype=np.float32)
+    for i in range(len(rows)):
+        row = codes[rows[i]]
+        square = np.int32(0)
+        for j in range(len(row)):
+            square += np.int32(row[j]) * np.int32(row[j])
+        if square == 0:
+            continue
+        norm = np.sqrt(np.float64(square)) * _QUERY_SCALE
+        for k in range(len(queries)):
+            query = queries[k]
+            product = np.int32(0)
+            for j in range(len(row)):
+                product += np.int32(row[j]) * query[j]
+            similarities[i, k] = product / norm
+    return similarities
