@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray
+from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.graph.paths.sentence_chains import ChainQuestion
 from clew.graph.sentences.sentence_index import SentenceIndex
 
@@ -25,7 +25,6 @@ class FirstWeights:
     words: float = 0.3  # of the words that it covers
     named: float = 0.05  # bonus for an entity that the question names
     rank: float = 0.03  # of the logarithm of its passage's share of the best PageRank
-    least_share: float = 1e-6  # below which a share counts as this
 
 
 def sentences_of(passages: IntArray | LongArray, offsets: LongArray) -> tuple[IntArray, LongArray]:
@@ -38,12 +37,12 @@ def sentences_of(passages: IntArray | LongArray, offsets: LongArray) -> tuple[In
 
 
 def score_first(
-    index: SentenceIndex, sentences: IntArray, shares: FloatArray, question: ChainQuestion, weights: FirstWeights
+    index: SentenceIndex, sentences: IntArray, shares: DoubleArray, question: ChainQuestion, weights: FirstWeights
 ) -> DoubleArray:
-    """Return the scores (n,) of first sentences (n,) whose passages have shares (n,) of the best PageRank."""
-    covered = question.cover.cover(sentences, index).sum(axis=1)
+    """Return the scores (n,) of first sentences (n,) whose passages have shares (n,), above 0, of the best PageRank."""
+    covered = question.cover(sentences, index).sum(axis=1)
     scores = weights.words * covered
-    scores += weights.rank * np.log(np.maximum(shares.astype(np.float64), weights.least_share))
+    scores += weights.rank * np.log(shares)
     scores += weights.named * names_any(index, sentences, question.closed_entities)
     if question.similarity is not None:
         scores += question.similarity(sentences)[:, 0]

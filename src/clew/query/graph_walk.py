@@ -29,7 +29,7 @@ class GraphWalkConfig:
     """Parameters of the walk; chosen on hotpotqa/dev and musique-dev (docs/decisions.md)."""
 
     damping: float = 0.7  # probability of another step
-    lexical_restart: float = 0.05  # share of the restart on lexical matches, when the question names something
+    lexical_restart: float = 0.05  # share of the restart on matching passages, when the question names something
     lexical_depth: int = 20  # number of lexical matches that the walk restarts at
     question: float = 2.0  # attraction of the best match of the whole question, over that of no match
     remainder: float = 5.0  # the same for the question without its names
@@ -127,14 +127,20 @@ class GraphWalk:
         """Walk from a non-empty question, through the allowed passages (P,) only."""
         return self.walk_linked(link_question(self.scope.snapshot, question), allowed)
 
-    def walk_linked(self, linked: LinkedQuestion, allowed: BoolArray) -> QuestionWalk:
-        """Walk from a question whose names are linked already."""
+    def walk_linked(
+        self, linked: LinkedQuestion, allowed: BoolArray, passages: Mapping[int, float] | None = None
+    ) -> QuestionWalk:
+        """Walk from a question whose names are linked already.
+
+        The walk also restarts at allowed passages of given weights, above 0; without them at the best ones by BM25.
+        """
         config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.snapshot.entities
         some = self.scope.restriction(allowed)
         matches = PassageMatches.find(self._lexical, linked, config.lexical_depth, some)
         named = self._named_nodes(linked)
-        lexical = dict(zip(matches.top_positions.tolist(), matches.top_shares.tolist(), strict=True))
-        restart = mix_restart(named, lexical, config.lexical_restart)
+        if passages is None:
+            passages = dict(zip(matches.top_positions.tolist(), matches.top_shares.tolist(), strict=True))
+        restart = mix_restart(named, passages, config.lexical_restart)
         notes = describe_links(linked, [entities[e] for name in linked.linked_names for e in name.entities])
         nodes, scores = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         if restart is None:

@@ -33,28 +33,19 @@ def passages_of(sentences, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit
-def cover_words(  # type: ignore[no-untyped-def]
-    sentences, indptr, terms, near_terms, near_offsets, near_words, near_values, weights
-):
-    """Return how much of the w words of a question each of n sentences covers, times the weights (w,) of the words.
-
-    The term near_terms[i] covers the words near_words[near_offsets[i] : near_offsets[i + 1]] to the degree near_values.
-    """
+def cover_words(sentences, indptr, terms, words, weights):  # type: ignore[no-untyped-def]
+    """Return for each of n sentences the weights (n, w) of the words of a question (w,), ascending terms, that it has."""
     covered = np.zeros((len(sentences), len(weights)))
-    mask = table_size(16 * len(near_terms)) - 1
-    may_be_near = np.zeros(mask + 1, dtype=np.bool_)  # by the low bits of a term: most terms of a sentence are not near
-    for term in near_terms:
-        may_be_near[term & mask] = True
+    mask = table_size(16 * len(words)) - 1
+    may_be_word = np.zeros(mask + 1, dtype=np.bool_)  # by the low bits of a term: most terms of a sentence are no word
+    for word in words:
+        may_be_word[word & mask] = True
     for i in range(len(sentences)):
         for entry in range(indptr[sentences[i]], indptr[sentences[i] + 1]):
-            term = terms[entry]
-            if not may_be_near[term & mask]:
-                continue
-            place = np.searchsorted(near_terms, term)
-            if place < len(near_terms) and near_terms[place] == term:
-                for near in range(near_offsets[place], near_offsets[place + 1]):
-                    word = near_words[near]
-                    covered[i, word] = max(covered[i, word], weights[word] * near_values[near])
+            if may_be_word[terms[entry] & mask]:
+                place = np.searchsorted(words, terms[entry])
+                if place < len(words) and words[place] == terms[entry]:
+                    covered[i, place] = weights[place]
     return covered
 
 

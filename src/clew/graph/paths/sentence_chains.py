@@ -44,32 +44,20 @@ class ChainWeights:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WordCover:
-    """The words of a question, and the terms that cover them: w words, n terms, m pairs of both."""
-
-    weights: DoubleArray  # (w,) of the words, with the sum 1, or (0,)
-    terms: IntArray  # (n,) positions in the vocabulary, ascending
-    offsets: LongArray  # (n + 1,) term i covers words[offsets[i]:offsets[i + 1]]
-    words: IntArray  # (m,)
-    degrees: DoubleArray  # (m,) above 0, at most 1
-
-    def cover(self, sentences: IntArray, index: SentenceIndex) -> DoubleArray:
-        """Return how much of each word each sentence (n,) covers, times the word's weight (n, w)."""
-        covered: DoubleArray = cover_words(
-            sentences, index.terms.indptr, index.terms.indices, self.terms, self.offsets, self.words, self.degrees, self.weights
-        )
-        return covered
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class ChainQuestion:
     """The parts of a question that chains are scored by."""
 
-    cover: WordCover
+    words: IntArray  # (w,) terms of the vocabulary, ascending
+    word_weights: DoubleArray  # (w,) that sum to 1
     similarity: SentenceSimilarity | None  # None without vectors: then all cosines are 0
-    closed_entities: IntArray  # entities that are no bridges, since the question names them
-    closed_terms: IntArray  # terms that are no bridges
+    closed_entities: IntArray  # entities that are no bridges, since the question names them; nor are its words
     allowed: BoolArray  # (P,) passages that a chain may pass through, (0,) for all
+
+    def cover(self, sentences: IntArray, index: SentenceIndex) -> DoubleArray:
+        """Return for each sentence (n,) the weights (n, w) of the words that it has, 0 for the others."""
+        rows = _read_only(index.terms.indptr), _read_only(index.terms.indices)
+        covered: DoubleArray = cover_words(sentences, *rows, _read_only(self.words), self.word_weights)
+        return covered
 
 
 NO_BRIDGE = np.iinfo(np.int64).min
@@ -191,7 +179,7 @@ def search_chains(
     sentences there; of two that a passage ends and begins, the one that it ends.
     """
     order = top_order(first_scores, weights.first_sentences) if len(first_scores) else np.zeros(0, dtype=np.int64)
-    chains = _first_chains(index, first_sentences[order].astype(np.int32), first_scores[order], question.cover)
+    chains = _first_chains(index, first_sentences[order].astype(np.int32), first_scores[order], question)
     steps: list[_Steps] = []
     for length in range(2, weights.sentences + 1):
         if steps:
@@ -200,12 +188,12 @@ def search_chains(
     return _best_by_passage(index, first_sentences, first_scores, steps)
 
 
-def _first_chains(index: SentenceIndex, sentences: IntArray, scores: DoubleArray, cover: WordCover) -> _Chains:
+def _first_chains(index: SentenceIndex, sentences: IntArray, scores: DoubleArray, question: ChainQuestion) -> _Chains:
     none = np.full(len(sentences), -1, dtype=np.int32)
     rows = np.stack([sentences, none, none], axis=1)
     bridges = np.full((len(sentences), 2), NO_BRIDGE, dtype=np.int64)
     passages = passages_of(sentences, index.offsets)
-    return _Chains(1, rows, bridges, passages, none, scores, cover.cover(sentences, index))
+    return _Chains(1, rows, bridges, passages, none, scores, question.cover(sentences, index))
 
 
 def _take_step(
@@ -215,7 +203,7 @@ def _take_step(
     edge_rows, edges, bridges, sizes, member_rows, members, places, passages = find_steps(
         last, *(_read_only(array) for array in _step_arrays(index, question))
     )
-    covered = question.cover.cover(places, index)
+    covered = question.cover(places, index)
     values = np.zeros(len(places))
     if question.similarity is not None:
         cosines = question.similarity(places).astype(np.float64)
@@ -241,7 +229,7 @@ def _step_arrays(index: SentenceIndex, question: ChainQuestion) -> tuple[NDArray
     return (
         index.offsets, question.allowed, index.entities.indptr, index.entities.indices, index.terms.indptr,
         index.terms.indices, index.entity_sentences.indptr, index.entity_sentences.indices,
-        index.term_sentences.indptr, index.term_sentences.indices, question.closed_entities, question.closed_terms,
+        index.term_sentences.indptr, index.term_sentences.indices, question.closed_entities, question.words,
     )  # fmt: skip
 
 

@@ -1,0 +1,168 @@
+"""The chains of sentences that fit a question: its first sentences, chosen by a walk, BM25 and vectors, and their search.
+
+The walk restarts at the names of the question and at the passages whose vectors are nearest to it; without vectors, at
+the best ones by BM25. First sentences are those of the best passages by the walk, by BM25 and by vector.
+
+Source: the spec of sentence chains; no paper. Differs from the source: first sentences are of a few dozen passages; only
+words of the question itself are covered, since similar ones gained nothing (docs/decisions.md).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import final
+
+import numpy as np
+
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, top_order
+from clew.graph.paths.sentence_chains import ChainQuestion, ChainWeights, SentenceChains, search_chains
+from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
+from clew.query.first_sentences import FirstWeights, score_first, sentences_of
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk
+from clew.query.linking import LinkedQuestion, link_question
+from clew.query.scope import Scope
+from clew.query.similar_passages import SimilarPassages
+from clew.text.bm25 import BM25Index
+
+_LEAST_RESTART = 1e-9  # weight of the last passage that the walk restarts at
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSearchConfig:
+    """Parameters of the search; chosen on hotpotqa/dev and musique-dev (docs/decisions.md)."""
+
+    walk_passages: int = 60  # best passages by the walk whose sentences begin chains
+    lexical_passages: int = 20  # the same by BM25, of which the walk finds 20 at most
+    similar_passages: int = 20  # the same by vector
+    restart: float = 0.15  # share of the walk's restart on the passages that are most similar to the question
+    restart_passages: int = 20  # number of those passages
+    restart_zero: int = 100  # rank of the passage whose similarity counts as none
+    least_share: float = 1e-6  # of the best PageRank, for a passage that the walk does not reach
+    first: FirstWeights = field(default_factory=FirstWeights)
+    chains: ChainWeights = field(default_factory=ChainWeights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionVectors:
+    """Encodes questions, and finds the passages nearest to one."""
+
+    encode: Callable[[Sequence[str]], FloatArray]  # returns unit rows (n, d)
+    passages: SimilarPassages
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionChains:
+    """Result of a question's search: m passages near it."""
+
+    walk: QuestionWalk
+    chains: SentenceChains
+    passages: IntArray  # (m,) ascending: those that the walk reached, those of first sentences, those of chains
+    walk_shares: DoubleArray  # (m,) share of the best PageRank, at least `least_share`
+    chain_shares: DoubleArray  # (m,) chain's score as a share of the best one's, from -1 to 1; 0 where there is none
+    notes: tuple[str, ...]
+
+
+@final
+class ChainSearch:
+    """Searches the chains of one index.
+
+    Args:
+        scope: Of the index.
+        lexical: BM25 of its passages.
+        sentences: Their sentences.
+        vectors: None for an index without vectors.
+        config: Parameters.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        lexical: BM25Index,
+        sentences: SentenceIndex,
+        vectors: QuestionVectors | None,
+        config: ChainSearchConfig,
+    ) -> None:
+        self.scope = scope
+        self.config = config
+        self.sentences = sentences
+        self._lexical = lexical
+        self._vectors = vectors
+        walk = GraphWalkConfig() if vectors is None else GraphWalkConfig(lexical_restart=config.restart)
+        self._graph_walk = GraphWalk(scope, lexical, walk)
+
+    def search(self, question: str, allowed: BoolArray) -> QuestionChains:
+        """Search from a question that is not empty, through the allowed passages (P,) only."""
+        linked = link_question(self.scope.snapshot, question)
+        if self._vectors is None:
+            walk = self._graph_walk.walk_linked(linked, allowed)
+            return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
+        has_remainder = bool(linked.remainder.strip())
+        rows = self._vectors.encode([question, linked.remainder] if has_remainder else [question])
+        depth = max(self.config.restart_zero, self.config.similar_passages)
+        similar, notes = self._vectors.passages.rank(rows[0], depth, allowed)
+        walk = self._graph_walk.walk_linked(linked, allowed, self._restart(similar))
+        nearest = np.array([p for p, _ in similar[: self.config.similar_passages]], dtype=np.int32)
+        queries = np.stack([rows[0], rows[-1]])
+        return self._search_chains(walk, nearest, queries, allowed, (*walk.notes, *notes))
+
+    def _restart(self, similar: Sequence[tuple[int, float]]) -> dict[int, float]:
+        """Return the passages to restart at, with weights: their cosines above that of the one that counts as none."""
+        zero = similar[: self.config.restart_zero][-1][1] if similar else 0.0
+        return {p: max(cosine - zero, _LEAST_RESTART) for p, cosine in similar[: self.config.restart_passages]}
+
+    def _search_chains(
+        self,
+        walk: QuestionWalk,
+        nearest: IntArray,
+        queries: FloatArray | None,
+        allowed: BoolArray,
+        notes: tuple[str, ...],
+    ) -> QuestionChains:
+        question = self._chain_question(walk, queries, allowed)
+        pool = self._pool(walk, nearest)
+        first, owners = sentences_of(pool, self.sentences.offsets)
+        shares = self._walk_shares(walk, pool)
+        scores = score_first(self.sentences, first, shares[owners], question, self.config.first)
+        titles = self.scope.snapshot.title_entities
+        chains = search_chains(self.sentences, titles, first, scores, question, self.config.chains)
+        passages = np.union1d(np.union1d(walk.nodes, pool), chains.passages).astype(np.int32)
+        chain_shares = np.zeros(len(passages))
+        if len(chains.scores) and chains.scores.max() > 0.0:
+            chain_shares[passages.searchsorted(chains.passages)] = chains.scores / chains.scores.max()
+        chain_shares = np.clip(chain_shares, -1.0, 1.0)
+        return QuestionChains(walk, chains, passages, self._walk_shares(walk, passages), chain_shares, notes)
+
+    def _chain_question(self, walk: QuestionWalk, queries: FloatArray | None, allowed: BoolArray) -> ChainQuestion:
+        terms = walk.matches.full_query
+        total = float(terms.weights.sum())
+        vectors, some = self.sentences.vectors, self.scope.restriction(allowed)
+        return ChainQuestion(
+            terms.terms,
+            terms.weights / total if total else terms.weights,
+            None if queries is None or vectors is None else partial(_similarities, vectors, queries),
+            _named_entities(walk.linked_question),
+            np.zeros(0, dtype=np.bool_) if some is None else some,
+        )
+
+    def _pool(self, walk: QuestionWalk, nearest: IntArray) -> IntArray:
+        """Return the passages whose sentences begin chains, ascending."""
+        config = self.config
+        best = walk.nodes[top_order(walk.scores, config.walk_passages)] if len(walk.nodes) else walk.nodes
+        return np.unique(np.concatenate([best, walk.matches.top_positions[: config.lexical_passages], nearest]))
+
+    def _walk_shares(self, walk: QuestionWalk, passages: IntArray) -> DoubleArray:
+        """Return the share (n,) of the best PageRank of passages (n,)."""
+        shares = np.zeros(len(passages))
+        if len(walk.nodes):
+            places = np.minimum(walk.nodes.searchsorted(passages), len(walk.nodes) - 1)
+            reached = walk.nodes[places] == passages
+            shares[reached] = walk.scores[places[reached]] / max(float(walk.scores.max()), np.finfo(np.float32).tiny)
+        return np.maximum(shares, self.config.least_share)
+
+
+def _named_entities(linked: LinkedQuestion) -> IntArray:
+    return np.array(sorted({entity for name in linked.linked_names for entity in name.entities}), dtype=np.int32)
+
+
+def _similarities(vectors: SentenceVectors, queries: FloatArray, sentences: IntArray) -> FloatArray:
+    return vectors.similarities(sentences, queries)
