@@ -100,8 +100,28 @@ class AgentStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """A sentence quoted as it stands: `document.text[start:end] == quote`."""
+
+    document_id: str
+    passage_id: str
+    title: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceChain:
+    """Sentences of different passages, each joined to the one before by a name or a word that both have."""
+
+    sentences: tuple[Citation, ...]  # in order, from the question's names to what it asks for
+    bridges: tuple[str, ...]  # the name or word between each two
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """The result of a search for one question: passages and paths, best first, and notes for people."""
+    """The result of a search for one question: passages, paths and chains, best first, and notes for people."""
 
     passages: tuple[Scored[Passage], ...] = ()
     paths: tuple[Scored[Path], ...] = ()
@@ -109,6 +129,7 @@ class Evidence:
     usage: Usage = Usage()
     steps: tuple[AgentStep, ...] = ()  # steps of an agent; () for a retriever of one step
     topics: tuple[str, ...] = ()  # entities that the paths start from, for a path retriever
+    chains: tuple[Scored[SentenceChain], ...] = ()  # for a retriever that follows sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +144,6 @@ class Question:
     hops: int = 0  # number of passages or facts to combine; 0 when unknown
     topics: tuple[str, ...] = ()  # names of the topic entities, for a question on a graph
     paths: tuple[tuple[tuple[str, str, str], ...], ...] = ()  # of (head, relation, tail) to an answer, on a graph
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """A sentence quoted as it stands: `document.text[start:end] == quote`."""
-
-    document_id: str
-    passage_id: str
-    title: str
-    start: int
-    end: int
-    quote: str
 
 
 @dataclass(frozen=True, slots=True)

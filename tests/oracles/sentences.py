@@ -38,9 +38,7 @@ def passage_spans(texts: Iterable[str]) -> list[list[tuple[int, int]]]:
     return [joined_spans(text) for text in texts]
 
 
-def build_sentences(
-    snapshot: Snapshot, lexical: BM25Index, vectors: SentenceVectors | None = None
-) -> SentenceIndex:
+def build_sentences(snapshot: Snapshot, lexical: BM25Index, vectors: SentenceVectors | None = None) -> SentenceIndex:
     """Return the sentences of a snapshot."""
     spans = passage_spans(snapshot.texts)
     sizes = [len(of_passage) for of_passage in spans]

@@ -32,6 +32,12 @@ RETRIEVERS = Registry(
     "clew.retrievers",
     {
         "bm25": RetrieverEntry("rare words shared with the question", f"{_HERE}.bm25:BM25", f"{_HERE}.bm25:build_bm25"),
+        "chains": RetrieverEntry(
+            "chains of sentences that a name or a rare word joins, and a walk; nothing trained",
+            f"{_HERE}.chains:Chains",
+            f"{_HERE}.chains:build_chains",
+            explains_passages=True,
+        ),
         "dense": RetrieverEntry(
             "cosine of passage and question", f"{_HERE}.dense:Dense", f"{_HERE}.dense:build_dense", _VECTORS
         ),

@@ -190,4 +190,3 @@ def _holds(values, value):  # type: ignore[no-untyped-def]
         if other == value:
             return True
     return False
-

@@ -1,0 +1,99 @@
+"""Chains of sentences against the formulas in plain Python, on small random indexes and by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.arrays import FloatArray, IntArray
+from clew.graph.csr import Adjacency, build_adjacency
+from clew.graph.paths.sentence_chains import NO_BRIDGE, ChainQuestion, ChainWeights, SentenceChains, search_chains
+from clew.graph.sentences.sentence_index import SentenceIndex
+from tests.oracles.chains import Bridge, ChainOracle, OracleQuestion
+
+ALL = ChainWeights(first_sentences=10_000, second_sentences=10_000)
+
+
+def make_rows(rows: list[set[int]]) -> Adjacency:
+    pairs = [(number, value) for number, row in enumerate(rows) for value in row]
+    one, two = ([pair[i] for pair in pairs] for i in (0, 1))
+    return build_adjacency(one, two, np.ones(len(pairs)), len(rows))
+
+
+def transpose(rows: list[set[int]], count: int, bridges: set[int]) -> Adjacency:
+    return make_rows([{s for s, row in enumerate(rows) if value in row and value in bridges} for value in range(count)])
+
+
+def make_index(sizes: list[int], entities: list[set[int]], terms: list[set[int]], bridges: set[int]) -> SentenceIndex:
+    """Return sentences of passages of some sizes; of the ten entities and terms those below ten are bridges."""
+    return SentenceIndex(
+        offsets=np.cumsum([0, *sizes]).astype(np.int64),
+        spans=np.zeros((sum(sizes), 2), dtype=np.int32),
+        entities=make_rows(entities),
+        terms=make_rows(terms),
+        entity_sentences=transpose(entities, 10, bridges),
+        term_sentences=transpose(terms, 10, bridges),
+        vectors=None,
+    )
+
+
+class Case:
+    """A random index and question."""
+
+    def __init__(self, seed: int, *, vectors: bool) -> None:
+        rng = np.random.default_rng(seed)
+        sizes = [int(n) for n in rng.integers(1, 4, rng.integers(2, 8))]
+        count = sum(sizes)
+        rows = [[set(rng.integers(0, 10, rng.integers(0, 4)).tolist()) for _ in range(count)] for _ in range(2)]
+        self.index = make_index(sizes, *rows, bridges=set(rng.permutation(10)[:7].tolist()))
+        self.titles = rng.integers(-1, 10, len(sizes)).astype(np.int32)
+        cosines = rng.uniform(-1, 1, (count, 2)).astype(np.float32)
+        words = np.unique(rng.integers(0, 10, 4)).astype(np.int32)
+        weights = rng.uniform(0.1, 1.0, len(words))
+        allowed = rng.random(len(sizes)) < 0.8
+        named = np.unique(rng.integers(0, 10, 1)).astype(np.int32)
+        similarity = (lambda sentences: cosines[sentences]) if vectors else None
+        open_ = np.zeros(0, dtype=np.bool_) if allowed.all() else allowed
+        self.question = ChainQuestion(words, weights / weights.sum(), similarity, named, open_)
+        of_allowed = np.flatnonzero(np.repeat(allowed, sizes)).astype(np.int32)
+        self.first = of_allowed[rng.random(len(of_allowed)) < 0.7]
+        self.scores = rng.uniform(0, 1, len(self.first))
+        self.oracle = ChainOracle(self.index, self.titles.tolist())
+        self.oracle_question = OracleQuestion(
+            dict(zip(words.tolist(), (weights / weights.sum()).tolist(), strict=True)),
+            {s: (float(a), float(b)) for s, (a, b) in enumerate(cosines)} if vectors else {},
+            frozenset(named.tolist()),
+            frozenset(np.flatnonzero(allowed).tolist()),
+        )
+
+    def search(self, weights: ChainWeights) -> SentenceChains:
+        return search_chains(self.index, self.titles, self.first, self.scores, self.question, weights)
+
+
+def read_rows(found: SentenceChains) -> list[tuple[tuple[int, ...], tuple[Bridge, ...]]]:
+    sentences, bridges = found.rows(np.arange(len(found.passages)))
+    named = lambda b: ("entity", b) if b >= 0 else ("term", -1 - b)
+    return [
+        (tuple(s for s in one if s >= 0), tuple(named(b) for b in joined if b != NO_BRIDGE))
+        for one, joined in zip(sentences.tolist(), bridges.tolist(), strict=True)
+    ]
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([2, 3]), st.sampled_from([(2, 2), (4, 3), (99, 99)]))
+def test_chains_equal_those_of_the_formulas(seed: int, vectors: bool, steps: int, limits: tuple[int, int]) -> None:
+    case = Case(seed, vectors=vectors)
+    weights = ChainWeights(sentences=steps, first_sentences=limits[0], second_sentences=limits[1])
+    found = case.search(weights)
+    first = dict(zip(case.first.tolist(), case.scores.tolist(), strict=True))
+    wanted = case.oracle.search(first, case.oracle_question, weights)
+    assert found.passages.tolist() == sorted(wanted)
+    for passage, score, (sentences, bridges) in zip(
+        found.passages.tolist(), found.scores, read_rows(found), strict=True
+    ):
+        best = wanted[passage][0].score
+        assert score == pytest.approx(best, abs=1e-9)
+        ties = [(c.sentences, c.bridges) for c in wanted[passage] if c.score > best - 1e-9]
+        assert (sentences, bridges) in ties
