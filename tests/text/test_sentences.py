@@ -154,6 +154,13 @@ def test_spans_are_ordered_and_cover_every_visible_character(text: str) -> None:
     assert not text[end:].strip()
 
 
+def test_each_paragraph_decides_for_itself() -> None:
+    lower = "it was late. she slept. he read."
+    assert split_sentences(f"It rained, etc. and so on.\n\n{lower}") == [
+        "It rained, etc. and so on.", "it was late.", "she slept.", "he read.",
+    ]  # fmt: skip
+
+
 @given(PIECES, PIECES)
 def test_a_blank_line_separates_two_texts(one: str, two: str) -> None:
     assert split_sentences(f"{one.strip()}\n\n{two.strip()}")[: len(split_sentences(one.strip()))] == split_sentences(

@@ -1,11 +1,12 @@
 """Sentence splitting by rules, for scripts with and without spaces, abbreviations and lists, in linear time.
 
 In text whose sentences begin in lower case, as in lower-cased corpora, transcripts and chats, a mark at the end of a
-sentence is believed without a capital after it. A text is taken for such where, after marks that may end a sentence,
-lower case follows more than twice as often as a capital, its own first letter included.
+sentence is believed without a capital after it. A paragraph is taken for such where, after marks that may end a
+sentence, lower case follows more than twice as often as a capital, its own first letter included.
 """
 
 import re
+from dataclasses import dataclass, field
 
 
 def _word_set(words: str) -> frozenset[str]:
@@ -89,40 +90,58 @@ def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
 
 def _sentence_ends(text: str) -> list[int]:
     """Return where sentences end, ascending."""
-    ends: list[int] = []
-    lower_case_ends: list[int] = []  # ends where sentences begin in lower case
-    capitals, lower_case = _first_letter(text)
+    paragraphs = [_Paragraph(0)]
     line_start, block = 0, _BLOCK_START.match(text) is not None
     for mark in _BOUNDARY.finditer(text):
+        paragraph = paragraphs[-1]
         if mark["line"] is not None:
             next_block = _BLOCK_START.match(text, _before_indent(text, mark.end())) is not None
             if block or next_block or _line_ends_sentence(text, line_start, mark):
-                ends.append(mark.start())
+                paragraph.ends.append(mark.start())
+            if _is_blank_line(mark):
+                paragraphs.append(_Paragraph(mark.end()))
             line_start, block = mark.end(), next_block
         elif mark["full"] is not None:
             if mark.group()[-1] not in "」』”’" or text[mark.end() : mark.end() + 1] not in _QUOTATION_CONTINUES:
-                ends.append(mark.end())
+                paragraph.ends.append(mark.end())
         elif mark.end() == len(text):
-            ends.append(mark.end())
+            paragraph.ends.append(mark.end())
         elif text[mark.end()].isspace():
-            following = _NEXT_WORD.match(text, _skip_whitespace(text, mark.end()))
+            begin = _skip_whitespace(text, mark.end())
+            following = _NEXT_WORD.match(text, begin)
             word = following["word"] if following else ""
+            is_near = len(_LINE_BREAK.findall(text, mark.end(), begin)) < 2
             if not word[:1].islower():
                 if _ends_sentence(text, line_start, mark, following):
-                    ends.append(mark.end())
-                    capitals += word[:1].isupper()
-            elif _ends_lower_case_sentence(text, line_start, mark, word):
-                lower_case_ends.append(mark.end())
-    if len(lower_case_ends) + lower_case > _UNCASED_RATIO * capitals:
-        return sorted([*ends, *lower_case_ends])
-    return ends
+                    paragraph.ends.append(mark.end())
+                    paragraph.capitals += is_near and word[:1].isupper()
+            elif is_near and _ends_lower_case_sentence(text, line_start, mark, word):
+                paragraph.lower_case_ends.append(mark.end())
+    return [end for paragraph in paragraphs for end in paragraph.all_ends(text)]
 
 
-def _first_letter(text: str) -> tuple[int, int]:
-    """Return whether the first word begins with a capital, and whether in lower case, as 0 or 1."""
-    first = _FIRST_LETTER.search(text)
-    letter = first.group() if first else ""
-    return int(letter.isupper()), int(letter.islower())
+@dataclass(slots=True)
+class _Paragraph:
+    """The ends of sentences between two blank lines."""
+
+    start: int
+    ends: list[int] = field(default_factory=list)
+    capitals: int = 0  # ends that a capital follows in this paragraph
+    lower_case_ends: list[int] = field(default_factory=list)  # more ends, where sentences begin in lower case
+
+    def all_ends(self, text: str) -> list[int]:
+        if not self.lower_case_ends:
+            return self.ends
+        first = _FIRST_LETTER.search(text, self.start)  # there is one before the first of these ends or right after it
+        letter = first.group() if first else ""
+        lower_case = len(self.lower_case_ends) + letter.islower()
+        if lower_case > _UNCASED_RATIO * (self.capitals + letter.isupper()):
+            return sorted([*self.ends, *self.lower_case_ends])
+        return self.ends
+
+
+def _is_blank_line(mark: re.Match[str]) -> bool:
+    return len(_LINE_BREAK.findall(mark["line"])) > 1
 
 
 def _before_indent(text: str, position: int) -> int:
@@ -131,7 +150,7 @@ def _before_indent(text: str, position: int) -> int:
 
 
 def _line_ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
-    if len(_LINE_BREAK.findall(mark["line"])) > 1 or mark.end() == len(text):
+    if _is_blank_line(mark) or mark.end() == len(text):
         return True
     following = text[mark.end()]
     return not following.islower() and mark.start() - line_start < _MIN_WRAPPED_LINE

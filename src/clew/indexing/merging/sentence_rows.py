@@ -25,7 +25,7 @@ from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_has
 
 
 class SegmentLinks(NamedTuple):
-    """What the names in a segment stand for: keys of the whole corpus."""
+    """A segment, with the keys of the whole corpus that its names stand for."""
 
     segment: Segment
     own_titles: IntArray  # (p,) key of each passage's title, -1 for none
