@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, run_starts
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
+from clew.graph.segments.sentence_columns import StoredSentences
+from clew.graph.sentences.sentence_index import no_sentences
 from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
@@ -49,6 +51,7 @@ class PassageTexts:
             starts=np.array(self.starts, dtype=np.int64),
             ends=np.array(self.ends, dtype=np.int64),
             vectors=np.ascontiguousarray(self.vectors, dtype=np.float32),
+            sentences=stored_sentences(len(self.ids)),
         )
         return PassageColumns([stored], np.array(order, dtype=np.int64))
 
@@ -110,7 +113,14 @@ def build_snapshot(
         equivalences=equivalences,
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
+        sentence_rows=no_sentences(len(facts), entity.count),
     )
+
+
+def stored_sentences(passages: int) -> StoredSentences:
+    """Return the stored columns of passages without sentences."""
+    none = np.zeros((0, 2), dtype=np.int32)
+    return StoredSentences(np.zeros(passages + 1, dtype=np.int64), none, np.zeros((0, 0), dtype=np.int8))
 
 
 def most_frequent_form(surface_forms: Counter[str]) -> str:

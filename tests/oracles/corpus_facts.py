@@ -11,7 +11,7 @@ from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
 from clew.text.gazetteer import Match
 from clew.text.normalization import key_hash, name_key
 from clew.text.sentences import sentence_spans
-from clew.types import Extraction
+from clew.types import Extraction, Mention
 from tests.oracles.title_linking import NamedText, TitleLinker
 
 LINK_RELATION = "links to"
@@ -24,6 +24,7 @@ class PassageFacts:
     title: str  # key of the entity that the title names, "" for none
     mentions: Sequence[tuple[str, float]]  # (key, weight) of every mentioned entity
     triples: Sequence[tuple[str, str, str]]  # (head key, relation text, tail key) of every stated triple
+    places: Sequence[tuple[int, str]]  # (first character, key) of every mention whose place is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,18 @@ def _passage_facts(
             triples[heads[0], relation.strip() or DEFAULT_RELATION, tails[0]] = None
             mention(heads)
             mention(tails)
-    for name in _names_outside(extraction, matches):
-        mention(resolver.resolve_name(name))
+    places: list[tuple[int, str]] = []
+    for found in _mentions_outside(extraction, matches):
+        keys = resolver.resolve_name(found.name)
+        mention(keys)
+        places += [(found.start, key) for key in keys if found.start >= 0]
     related = {entity for head, _, tail in triples for entity in (head, tail)}
     for match, relation in _match_relations(passage.text, matches):
         targets = resolver.other_titles(match)
         for key in targets:
             resolver.count_surface(key, passage.text[match.start : match.end])
         mention(targets)
+        places += [(match.start, key) for key in targets]
         if resolver.title and targets[0] not in related:
             triples[resolver.title, relation, targets[0]] = None
             related.add(targets[0])
@@ -114,14 +119,14 @@ def _passage_facts(
         mention((key,))
         if resolver.title and key not in related:
             triples[resolver.title, LINK_RELATION, key] = None
-    return PassageFacts(resolver.title, sorted(weights.items()), list(triples))
+    return PassageFacts(resolver.title, sorted(weights.items()), list(triples), places)
 
 
-def _names_outside(extraction: Extraction, matches: Sequence[Match]) -> Iterator[str]:
-    """Yield the mentioned names that lie outside all title matches; the longer name is the more specific one."""
+def _mentions_outside(extraction: Extraction, matches: Sequence[Match]) -> Iterator[Mention]:
+    """Yield the mentions that lie outside all title matches; the longer name is the more specific one."""
     for mention in extraction.mentions:
         if mention.start < 0 or not any(m.start <= mention.start and mention.end <= m.end for m in matches):
-            yield mention.name
+            yield mention
 
 
 def _match_relations(text: str, matches: Sequence[Match]) -> Iterator[tuple[Match, str]]:

@@ -11,6 +11,8 @@ from clew.graph.segments.segment import Segment, Vocabulary
 from clew.text.bm25 import count_terms
 from clew.text.gazetteer import looks_like_name
 from clew.text.normalization import key_hash, name_key, strip_parentheses, token_keys, token_spans
+from clew.text.sentences import passage_sentence_spans
+from tests.oracles.sentences import has_enough_letters, text_terms
 
 _HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _SENTENCE_END = frozenset(".!?:\n\"'“”«»([*#-")
@@ -41,6 +43,7 @@ def passage_content(row: Mapping[str, Any], salt: int) -> dict[str, Any]:
         "tokens": list(zip(token_keys(text), (_flags(text, start) for start, _ in spans), strict=True)),
         "terms": dict(zip(counts.hashes[counts.terms].tolist(), counts.counts.tolist(), strict=True)),
         "length": int(counts.lengths[0]),
+        "sentences": _sentences(text, spans, mentions),
     }
 
 
@@ -87,7 +90,37 @@ def _content(segment: Segment, number: int) -> dict[str, Any]:
             zip(terms.hashes[terms.terms[term_range]].tolist(), terms.counts[term_range].tolist(), strict=True)
         ),
         "length": terms.lengths[number],
+        "sentences": _stored_sentences(segment, number),
     }
+
+
+def _stored_sentences(segment: Segment, number: int) -> list[dict[str, Any]]:
+    sentences = segment.sentences
+    begin, end = sentences.spans.indptr[number : number + 2].tolist()
+    mentions = sentences.mentions[slice(*segment.facts.mentions.indptr[number : number + 2])].tolist()
+    return [
+        {
+            "span": tuple(sentences.spans.values[row].tolist()),
+            "first token": sentences.first_tokens[row],
+            "mentions": [i for i, sentence in enumerate(mentions) if sentence == row - begin],
+            "terms": segment.terms.hashes[sentences.terms.row(row)].tolist(),
+        }
+        for row in range(begin, end)
+    ]
+
+
+def _sentences(text: str, tokens: list[tuple[int, int]], mentions: list[Any]) -> list[dict[str, Any]]:
+    starts = [start for start, _ in passage_sentence_spans(text)]
+    place = [next((i for i in reversed(range(len(starts))) if 0 <= starts[i] <= m["start"]), -1) for m in mentions]
+    return [
+        {
+            "span": (start, end),
+            "first token": sum(token < start for token, _ in tokens),
+            "mentions": [i for i, sentence in enumerate(place) if sentence == number],
+            "terms": sorted(count_terms([text[start:end]]).hashes.tolist()),
+        }
+        for number, (start, end) in enumerate(passage_sentence_spans(text))
+    ]
 
 
 def check_vocabularies(segment: Segment, contents: list[dict[str, Any]], salt: int) -> None:
@@ -110,6 +143,9 @@ def check_vocabularies(segment: Segment, contents: list[dict[str, Any]], salt: i
     ]
     assert list(segment.passages.extractor_names) == sorted({c["extractor"] for c in contents})
     assert set(segment.terms.hashes.tolist()) == {term for c in contents for term in c["terms"]}
+    found = {term for c in contents for term in text_terms(f"{c['title']}\n{c['text']}")}
+    bridging = dict(zip(segment.terms.hashes.tolist(), segment.sentences.bridging.tolist(), strict=True))
+    assert bridging == {key_hash(term): has_enough_letters(term) for term in found}
 
 
 def _check(vocabulary: Vocabulary, texts: set[str], salt: int) -> None:

@@ -16,6 +16,7 @@ from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.text.normalization import key_hash
 from clew.types import Extraction, Mention
 from tests.oracles.corpus_facts import PassageFacts, corpus_facts
+from tests.oracles.sentences import SENTENCE_ROWS, PlainSentences, plain_sentences
 from tests.oracles.title_linking import NamedText
 
 Row = Mapping[str, Any]
@@ -38,6 +39,7 @@ class PlainSnapshot:
     mentioned_in: list[dict[int, float]]
     entity_nodes: list[int]
     walk: list[dict[int, float]]
+    sentences: PlainSentences
 
 
 def plain_snapshot(rows: Sequence[Row], graph: ImportedGraph | None = None, salt: int = 0) -> PlainSnapshot:
@@ -92,6 +94,12 @@ def plain_snapshot(rows: Sequence[Row], graph: ImportedGraph | None = None, salt
         mentioned_in=mentioned_in,
         entity_nodes=nodes,
         walk=_walk(nodes, mentions),
+        sentences=plain_sentences(
+            [in_document_order[i] for i in order],
+            [[(place, number[key]) for place, key in fact.places] for fact in facts],
+            titles,
+            [len(passages) for passages in mentioned_in],
+        ),
     )
 
 
@@ -111,6 +119,10 @@ def plain_form(arrays: Any) -> PlainSnapshot:
         mentioned_in=_weights(arrays.mentioned_in),
         entity_nodes=arrays.entity_nodes.tolist(),
         walk=_weights(arrays.walk),
+        sentences=PlainSentences(
+            arrays.sentence_rows.offsets.tolist(),
+            *(_lists(getattr(arrays.sentence_rows, name)) for name in SENTENCE_ROWS),
+        ),
     )
 
 

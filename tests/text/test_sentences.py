@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.sentences import sentence_spans
+from clew.text.sentences import passage_sentence_spans, sentence_spans
 
 PIECES = st.lists(
     st.sampled_from(
@@ -96,6 +96,53 @@ def test_lines_and_blocks(text: str, expected: list[str] | None) -> None:
     assert split_sentences(text) == (text.split("\n") if expected is None else expected)
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["the fram was built in larvik.", "it sailed north in 1893.", "who led it?", "nansen did."],
+        ["mr. smith met dr. jones.", "they talked, e.g. about ships.", "it rained."],
+        ["j. r. r. tolkien knew c. s. lewis.", "he left the u.s.", "it rained."],
+        ["i met Bob in Paris.", "he was kind.", "then we went home.", "it was late."],
+        ["версия 2.0 вышла в г. москве.", "она лучше.", "правда?", "да!"],
+        ["wait... what is this?", "“really?” he asked.", "yes."],
+    ],
+)
+def test_text_without_capitals_is_split_too(expected: list[str]) -> None:
+    assert split_sentences(" ".join(expected)) == expected
+
+
+@pytest.mark.parametrize("text", ["The firm (est. in 1900) made bolts.", "Cf. gr. xyz and lat. abc in the Book."])
+def test_an_unknown_abbreviation_in_usual_text_ends_no_sentence(text: str) -> None:
+    assert split_sentences(text) == [text]
+
+
+LONG = "A sentence that is long enough to stand by itself"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{LONG}. Yes. No. {LONG}.", [f"{LONG}. Yes. No.", f"{LONG}."]),
+        (f"Yes. {LONG}.", ["Yes.", f"{LONG}."]),
+        (f"{LONG}. {'N' * 28}.", [f"{LONG}. {'N' * 28}."]),
+        (f"{LONG}. {'N' * 29}.", [f"{LONG}.", f"{'N' * 29}."]),
+        ("", []),
+    ],
+)
+def test_short_sentences_of_a_passage_join_the_one_before(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in passage_sentence_spans(text)] == expected
+
+
+@given(PIECES | st.integers(35, 100).map(lambda count: f"{LONG}. " * count))
+def test_a_passage_has_at_most_forty_sentences_that_cover_it(text: str) -> None:
+    spans, whole = passage_sentence_spans(text), sentence_spans(text)
+    assert len(spans) <= 40
+    assert all(end - start >= 30 for start, end in spans[1:])
+    assert [start for start, _ in spans] == [start for start, _ in whole if start in {s for s, _ in spans}]
+    assert not spans or (spans[0][0], spans[-1][1]) == (whole[0][0], whole[-1][1])
+    assert all(any(start <= s and e <= end for start, end in spans) for s, e in whole)
+
+
 @given(PIECES)
 def test_spans_are_ordered_and_cover_every_visible_character(text: str) -> None:
     end = 0
@@ -105,6 +152,13 @@ def test_spans_are_ordered_and_cover_every_visible_character(text: str) -> None:
         assert not text[end:start].strip()
         end = stop
     assert not text[end:].strip()
+
+
+def test_each_paragraph_decides_for_itself() -> None:
+    lower = "it was late. she slept. he read."
+    assert split_sentences(f"It rained, etc. and so on.\n\n{lower}") == [
+        "It rained, etc. and so on.", "it was late.", "she slept.", "he read.",
+    ]  # fmt: skip
 
 
 @given(PIECES, PIECES)

@@ -127,6 +127,11 @@ def _transpose(indptr, indices, weights, column_count):  # type: ignore[no-untyp
     return starts, rows, values
 
 
+def unweighted_rows(indptr: LongArray, indices: IntArray) -> Adjacency:
+    """Return rows whose entries all have the weight 1, which takes no memory."""
+    return Adjacency(indptr, indices, np.broadcast_to(np.float32(1.0), indices.shape))
+
+
 def row_pointers(rows: NDArray[np.integer], row_count: int) -> LongArray:
     """Return where each row begins (row_count + 1,) once entries with these row numbers, in any order, are sorted."""
     indptr = np.zeros(row_count + 1, dtype=np.int64)

@@ -1,7 +1,12 @@
-"""Sentence splitting by rules, for scripts with and without spaces, abbreviations and lists, in linear time."""
+"""Sentence splitting by rules, for scripts with and without spaces, abbreviations and lists, in linear time.
+
+In text whose sentences begin in lower case, as in lower-cased corpora, transcripts and chats, a mark at the end of a
+sentence is believed without a capital after it. A paragraph is taken for such where, after marks that may end a
+sentence, lower case follows more than twice as often as a capital, its own first letter included.
+"""
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 
 def _word_set(words: str) -> frozenset[str]:
@@ -39,9 +44,13 @@ _QUOTATION_CONTINUES = frozenset("とてがのにはをもで、，）」』")
 _NEXT_WORD = re.compile(r"[\"'“‘«„(\[*_¿¡—–-]{0,8}(?P<word>\w{1,30}+)(?P<initial>\.)?")
 _BLOCK_START = re.compile(r"[ \t]*(?:#{1,6}\s|[-*+•‣◦]\s|\(?[0-9]{1,9}[.)]\s|[|>]|```|~~~|={3,}|-{3,}|\*{3,}|_{3,})")
 _LIST_NUMBER = re.compile(r"\s*\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})\Z")
+_FIRST_LETTER = re.compile(r"[^\W\d_]")
+_CLOSING_QUOTATION, _PAUSES = ("'", '"', "”", "’", "»"), ("...", "..", "…")
 _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
+_UNCASED_RATIO = 2
+MIN_SENTENCE_CHARACTERS, MAX_PASSAGE_SENTENCES = 30, 40
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -62,19 +71,77 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _sentence_ends(text: str) -> Iterator[int]:
+def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the sentences of a passage as an index holds them: none too short to say anything.
+
+    One of fewer than `MIN_SENTENCE_CHARACTERS` joins the one before it; of more than `MAX_PASSAGE_SENTENCES` the last
+    has all the rest.
+    """
+    spans: list[tuple[int, int]] = []
+    for start, end in sentence_spans(text):
+        if spans and end - start < MIN_SENTENCE_CHARACTERS:
+            spans[-1] = spans[-1][0], end
+        else:
+            spans.append((start, end))
+    if len(spans) > MAX_PASSAGE_SENTENCES:
+        spans[MAX_PASSAGE_SENTENCES - 1 :] = [(spans[MAX_PASSAGE_SENTENCES - 1][0], spans[-1][1])]
+    return spans
+
+
+def _sentence_ends(text: str) -> list[int]:
+    """Return where sentences end, ascending."""
+    paragraphs = [_Paragraph(0)]
     line_start, block = 0, _BLOCK_START.match(text) is not None
     for mark in _BOUNDARY.finditer(text):
+        paragraph = paragraphs[-1]
         if mark["line"] is not None:
             next_block = _BLOCK_START.match(text, _before_indent(text, mark.end())) is not None
             if block or next_block or _line_ends_sentence(text, line_start, mark):
-                yield mark.start()
+                paragraph.ends.append(mark.start())
+            if _is_blank_line(mark):
+                paragraphs.append(_Paragraph(mark.end()))
             line_start, block = mark.end(), next_block
         elif mark["full"] is not None:
             if mark.group()[-1] not in "」』”’" or text[mark.end() : mark.end() + 1] not in _QUOTATION_CONTINUES:
-                yield mark.end()
-        elif _ends_sentence(text, line_start, mark):
-            yield mark.end()
+                paragraph.ends.append(mark.end())
+        elif mark.end() == len(text):
+            paragraph.ends.append(mark.end())
+        elif text[mark.end()].isspace():
+            begin = _skip_whitespace(text, mark.end())
+            following = _NEXT_WORD.match(text, begin)
+            word = following["word"] if following else ""
+            is_near = len(_LINE_BREAK.findall(text, mark.end(), begin)) < 2
+            if not word[:1].islower():
+                if _ends_sentence(text, line_start, mark, following):
+                    paragraph.ends.append(mark.end())
+                    paragraph.capitals += is_near and word[:1].isupper()
+            elif is_near and _ends_lower_case_sentence(text, line_start, mark, word):
+                paragraph.lower_case_ends.append(mark.end())
+    return [end for paragraph in paragraphs for end in paragraph.all_ends(text)]
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    """The ends of sentences between two blank lines."""
+
+    start: int
+    ends: list[int] = field(default_factory=list)
+    capitals: int = 0  # ends that a capital follows in this paragraph
+    lower_case_ends: list[int] = field(default_factory=list)  # more ends, where sentences begin in lower case
+
+    def all_ends(self, text: str) -> list[int]:
+        if not self.lower_case_ends:
+            return self.ends
+        first = _FIRST_LETTER.search(text, self.start)  # there is one before the first of these ends or right after it
+        letter = first.group() if first else ""
+        lower_case = len(self.lower_case_ends) + letter.islower()
+        if lower_case > _UNCASED_RATIO * (self.capitals + letter.isupper()):
+            return sorted([*self.ends, *self.lower_case_ends])
+        return self.ends
+
+
+def _is_blank_line(mark: re.Match[str]) -> bool:
+    return len(_LINE_BREAK.findall(mark["line"])) > 1
 
 
 def _before_indent(text: str, position: int) -> int:
@@ -83,28 +150,31 @@ def _before_indent(text: str, position: int) -> int:
 
 
 def _line_ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
-    if len(_LINE_BREAK.findall(mark["line"])) > 1 or mark.end() == len(text):
+    if _is_blank_line(mark) or mark.end() == len(text):
         return True
     following = text[mark.end()]
     return not following.islower() and mark.start() - line_start < _MIN_WRAPPED_LINE
 
 
-def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
-    end = mark.end()
-    if end == len(text):
-        return True
-    if not text[end].isspace():
-        return False
-    begin = _skip_whitespace(text, end)
-    following = _NEXT_WORD.match(text, begin)
+def _ends_sentence(text: str, line_start: int, mark: re.Match[str], following: re.Match[str] | None) -> bool:
+    """Return whether a sentence ends at a mark that no word in lower case follows."""
     word = following["word"] if following else ""
-    if word[:1].islower():
-        return False
     if following and following["initial"] and len(word) == 1:
         word = ""  # "J. A. Smith": this A does not start a sentence
     if mark["end"] != "." or (mark["closed"] and mark["closed"][0] in '"”»'):
         return True
-    return _full_stop_ends_sentence(text[max(line_start, mark.start() - _LOOKBACK) : mark.start()], word)
+    return _full_stop_ends_sentence(_text_before(text, line_start, mark), word)
+
+
+def _ends_lower_case_sentence(text: str, line_start: int, mark: re.Match[str], word: str) -> bool:
+    """Return whether a sentence may end at a mark before a word in lower case, where sentences begin so."""
+    if mark["closed"][:1] in _CLOSING_QUOTATION or mark["end"] in _PAUSES:
+        return False  # “really?” he asked; wait... what?
+    return mark["end"] != "." or _full_stop_ends_sentence(_text_before(text, line_start, mark), word)
+
+
+def _text_before(text: str, line_start: int, mark: re.Match[str]) -> str:
+    return text[max(line_start, mark.start() - _LOOKBACK) : mark.start()]
 
 
 def _skip_whitespace(text: str, position: int) -> int:
@@ -123,7 +193,7 @@ def _full_stop_ends_sentence(before: str, following: str) -> bool:
         return False
     if following[:1].isdecimal() and key in _BEFORE_NUMBERS:
         return False
-    initial = len(word) == 1 and word.isupper()
+    initial = len(word) == 1 and (word.isupper() or following[:1].islower())
     abbreviation = key in _INNER_ABBREVIATIONS or _INITIALS.fullmatch(word) is not None
     if initial or abbreviation:
         return following.casefold() in _SENTENCE_STARTERS

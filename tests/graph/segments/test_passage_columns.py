@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from clew.arrays import FloatArray
 from clew.graph.segments.passage_columns import PassageColumns, PassageVectors, StoredPassages, make_places
 from clew.graph.string_array import StringArray
+from tests.built_snapshots import stored_sentences
 
 TEXTS = ("", "Fram", "🚢 left", "卡尔", "e\u0301", "x" * 40, "Oslo")
 VECTORS = np.random.default_rng(3).normal(size=(len(TEXTS), 37)).astype(np.float32)
@@ -18,7 +19,9 @@ VECTORS = np.random.default_rng(3).normal(size=(len(TEXTS), 37)).astype(np.float
 def store(numbers: list[int]) -> StoredPassages:
     texts = StringArray.pack(TEXTS[number] for number in numbers)
     places = np.array(numbers, dtype=np.int64)
-    return StoredPassages(texts, texts, texts, texts, places, places + 5, VECTORS[numbers])
+    return StoredPassages(
+        texts, texts, texts, texts, places, places + 5, VECTORS[numbers], stored_sentences(len(numbers))
+    )
 
 
 def divide(sizes: list[int], order: list[int]) -> PassageColumns:

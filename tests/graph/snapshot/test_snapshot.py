@@ -14,12 +14,19 @@ from hypothesis import strategies as st
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
+from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.graph.snapshot.equivalences import with_equivalences
-from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, save_snapshot
+from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, named_arrays, save_snapshot
 from clew.graph.string_array import StringArray
 from clew.types import Passage, Triple
-from tests.built_snapshots import PassageFacts, PassageTexts, build_snapshot, most_frequent_form
+from tests.built_snapshots import (
+    PassageFacts,
+    PassageTexts,
+    build_snapshot,
+    most_frequent_form,
+    stored_sentences,
+)
 
 FACTS = {
     "c": PassageFacts(
@@ -70,6 +77,7 @@ def store(s: Snapshot) -> StoredPassages:
         starts=np.array(s.starts, dtype=np.int64),
         ends=np.array(s.ends, dtype=np.int64),
         vectors=s.vectors.rows(np.arange(len(s.vectors))),
+        sentences=stored_sentences(len(s.passage_ids)),
     )
 
 
@@ -88,6 +96,8 @@ def plain_values(s: Snapshot) -> dict[str, object]:
             values[field.name] = value
         elif isinstance(value, Adjacency):
             values[field.name] = [(part, getattr(value, part).tolist()) for part in value.__slots__]
+        elif isinstance(value, SentenceRows):
+            values[field.name] = {name: array.tolist() for name, array in named_arrays(s) if "sentence" in name}
         else:
             values[field.name] = (value.dtype.str, value.shape, value.tolist())
     return values

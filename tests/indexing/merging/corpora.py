@@ -19,6 +19,8 @@ _WORDS = (
     "sailed (in 1893) to",
     ".",
     ". ",
+    ". Then she left the old harbour again. ",
+    ". Nobody knows where she went after that. ",
     "\n",
     "和",
     "\n## Early Life\n",

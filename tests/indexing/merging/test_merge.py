@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency
 from clew.graph.segments.segment import CollisionError, Segment
+from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
@@ -26,6 +27,7 @@ from clew.text import normalization
 from clew.text.normalization import key_hash
 from tests.indexing.merging.corpora import corpora
 from tests.indexing.segments.rows import passage_rows, stored_table
+from tests.oracles.sentences import SENTENCE_ROWS
 from tests.oracles.snapshots import plain_form, plain_snapshot
 
 
@@ -88,6 +90,12 @@ def content(arrays: MergedArrays) -> dict[str, bytes]:
     for field in fields(MergedArrays):
         value = getattr(arrays, field.name)
         names = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}.get(type(value), ())
+        if isinstance(value, SentenceRows):
+            parts["sentences.offsets"] = _bytes(value.offsets)
+            for name in SENTENCE_ROWS:
+                rows: Adjacency = getattr(value, name)
+                parts[f"sentences.{name}"] = _bytes(rows.indptr) + _bytes(rows.indices)
+            continue
         for name in names:
             parts[f"{field.name}.{name}"] = _bytes(getattr(value, name))
         if not names and field.name not in ("places", "positions"):

@@ -1,7 +1,7 @@
 """Segments as named arrays, one to one, for files and for comparing."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError
 from clew.graph.segments.passage_columns import StoredPassages
-from clew.graph.segments.segment import Segment
+from clew.graph.segments.segment import Ragged, Segment, SegmentPassages
+from clew.graph.segments.sentence_columns import StoredSentences
 from clew.graph.string_array import StringArray
 
 _DIMENSIONS = {
-    "passages.vectors": 2, "facts.mention_spans": 2, "facts.triples.values": 2, "titles.links.values": 2
+    "passages.vectors": 2, "facts.mention_spans": 2, "facts.triples.values": 2, "titles.links.values": 2,
+    "sentences.spans.values": 2, "sentences.vectors": 2,
 }  # fmt: skip
+_SPANS, _VECTORS = "sentences.spans", "sentences.vectors"
 
 
 def flatten_segment(segment: Segment) -> dict[str, NDArray[Any]]:
@@ -34,14 +37,23 @@ def unflatten_segment(arrays: Mapping[str, NDArray[Any]], name: str) -> Segment:
 
 def unflatten_stored_passages(arrays: Mapping[str, NDArray[Any]], name: str) -> StoredPassages:
     """Return what searches read of the passages of a segment; errors are as of `unflatten_segment`."""
-    passages = _unflatten(StoredPassages, "passages", arrays, name)
-    assert isinstance(passages, StoredPassages)
-    return passages
+    parts = {part: _unflatten(kind, f"passages.{part}", arrays, name) for part, kind in _stored_columns().items()}
+    spans, vectors = _unflatten(Ragged, _SPANS, arrays, name), _unflatten(np.ndarray, _VECTORS, arrays, name)
+    return StoredPassages(**parts, sentences=StoredSentences(spans.indptr, spans.values, vectors))
 
 
 def store_passages(segment: Segment) -> StoredPassages:
     """Return what searches read of the passages of a segment."""
-    return StoredPassages(**{field.name: getattr(segment.passages, field.name) for field in fields(StoredPassages)})
+    spans, vectors = segment.sentences.spans, segment.sentences.vectors
+    return StoredPassages(
+        **{name: getattr(segment.passages, name) for name in _stored_columns()},
+        sentences=StoredSentences(spans.indptr, spans.values.astype(np.int32, copy=False), vectors),
+    )
+
+
+def _stored_columns() -> dict[str, Any]:
+    """Return the columns of `SegmentPassages` that searches read, with their types."""
+    return {name: kind for name, kind in _parts(StoredPassages).items() if name in _parts(SegmentPassages)}
 
 
 @cache

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
+from clew.graph.segments.sentence_columns import StoredSentences
 from clew.graph.string_array import StringArray
 
 _ROW_BITS = 32
@@ -30,6 +31,7 @@ class StoredPassages:
     starts: LongArray  # (p,) in characters of the document
     ends: LongArray  # (p,)
     vectors: FloatArray  # (p, d) unit rows, (p, 0) without an encoder
+    sentences: StoredSentences
 
 
 def make_places(sizes: Sequence[int]) -> LongArray:
@@ -166,6 +168,7 @@ class PassageColumns:
         document_ids, titles, texts, metadata: Strings of each passage; metadata are JSON objects.
         starts, ends: The span of each passage in its document, in characters.
         vectors: The vectors of passages.
+        sentences: The stored columns of the sentences of each segment.
     """
 
     def __init__(self, parts: Sequence[StoredPassages], places: LongArray, segments: Sequence[str] = ()) -> None:
@@ -178,3 +181,4 @@ class PassageColumns:
         self.starts = PlacedNumbers([part.starts for part in parts], places)
         self.ends = PlacedNumbers([part.ends for part in parts], places)
         self.vectors = PassageVectors([part.vectors for part in parts], places)
+        self.sentences = [part.sentences for part in parts]

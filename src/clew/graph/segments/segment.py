@@ -118,6 +118,18 @@ class SegmentTokens:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SegmentSentences:
+    """The s sentences of p texts, with m mentions of names and v terms for BM25."""
+
+    spans: Ragged  # p lists of (start, end) in characters of the text
+    first_tokens: IntArray  # (s,) the first token at or after the start of each sentence, counted in its passage
+    mentions: IntArray  # (m,) the sentence of its passage in which each mention starts, -1 where its place is not known
+    terms: Ragged  # s lists of terms, ascending and distinct
+    bridging: NDArray[np.bool_]  # (v,) whether a term has enough letters to join sentences
+    vectors: NDArray[np.int8]  # (s, d) rounded rows, (s, 0) without vectors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Segment:
     """The arrays that the p passages of one fragment give on their own."""
 
@@ -127,6 +139,7 @@ class Segment:
     titles: SegmentTitles
     tokens: SegmentTokens
     terms: TermCounts  # of "title\ntext", for BM25
+    sentences: SegmentSentences
 
     def __len__(self) -> int:
         return len(self.passages.ids)

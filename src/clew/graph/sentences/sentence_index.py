@@ -8,23 +8,46 @@ Source: the spec of sentence chains, found by prototypes; no paper.
 from dataclasses import dataclass
 from typing import Protocol
 
-from clew.arrays import FloatArray, IntArray, LongArray
-from clew.graph.csr import Adjacency
+import numpy as np
+from numpy.typing import NDArray
 
-MAX_BRIDGE_PASSAGES = 240
-"""An entity on more passages is no bridge."""
+from clew.arrays import FloatArray, IntArray, LongArray
+from clew.graph.csr import Adjacency, unweighted_rows
+from clew.graph.segments.passage_columns import PassageColumns
+from clew.graph.segments.sentence_columns import PlacedSentenceVectors, PlacedSpans, SentencePlaces
+
+MIN_ENTITY_PASSAGES, MAX_BRIDGE_PASSAGES = 2, 240
+"""An entity on fewer or more passages is no bridge."""
 MIN_TERM_PASSAGES, MAX_TERM_PASSAGES = 2, 30
-"""A term on fewer or more passages is no bridge."""
+"""A term on fewer or more passages, their titles included, is no bridge."""
 
 
 class SentenceVectors(Protocol):
     """Vectors of sentences."""
 
-    def rows(self, sentences: LongArray | IntArray) -> FloatArray:
+    def rows(self, sentences: NDArray[np.integer]) -> FloatArray:
         """Return unit rows (n, d) of sentences (n,)."""
 
     def similarities(self, sentences: IntArray, vectors: FloatArray) -> FloatArray:
         """Return the cosines (n, m) of sentences (n,) with unit rows (m, d)."""
+
+
+class SentenceSpans(Protocol):
+    """Spans of sentences; an array (S, 2) is one."""
+
+    def __getitem__(self, sentences: NDArray[np.integer]) -> IntArray:
+        """Return the start and the end (n, 2) of sentences (n,) in the text of their passage, in characters."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceRows:
+    """The sentences of P passages, as far as segments do not have them: E entities, v terms of a vocabulary."""
+
+    offsets: LongArray  # (P + 1,) passage p has the sentences offsets[p] to offsets[p + 1] - 1
+    entities: Adjacency  # S rows, the entities that a sentence names and that of its passage's title, ascending
+    terms: Adjacency  # S rows, positions in the vocabulary of the BM25 index, ascending
+    entity_sentences: Adjacency  # E rows, the sentences of a bridge, ascending; an entity that is none has no row
+    term_sentences: Adjacency  # v rows, the same for terms of three letters or more, or two of a script without spaces
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +55,7 @@ class SentenceIndex:
     """S sentences of P passages, which name E entities and have terms of a vocabulary of v."""
 
     offsets: LongArray  # (P + 1,) passage p has the sentences offsets[p] to offsets[p + 1] - 1
-    spans: IntArray  # (S, 2) start and end in the text of the passage, in characters
+    spans: SentenceSpans  # S spans in the text of the passage, in characters
     entities: Adjacency  # S rows, the entities that a sentence names and that of its passage's title, ascending
     terms: Adjacency  # S rows, positions in the vocabulary of the BM25 index, ascending
     entity_sentences: Adjacency  # E rows, the sentences of a bridge, ascending; an entity that is none has no row
@@ -40,4 +63,27 @@ class SentenceIndex:
     vectors: SentenceVectors | None  # None for an index without vectors of sentences
 
     def __len__(self) -> int:
-        return len(self.spans)
+        return int(self.offsets[-1])
+
+
+def index_sentences(rows: SentenceRows, columns: PassageColumns) -> SentenceIndex:
+    """Return the sentences of passages, with the spans and vectors that lie in their segments."""
+    places = SentencePlaces(columns.sentences, columns.places, rows.offsets)
+    vectors = PlacedSentenceVectors(places)
+    return SentenceIndex(
+        rows.offsets,
+        PlacedSpans(places),
+        rows.entities,
+        rows.terms,
+        rows.entity_sentences,
+        rows.term_sentences,
+        vectors if vectors.dimension else None,
+    )
+
+
+def no_sentences(passages: int, entities: int) -> SentenceRows:
+    """Return the rows of passages whose sentences are not known."""
+    none = np.zeros(0, dtype=np.int32)
+    empty = unweighted_rows(np.zeros(1, dtype=np.int64), none)
+    of_entities = unweighted_rows(np.zeros(entities + 1, dtype=np.int64), none)
+    return SentenceRows(np.zeros(passages + 1, dtype=np.int64), empty, empty, of_entities, empty)

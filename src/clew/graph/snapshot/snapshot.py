@@ -9,13 +9,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import IndexFormatError
-from clew.graph.csr import Adjacency
+from clew.graph.csr import Adjacency, unweighted_rows
 from clew.graph.segments.passage_columns import (
     PassageColumns,
     PassageVectors,
@@ -23,6 +24,7 @@ from clew.graph.segments.passage_columns import (
     PlacedStrings,
     StoredPassages,
 )
+from clew.graph.sentences.sentence_index import SentenceIndex, SentenceRows, index_sentences
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
 from clew.types import Passage, Triple
@@ -51,6 +53,7 @@ class Snapshot:
     equivalences: Adjacency  # E rows, entities with nearly the same name; weight = cosine
     entity_nodes: IntArray  # (E,) the node of each entity in `walk`; nodes below P are passages
     walk: Adjacency  # the graph of the random walk (see `clew.graph.snapshot.walk_graph`)
+    sentence_rows: SentenceRows  # of the P passages
     salt: int = 0  # of all hashes
 
     @property
@@ -87,6 +90,11 @@ class Snapshot:
     def vectors(self) -> PassageVectors:
         """The vectors of the passages."""
         return self.columns.vectors
+
+    @property
+    def sentences(self) -> SentenceIndex:
+        """The sentences of the passages."""
+        return index_sentences(self.sentence_rows, self.columns)
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""
@@ -191,14 +199,22 @@ def load_snapshot(folder: Path, open_passages: Callable[[str], StoredPassages]) 
     values: dict[str, object] = {"columns": PassageColumns([open_passages(name) for name in names], places, names)}
     for field in fields(Snapshot):
         name, parts = field.name, _PARTS.get(field.type)
-        if parts:
+        if field.type is SentenceRows:
+            values[name] = _load_sentence_rows(name, load)
+        elif parts:
             values[name] = field.type(*(load(f"{name}.{part}") for part in parts))  # type: ignore[operator]
         elif name != "columns":
             values[name] = int(load(name).item()) if field.type is int else load(name)
     return Snapshot(**values)  # type: ignore[arg-type]
 
 
+def _load_sentence_rows(name: str, load: Callable[[str], NDArray[Any]]) -> SentenceRows:
+    rows = {part: (load(f"{name}.{part}.indptr"), load(f"{name}.{part}.indices")) for part in _SENTENCE_PARTS}
+    return SentenceRows(load(f"{name}.offsets"), **{part: unweighted_rows(*arrays) for part, arrays in rows.items()})
+
+
 _PARTS: dict[object, tuple[str, ...]] = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}
+_SENTENCE_PARTS = ("entities", "terms", "entity_sentences", "term_sentences")
 
 
 def _damage_error(file: str, error: Exception) -> IndexFormatError:
@@ -209,7 +225,15 @@ def named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]
     """Yield every array of a snapshot with the name of its file, without suffix."""
     for field in fields(Snapshot):
         value = getattr(snapshot, field.name)
-        if parts := _PARTS.get(field.type):
+        if isinstance(value, SentenceRows):
+            yield f"{field.name}.offsets", value.offsets
+            for part in _SENTENCE_PARTS:  # all weights are 1
+                rows: Adjacency = getattr(value, part)
+                yield from (
+                    (f"{field.name}.{part}.indptr", rows.indptr),
+                    (f"{field.name}.{part}.indices", rows.indices),
+                )
+        elif parts := _PARTS.get(field.type):
             yield from ((f"{field.name}.{part}", getattr(value, part)) for part in parts)
         elif field.type is int:
             yield field.name, np.array(value, dtype=np.uint64)

@@ -16,7 +16,7 @@ from clew.text.normalization import name_key
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
 
-RULES_VERSION = "rules-1"
+RULES_VERSION = "rules-2"
 MAX_RELATION_WORDS = 7
 DEFAULT_RELATION = "mentions"
 

@@ -13,6 +13,7 @@ import numpy as np
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, run_starts
 from clew.graph.segments.segment import HashArray, Ragged, Segment, Vocabulary
+from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
@@ -23,6 +24,7 @@ from clew.indexing.merging.match_texts import MatchTexts, make_vocabulary, read_
 from clew.indexing.merging.passage_facts import LINK_RELATION, PassageFacts, Scratch, SegmentNumbers, find_facts
 from clew.indexing.merging.passage_order import PassageOrder, order_passages
 from clew.indexing.merging.passage_rows import order_mentions, order_triples
+from clew.indexing.merging.sentence_rows import SegmentLinks, merge_sentences, name_sentences
 from clew.indexing.merging.title_matches import TitleMatches, find_titles, make_name_table
 from clew.indexing.merging.title_names import TitleNames, name_titles
 from clew.indexing.merging.triple_order import DistinctTriples, distinct_triples
@@ -60,6 +62,7 @@ class MergedArrays:
     mentioned_in: Adjacency
     entity_nodes: IntArray
     walk: Adjacency
+    sentence_rows: SentenceRows
 
 
 def merge_segments(
@@ -98,6 +101,7 @@ def merge_segments(
         mentioned_in=mentioned_in,
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
+        sentence_rows=_merge_sentences(linked, order, entity_of_key, mentioned_in.degrees()),
     )
 
 
@@ -109,6 +113,8 @@ class _LinkedSegments:
     keys: JoinedVocabulary
     titles: TitleNames
     own_titles: Sequence[IntArray]
+    links: Sequence[SegmentLinks]
+    targets: Ragged  # the titles of the names in matches
     facts: Sequence[PassageFacts]
     named: NamedKeys
     relations: JoinedVocabulary
@@ -136,7 +142,8 @@ def _link_titles(segments: Sequence[Segment], salt: int, texts: MatchTextSource)
         facts.append(find_facts(segment, numbers, own_matches, targets, titles, scratch))
     forms = join_vocabularies([*(s.names.forms for s in segments), *(t.form_texts for t in match_texts)])
     named = name_entities(segments, facts, match_texts, forms, form_keys, titles.single)
-    return _LinkedSegments(keys, titles, own_titles, facts, named, relations)
+    names = [SegmentLinks(*parts) for parts in zip(segments, own_titles, form_keys, matches, strict=True)]
+    return _LinkedSegments(keys, titles, own_titles, names, targets, facts, named, relations)
 
 
 def _match_titles(
@@ -256,6 +263,13 @@ def _merge_triples(
         linked.facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids)
     )
     return distinct_triples(triples, passages, len(entities))
+
+
+def _merge_sentences(
+    linked: _LinkedSegments, order: PassageOrder, entity_of_key: IntArray, entity_passages: LongArray
+) -> SentenceRows:
+    entities = [name_sentences(own, linked.targets, linked.titles, entity_of_key) for own in linked.links]
+    return merge_sentences([own.segment for own in linked.links], order.positions, entities, entity_passages)
 
 
 def _title_entities(linked: _LinkedSegments, order: PassageOrder, entity_of_key: IntArray) -> IntArray:

@@ -20,6 +20,7 @@ from clew.graph.segments.segment import (
 from clew.graph.string_array import StringArray
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
 from clew.indexing.segments.names import PassageNames, list_lengths, read_names
+from clew.indexing.segments.sentences import read_sentences
 from clew.indexing.segments.vocabularies import Numbering, hash_texts, make_ragged, make_vocabulary, mark_used
 from clew.indexing.segments.word_counts import count_words
 from clew.text.normalization import fold
@@ -46,9 +47,10 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
     names = read_names(rows, mentions, triples, salt)
     numbers = Numbering()
     word_keys = np.array([numbers[fold(word)] for word in reader.words], dtype=np.int32)
-    terms = count_words((titles, words), word_keys, list(numbers))
+    counted = count_words(titles, words, word_keys, list(numbers))
     key_words = make_ragged([[numbers[word] for word in key.split(" ")] for key in names.keys.texts])
     tokens = word_keys[words.words]
+    passages = np.repeat(np.arange(len(texts)), list_lengths(rows["mentions"]))
     vocabulary, position = make_vocabulary(list(numbers), mark_used(len(numbers), tokens, key_words.values), salt)
     return Segment(
         passages=_passage_columns(rows, dimension, salt),
@@ -58,7 +60,8 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
         facts=_facts(rows, mentions, triples, names, words, texts, salt),
         titles=names.titles,
         tokens=SegmentTokens(vocabulary, Ragged(words.indptr, position[tokens]), words.flags),
-        terms=terms,
+        terms=counted.counts,
+        sentences=read_sentences(texts, words, counted.in_texts, mentions, passages),
     )
 
 

@@ -10,6 +10,7 @@ from clew.graph.segments.segment import (
     SegmentFacts,
     SegmentNames,
     SegmentPassages,
+    SegmentSentences,
     SegmentTitles,
     SegmentTokens,
     Vocabulary,
@@ -57,6 +58,7 @@ def select_rows(segment: Segment, positions: NDArray[np.integer]) -> Segment:
             segment.tokens.flags[row_positions(segment.tokens.tokens.indptr, positions)[1]],
         ),
         terms=_select_terms(segment.terms, positions),
+        sentences=_select_sentences(segment, positions),
     )
 
 
@@ -102,4 +104,18 @@ def _select_terms(terms: TermCounts, positions: NDArray[np.integer]) -> TermCoun
     used = mark_used(len(terms.hashes), columns)
     return TermCounts(
         terms.hashes[used], indptr, _new_positions(used)[columns], terms.counts[entries], terms.lengths[positions]
+    )
+
+
+def _select_sentences(segment: Segment, positions: NDArray[np.integer]) -> SegmentSentences:
+    sentences = segment.sentences
+    indptr, chosen = row_positions(sentences.spans.indptr, positions)
+    used = mark_used(len(segment.terms.hashes), segment.terms.terms[row_positions(segment.terms.indptr, positions)[1]])
+    return SegmentSentences(
+        spans=Ragged(indptr, sentences.spans.values[chosen]),
+        first_tokens=sentences.first_tokens[chosen],
+        mentions=sentences.mentions[row_positions(segment.facts.mentions.indptr, positions)[1]],
+        terms=_renumber(take_rows(sentences.terms, chosen), _new_positions(used)),
+        bridging=sentences.bridging[used],
+        vectors=sentences.vectors[chosen],
     )

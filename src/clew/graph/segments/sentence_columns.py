@@ -1,0 +1,113 @@
+"""The spans and vectors of an index's sentences, read by place from its segments, where each is stored once.
+
+A vector is stored as whole numbers from -127 to 127, the largest of which is 127 or -127, and read as a unit row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import FloatArray, IntArray, LongArray
+
+_ROW_BITS = 32
+_ROW_MASK = (1 << _ROW_BITS) - 1
+_LEVELS = 127
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredSentences:
+    """The columns of the s sentences of p passages of one segment that a snapshot does not repeat."""
+
+    indptr: LongArray  # (p + 1,) the sentences of each passage
+    spans: IntArray  # (s, 2) start and end in the text of the passage, in characters
+    vectors: NDArray[np.int8]  # (s, d) rounded rows, (s, 0) without vectors
+
+
+def round_sentences(vectors: FloatArray) -> NDArray[np.int8]:
+    """Return rows (s, d) as whole numbers, each divided by its largest absolute value / 127; a row of zeros stays."""
+    largest = np.maximum(np.abs(vectors).max(1, initial=0.0, keepdims=True), np.float32(1e-30))
+    codes: NDArray[np.int8] = np.rint(vectors * (_LEVELS / largest)).astype(np.int8)
+    return codes
+
+
+def unit_sentences(codes: NDArray[np.int8]) -> FloatArray:
+    """Return unit rows (s, d) of rounded ones; a row of zeros stays."""
+    rows: FloatArray = codes.astype(np.float32)
+    squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
+    rows /= np.sqrt(np.maximum(squares, np.float32(1.0)))[:, None]
+    return rows
+
+
+@final
+class SentencePlaces:
+    """Where the S sentences of P passages lie in their segments.
+
+    Args:
+        parts: Of each segment.
+        places: The place (P,) of each passage (see `clew.graph.segments.passage_columns`).
+        offsets: (P + 1,) the sentences of each passage.
+    """
+
+    def __init__(self, parts: Sequence[StoredSentences], places: LongArray, offsets: LongArray) -> None:
+        self.parts = parts
+        self._places = places
+        self._offsets = offsets
+
+    def __len__(self) -> int:
+        return int(self._offsets[-1])
+
+    def find(self, sentences: NDArray[np.integer]) -> tuple[LongArray, LongArray]:
+        """Return the segment of each of some sentences (n,), and its row there."""
+        passages = np.searchsorted(self._offsets, sentences, "right") - 1
+        places = self._places[passages]
+        segments, rows = places >> _ROW_BITS, places & _ROW_MASK
+        first = np.empty(len(places), dtype=np.int64)
+        for segment in np.unique(segments).tolist():
+            chosen = segments == segment
+            first[chosen] = self.parts[segment].indptr[rows[chosen]]
+        return segments, first + (sentences - self._offsets[passages])
+
+
+@final
+class PlacedSpans:
+    """The spans of S sentences in the texts of their passages."""
+
+    def __init__(self, places: SentencePlaces) -> None:
+        self._places = places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, sentences: NDArray[np.integer]) -> IntArray:
+        """Return the start and the end (n, 2), in characters, of sentences (n,)."""
+        spans = np.empty((len(sentences), 2), dtype=np.int32)
+        segments, rows = self._places.find(sentences)
+        for segment in np.unique(segments).tolist():
+            chosen = segments == segment
+            spans[chosen] = self._places.parts[segment].spans[rows[chosen]]
+        return spans
+
+
+@final
+class PlacedSentenceVectors:
+    """The vectors of S sentences."""
+
+    def __init__(self, places: SentencePlaces) -> None:
+        self._places = places
+        self.dimension = places.parts[0].vectors.shape[1] if places.parts else 0
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def rows(self, sentences: NDArray[np.integer]) -> FloatArray:
+        """Return unit rows (n, d) of sentences (n,)."""
+        codes = np.empty((len(sentences), self.dimension), dtype=np.int8)
+        segments, rows = self._places.find(sentences)
+        for segment in np.unique(segments).tolist():
+            chosen = segments == segment
+            codes[chosen] = self._places.parts[segment].vectors[rows[chosen]]
+        return unit_sentences(codes)
