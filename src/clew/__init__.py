@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from clew.rerankers.registry import CrossEncoder, LLMRerank, RerankerEntry
     from clew.retrievers.agents.settings import Gear, IRCoT, NaiveGE, SyncGE
     from clew.retrievers.bm25 import BM25
+    from clew.retrievers.chains import Chains
     from clew.retrievers.dense import Dense
     from clew.retrievers.entity_graph import EntityGraph
     from clew.retrievers.frag.settings import Frag
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
-    from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, Triple
+    from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, SentenceChain, Triple
 
 _NAMES = {
     "clew.errors": (
@@ -69,6 +70,7 @@ _NAMES = {
     "clew.rerankers.registry": ("CrossEncoder", "LLMRerank", "RerankerEntry"),
     "clew.retrievers.agents.settings": ("Gear", "IRCoT", "NaiveGE", "SyncGE"),
     "clew.retrievers.bm25": ("BM25",),
+    "clew.retrievers.chains": ("Chains",),
     "clew.retrievers.dense": ("Dense",),
     "clew.retrievers.entity_graph": ("EntityGraph",),
     "clew.retrievers.frag.settings": ("Frag",),
@@ -82,18 +84,28 @@ _NAMES = {
     "clew.retrievers.subgraph.settings": ("GCNSubgraph", "Steiner"),
     "clew.retrievers.title_links": ("TitleLinks",),
     "clew.settings": ("Settings",),
-    "clew.types": ("Answer", "Citation", "Document", "Evidence", "Passage", "Question", "Scored", "Triple"),
+    "clew.types": (
+        "Answer",
+        "Citation",
+        "Document",
+        "Evidence",
+        "Passage",
+        "Question",
+        "Scored",
+        "SentenceChain",
+        "Triple",
+    ),
 }
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Citation", "ClewError", "CrossEncoder", "Dense",
-    "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor", "ExtractorEntry",
-    "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG2", "IRCoT", "Index", "IndexContext",
-    "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank", "ModelReplyError", "NaiveGE",
-    "PageRank", "Passage", "ProviderError", "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever",
-    "RetrieverEntry", "Routed", "Scored", "Settings", "SettingsRecord", "Steiner", "SyncGE", "TitleLinks", "Triple",
-    "create", "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
+    "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
+    "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG2", "IRCoT", "Index",
+    "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
+    "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError", "Question", "Reranked", "Reranker",
+    "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord",
+    "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from clew.plugins.names import nearest
 
 WholeNumber = Annotated[int, Field(ge=1)]  # a whole number of at least 1
 Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]  # a finite number of at least 0
+Share = Annotated[float, Field(ge=0.0, le=1.0)]  # a number from 0 to 1
 CountOrAll = WholeNumber | Literal["all"]  # a whole number of at least 1, or `all`
 
 

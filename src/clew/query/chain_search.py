@@ -1,10 +1,10 @@
-"""The chains of sentences that fit a question: its first sentences, chosen by a walk, BM25 and vectors, and their search.
+"""The chains of sentences that fit a question, begun with sentences of passages found by a walk, BM25 and vectors.
 
 The walk restarts at the names of the question and at the passages whose vectors are nearest to it; without vectors, at
 the best ones by BM25. First sentences are those of the best passages by the walk, by BM25 and by vector.
 
-Source: the spec of sentence chains; no paper. Differs from the source: first sentences are of a few dozen passages; only
-words of the question itself are covered, since similar ones gained nothing (docs/decisions.md).
+Source: the spec of sentence chains; no paper. Differs from the source: first sentences are of a few dozen passages; the
+walk restarts at passages near the question, and not at sentences, and is not attracted by them (docs/decisions.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -31,9 +31,9 @@ _LEAST_RESTART = 1e-9  # weight of the last passage that the walk restarts at
 class ChainSearchConfig:
     """Parameters of the search; chosen on hotpotqa/dev and musique-dev (docs/decisions.md)."""
 
-    walk_passages: int = 60  # best passages by the walk whose sentences begin chains
-    lexical_passages: int = 20  # the same by BM25, of which the walk finds 20 at most
-    similar_passages: int = 20  # the same by vector
+    walk_passages: int = 30  # best passages by the walk whose sentences begin chains
+    lexical_passages: int = 10  # the same by BM25, of which the walk finds 20 at most
+    similar_passages: int = 10  # the same by vector
     restart: float = 0.15  # share of the walk's restart on the passages that are most similar to the question
     restart_passages: int = 20  # number of those passages
     restart_zero: int = 100  # rank of the passage whose similarity counts as none

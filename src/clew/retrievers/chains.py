@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, top_order
 from clew.graph.paths.sentence_chains import ChainWeights
-from clew.plugins.records import Amount, SettingsRecord, WholeNumber, setting
+from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains, QuestionVectors
 from clew.query.context import IndexContext
 from clew.query.first_sentences import FirstWeights
@@ -34,17 +34,17 @@ class Chains(SettingsRecord):
     steps: Literal[2, 3] = setting(3, "sentences of the longest chains")
     chain_weight: Amount = setting(2.0, "weight of a passage's best chain")
     walk_weight: Amount = setting(1 / 7, "weight of the logarithm of a passage's PageRank")
-    restart: float = setting(0.15, "share of the walk's restart on the passages nearest to the question")
+    restart: Share = setting(0.15, "share of the walk's restart on the passages nearest to the question")
     restart_passages: WholeNumber = setting(20, "number of those passages")
-    walk_passages: WholeNumber = setting(60, "best passages by the walk whose sentences begin chains")
-    lexical_passages: WholeNumber = setting(20, "the same by BM25, at most 20")
-    similar_passages: WholeNumber = setting(20, "the same by vector")
-    first_sentences: WholeNumber = setting(60, "best first sentences, with which chains begin")
-    second_sentences: WholeNumber = setting(60, "best second sentences, with which a third step begins")
-    words: Amount = setting(0.3, "weight of the question's words in a first sentence")
-    named: Amount = setting(0.05, "bonus of a first sentence for a name of the question")
+    walk_passages: WholeNumber = setting(30, "best passages by the walk whose sentences begin chains")
+    lexical_passages: WholeNumber = setting(10, "the same by BM25, at most 20")
+    similar_passages: WholeNumber = setting(10, "the same by vector")
+    first_sentences: WholeNumber = setting(30, "best first sentences, with which chains begin")
+    second_sentences: WholeNumber = setting(20, "best second sentences, with which a third step begins")
+    words: Amount = setting(0.5, "weight of the question's words in a first sentence")
+    named: Amount = setting(0.1, "bonus of a first sentence for a name of the question")
     rank: Amount = setting(0.03, "weight of the logarithm of its passage's PageRank")
-    remainder: Amount = setting(0.5, "weight of a later sentence's cosine with the question without its names")
+    remainder: Amount = setting(0.4, "weight of a later sentence's cosine with the question without its names")
     question: Amount = setting(0.1, "weight of its cosine with the question")
     novelty: Amount = setting(1.0, "weight of the question's words that are new in it")
     hub: Amount = setting(0.1, "price of a bridge, times the logarithm of the number of its passages")

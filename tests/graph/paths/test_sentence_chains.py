@@ -1,13 +1,10 @@
 """Chains of sentences against the formulas in plain Python, on small random indexes and by hand."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.arrays import FloatArray, IntArray
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.paths.sentence_chains import NO_BRIDGE, ChainQuestion, ChainWeights, SentenceChains, search_chains
 from clew.graph.sentences.sentence_index import SentenceIndex
@@ -39,6 +36,10 @@ def make_index(sizes: list[int], entities: list[set[int]], terms: list[set[int]]
     )
 
 
+def draw_set(rng: np.random.Generator) -> set[int]:
+    return set(rng.integers(0, 10, rng.integers(0, 4)).tolist())
+
+
 class Case:
     """A random index and question."""
 
@@ -46,8 +47,8 @@ class Case:
         rng = np.random.default_rng(seed)
         sizes = [int(n) for n in rng.integers(1, 4, rng.integers(2, 8))]
         count = sum(sizes)
-        rows = [[set(rng.integers(0, 10, rng.integers(0, 4)).tolist()) for _ in range(count)] for _ in range(2)]
-        self.index = make_index(sizes, *rows, bridges=set(rng.permutation(10)[:7].tolist()))
+        entities, terms = ([draw_set(rng) for _ in range(count)] for _ in range(2))
+        self.index = make_index(sizes, entities, terms, set(rng.permutation(10)[:7].tolist()))
         self.titles = rng.integers(-1, 10, len(sizes)).astype(np.int32)
         cosines = rng.uniform(-1, 1, (count, 2)).astype(np.float32)
         words = np.unique(rng.integers(0, 10, 4)).astype(np.int32)
@@ -72,11 +73,14 @@ class Case:
         return search_chains(self.index, self.titles, self.first, self.scores, self.question, weights)
 
 
+def name_bridge(bridge: int) -> Bridge:
+    return ("entity", bridge) if bridge >= 0 else ("term", -1 - bridge)
+
+
 def read_rows(found: SentenceChains) -> list[tuple[tuple[int, ...], tuple[Bridge, ...]]]:
     sentences, bridges = found.rows(np.arange(len(found.passages)))
-    named = lambda b: ("entity", b) if b >= 0 else ("term", -1 - b)
     return [
-        (tuple(s for s in one if s >= 0), tuple(named(b) for b in joined if b != NO_BRIDGE))
+        (tuple(s for s in one if s >= 0), tuple(name_bridge(b) for b in joined if b != NO_BRIDGE))
         for one, joined in zip(sentences.tolist(), bridges.tolist(), strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""Steps of chains of sentences, in compiled functions: the bridges of sentences, where they lead, and the best step to each.
+"""Steps of chains of sentences, in compiled functions: the bridges of sentences, and the best steps over them.
 
 A bridge is numbered as an entity e, or as -1 - t for a term t. The sentences that the bridges of some sentences lead to
 are numbered as places, in the order in which they are found.
@@ -6,12 +6,13 @@ are numbered as places, in the order in which they are found.
 
 import numpy as np
 
+from clew.arrays import BoolArray, DoubleArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.ppr.node_table import find_slot, table_size
 
 
 @njit
-def passage_of(sentence, offsets):  # type: ignore[no-untyped-def]
+def passage_of(sentence: int, offsets: LongArray) -> int:
     """Return the passage of a sentence."""
     low, high = 0, len(offsets) - 1
     while high - low > 1:
@@ -24,7 +25,7 @@ def passage_of(sentence, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit
-def passages_of(sentences, offsets):  # type: ignore[no-untyped-def]
+def passages_of(sentences: IntArray, offsets: LongArray) -> IntArray:
     """Return the passages (n,) of sentences (n,)."""
     passages = np.empty(len(sentences), dtype=np.int32)
     for i in range(len(sentences)):
@@ -33,8 +34,10 @@ def passages_of(sentences, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit
-def cover_words(sentences, indptr, terms, words, weights):  # type: ignore[no-untyped-def]
-    """Return for each of n sentences the weights (n, w) of the words of a question (w,), ascending terms, that it has."""
+def cover_words(
+    sentences: IntArray, indptr: LongArray, terms: IntArray, words: IntArray, weights: DoubleArray
+) -> DoubleArray:
+    """Return the weights (n, w) of those words of a question (w,), ascending terms, that each of n sentences has."""
     covered = np.zeros((len(sentences), len(weights)))
     mask = table_size(16 * len(words)) - 1
     may_be_word = np.zeros(mask + 1, dtype=np.bool_)  # by the low bits of a term: most terms of a sentence are no word
@@ -50,10 +53,21 @@ def cover_words(sentences, indptr, terms, words, weights):  # type: ignore[no-un
 
 
 @njit
-def find_steps(  # type: ignore[no-untyped-def]
-    starts, offsets, allowed, entity_rows, entities, term_rows, terms, named_rows, named, held_rows, held,
-    closed_entities, closed_terms,
-):  # fmt: skip
+def find_steps(
+    starts: IntArray,
+    offsets: LongArray,
+    allowed: BoolArray,
+    entity_rows: LongArray,
+    entities: IntArray,
+    term_rows: LongArray,
+    terms: IntArray,
+    named_rows: LongArray,
+    named: IntArray,
+    held_rows: LongArray,
+    held: IntArray,
+    closed_entities: IntArray,
+    closed_terms: IntArray,
+) -> tuple[LongArray, IntArray, LongArray, IntArray, LongArray, IntArray, IntArray, IntArray]:
     """Return the bridges of sentences (m,), and the sentences that each bridge leads to.
 
     That is: for each start its bridges, as rows of numbers; for each number the bridge, how many passages it joins, and
@@ -118,16 +132,30 @@ def find_steps(  # type: ignore[no-untyped-def]
 
 
 @njit
-def best_steps(  # type: ignore[no-untyped-def]
-    bases, covered, passages, passages_before, edge_rows, edges, bridges, prices, member_rows, members, values, novelty,
-    place_covered, place_passages, place_titles, title_bonus,
-):  # fmt: skip
+def best_steps(
+    bases: DoubleArray,
+    covered: DoubleArray,
+    passages: IntArray,
+    passages_before: IntArray,
+    edge_rows: LongArray,
+    edges: IntArray,
+    bridges: LongArray,
+    prices: DoubleArray,
+    member_rows: LongArray,
+    members: IntArray,
+    values: DoubleArray,
+    novelty: float,
+    place_covered: DoubleArray,
+    place_passages: IntArray,
+    place_titles: IntArray,
+    title_bonus: float,
+) -> tuple[DoubleArray, IntArray, IntArray, DoubleArray, IntArray, IntArray]:
     """Return the best step to each of n places, and from each of m starts: score, start or place, and bridge's number.
 
-    A step scores bases[start] + values[place] + `novelty` times what the place covers (n, w)
-    beyond the start's `covered` (m, w), less the price of its bridge, plus the bonus where the bridge is the title (n,) of the place's passage. It leads to
-    another passage than the start's, and than the one before it. Of equal steps the first counts: starts in order, the
-    bridges of each in order, the places of each in order. -1 stands for none.
+    A step scores bases[start] + values[place] + `novelty` times what the place covers (n, w) beyond the start's
+    `covered` (m, w), less the price of its bridge, plus the bonus where the bridge is the title (n,) of the place's
+    passage. It leads to another passage than the start's, and than the one before it. Of equal steps the first counts:
+    starts in order, the bridges of each in order, the places of each in order. -1 stands for none.
     """
     count, starts, words = len(values), len(bases), covered.shape[1]
     scores, from_start, by_bridge = _no_steps(count)
@@ -161,8 +189,8 @@ def best_steps(  # type: ignore[no-untyped-def]
 
 
 @njit
-def first_of_best(passages, scores):  # type: ignore[no-untyped-def]
-    """Return for each distinct passage, ascending, the position (p,) of its highest score above -inf, the first of equals."""
+def first_of_best(passages: IntArray, scores: DoubleArray) -> LongArray:
+    """Return the position (p,) of the highest score above -inf of each passage, ascending; the first of equals."""
     slots = np.zeros(table_size(2 * len(passages)), dtype=np.int64)
     positions, owners = np.empty(len(passages), dtype=np.int64), np.empty(len(passages), dtype=np.int32)
     count = 0
@@ -186,7 +214,7 @@ def _no_steps(size):  # type: ignore[no-untyped-def]
 
 @njit
 def _holds(values, value):  # type: ignore[no-untyped-def]
-    for other in values:
+    for other in values:  # noqa: SIM110 (a generator is not compiled)
         if other == value:
             return True
     return False

@@ -1,16 +1,17 @@
-"""Chains of sentences: a sentence that fits the question, a name or rare word in it, a sentence of another passage with it.
+"""Chains of sentences: one that fits the question, a name or rare word in it, one of another passage that has it, too.
 
 For question q with remainder r (the question without its names) and words of weights that sum to 1, with first(s1) the
 score of a first sentence and B(s) the weighted words that sentence s covers, a chain of two steps scores
 
-    chain(s1, e, s2) = first(s1) + 0.5 cos(s2, r) + 0.1 cos(s2, q) + sum_t max(0, B(s2, t) - B(s1, t))
+    chain(s1, e, s2) = first(s1) + 0.4 cos(s2, r) + 0.1 cos(s2, q) + sum_t max(0, B(s2, t) - B(s1, t))
                        - 0.1 log(passages of e) + 0.05 [e is the title of s2's passage].
 
 A third step begins at the best distinct s2, in the same way, with B the maximum of both, minus 0.2. A chain has no two
 sentences of one passage side by side, nor the first and third of one. A passage's score is that of the best chain it
 stands in. Nothing is read but the bridges of the first and second sentences, and where they lead.
 
-Source: the spec of sentence chains, found by prototypes; no paper. Differs from the source: nothing.
+Source: the spec of sentence chains, found by prototypes; no paper.
+Differs from the source: a sentence covers the words that it has, and no similar ones; fewer chains are followed.
 """
 
 from collections.abc import Callable
@@ -30,16 +31,16 @@ SentenceSimilarity = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ChainWeights:
-    """Weights of the parts of a chain's score; all from the spec."""
+    """Weights of the parts of a chain's score: those of the spec, but for `remainder` (0.5) and the numbers (60)."""
 
-    remainder: float = 0.5  # of the cosine of a later sentence with the remainder
+    remainder: float = 0.4  # of the cosine of a later sentence with the remainder
     question: float = 0.1  # of its cosine with the question
     novelty: float = 1.0  # of the words that it covers and the earlier ones do not
     hub: float = 0.1  # price of a bridge, times the logarithm of the number of its passages
     title: float = 0.05  # bonus of a bridge that is the title of the passage it leads to
     third_step: float = 0.2  # price of a third step
-    first_sentences: int = 60  # that chains begin with
-    second_sentences: int = 60  # that a third step begins with
+    first_sentences: int = 30  # that chains begin with
+    second_sentences: int = 20  # that a third step begins with
     sentences: int = 3  # of the longest chains, 2 or 3
 
 
@@ -181,7 +182,7 @@ def search_chains(
     order = top_order(first_scores, weights.first_sentences) if len(first_scores) else np.zeros(0, dtype=np.int64)
     chains = _first_chains(index, first_sentences[order].astype(np.int32), first_scores[order], question)
     steps: list[_Steps] = []
-    for length in range(2, weights.sentences + 1):
+    for _ in range(weights.sentences - 1):
         if steps:
             chains = steps[-1].best_chains(weights.second_sentences, weights.third_step)
         steps.append(_take_step(index, title_entities, chains, question, weights))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
+from clew.graph.segments.byte_similarities import byte_similarities, round_queries
 
 _ROW_BITS = 32
 _ROW_MASK = (1 << _ROW_BITS) - 1
@@ -111,3 +112,14 @@ class PlacedSentenceVectors:
             chosen = segments == segment
             codes[chosen] = self._places.parts[segment].vectors[rows[chosen]]
         return unit_sentences(codes)
+
+    def similarities(self, sentences: NDArray[np.integer], vectors: FloatArray) -> FloatArray:
+        """Return the cosines (n, m) of sentences (n,) with unit rows (m, d), computed on the rounded rows."""
+        queries = round_queries(vectors)
+        similarities = np.zeros((len(sentences), len(vectors)), dtype=np.float32)
+        segments, rows = self._places.find(sentences)
+        for segment in np.unique(segments).tolist():
+            chosen = segments == segment
+            codes = self._places.parts[segment].vectors
+            similarities[chosen] = byte_similarities(codes, rows[chosen], queries)
+        return similarities

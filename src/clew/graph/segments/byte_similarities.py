@@ -11,7 +11,8 @@ _QUERY_SCALE = 32767.0  # a sum of 384 products with 8-bit values stays below 2 
 
 def round_queries(vectors: FloatArray) -> IntArray:
     """Return unit rows (m, d) as integers, for `byte_similarities`."""
-    return np.rint(vectors * np.float32(_QUERY_SCALE)).astype(np.int32)
+    rounded: IntArray = np.rint(vectors * np.float32(_QUERY_SCALE)).astype(np.int32)
+    return rounded
 
 
 @njit
