@@ -18,7 +18,7 @@ from clew.types import Mention
 
 CANDIDATE_WEIGHTS = {
     "continues": 1.4, "quoted": 0.7, "type fit": 1.7, "proximity": 1.5, "noun": 1.5, "place": 1.0, "words": 0.35,
-    "title": 0.4, "bridge": -0.4, "path end": 0.7,
+    "title": 0.4, "bridge": -0.4, "path end": 0.7, "chain end": 1.0,
 }  # fmt: skip
 _PLACE_PREPOSITIONS = frozenset({"in", "at", "near", "from", "to"})
 
@@ -33,9 +33,16 @@ class Candidate:
 
 
 def rank_candidates(
-    query: QuestionTerms, sentences: Sequence[Sentence], selected: Sequence[Sentence], paths: PathNames
+    query: QuestionTerms,
+    sentences: Sequence[Sentence],
+    selected: Sequence[Sentence],
+    paths: PathNames,
+    chain_end: Sequence[Sentence] = (),
 ) -> list[Candidate]:
-    """Return the names of the sentences that are not in the question, best first, each once."""
+    """Return the names of the sentences that are not in the question, best first, each once.
+
+    A name gains in the sentences that a chain ends with.
+    """
     ends: dict[str, float] = {}
     for i, (_, last) in enumerate(paths):
         ends = dict.fromkeys(last, 1 / (1 + i)) | ends
@@ -43,7 +50,11 @@ def rank_candidates(
     for sentence in sentences:
         text = sentence.passage.text
         numbers = _unmentioned_numbers(sentence) if query.question_type.kind == "number" else []
-        shared = {"continues": float(is_continuation(query, sentence, selected)), "quoted": float(sentence in selected)}
+        shared = {
+            "continues": float(is_continuation(query, sentence, selected)),
+            "quoted": float(sentence in selected),
+            "chain end": float(sentence in chain_end),
+        }
         for mention in (*sentence.mentions, *numbers):
             if query.question_type.noun in ("year", "years"):
                 mention = extract_year(mention)

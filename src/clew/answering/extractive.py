@@ -20,6 +20,8 @@ from clew.answering.replies import check_lengths, empty_answer
 from clew.answering.sentence_selection import (
     QuestionTerms,
     Sentence,
+    best_of_chain,
+    chain_sentences,
     path_names,
     preselect_sentences,
     score_sentence,
@@ -97,7 +99,8 @@ class ExtractiveAnswerer:
         similarities = self._similarities(question, preselected, [query.overlap(s) for s in preselected])
         paths = path_names(evidence)
         scores = [score_sentence(query, s, x, paths) for s, x in zip(preselected, similarities, strict=True)]
-        selected = select_sentences(query, preselected, scores, MAX_QUOTES)
+        chain = chain_sentences(evidence, preselected)
+        selected = select_sentences(query, preselected, scores, MAX_QUOTES, best_of_chain(query, chain))
         missing = _missing_name_notes(query, evidence)
         notes = (NO_MODEL_NOTE, *missing)
         coverage = sum(w for word, w in query.weights.items() if any(word in s.stem_set for s in selected))
@@ -111,7 +114,7 @@ class ExtractiveAnswerer:
             notes += (OFF_TOPIC_NOTE if off_topic else MISSING_NAME_NOTE,)
             return Answer("", tuple(s.citation for s in selected), (), evidence, weak=True, notes=notes)
         options = rank_options(query, sentences, preselected, scores)
-        ranked = options or rank_candidates(query, preselected, selected, paths)
+        ranked = options or rank_candidates(query, preselected, selected, paths, chain[-1] if chain else ())
         text, basis, note = _decide_answer(query, sentences, selected, options, ranked)
         notes += (note,) if note else ()
         quotes: list[Sentence] = []

@@ -34,6 +34,13 @@ class Sentence:
         """The sentence as written."""
         return self.passage.text[self.start : self.end]
 
+    def is_part_of(self, quote: Citation) -> bool:
+        """Return whether it lies in a quotation."""
+        shift = self.passage.start
+        return (
+            self.passage.id == quote.passage_id and quote.start <= shift + self.start and shift + self.end <= quote.end
+        )
+
     @property
     def citation(self) -> Citation:
         """The sentence as a citation of its document."""
@@ -81,6 +88,17 @@ def path_names(evidence: Evidence) -> PathNames:
     return names
 
 
+def chain_sentences(evidence: Evidence, sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    """Return those of some sentences that lie in each sentence of the best chain; [] without a chain."""
+    quotes = evidence.chains[0].item.sentences if evidence.chains else ()
+    return [[s for s in sentences if s.is_part_of(quote)] for quote in quotes]
+
+
+def best_of_chain(query: QuestionTerms, chain: Sequence[Sequence[Sentence]]) -> list[Sentence]:
+    """Return of each sentence of a chain the part that shares most with the question."""
+    return [max(parts, key=query.overlap) for parts in chain if parts]
+
+
 def score_sentence(query: QuestionTerms, sentence: Sentence, similarity: float, paths: PathNames) -> float:
     """Return the score of a sentence on its own."""
     shares = [(len(sentence.name_keys & names) / len(names), i) for i, (names, _) in enumerate(paths)]
@@ -101,11 +119,15 @@ def is_continuation(query: QuestionTerms, sentence: Sentence, selected: Iterable
 
 
 def select_sentences(
-    query: QuestionTerms, sentences: Sequence[Sentence], scores: Sequence[float], count: int
+    query: QuestionTerms,
+    sentences: Sequence[Sentence],
+    scores: Sequence[float],
+    count: int,
+    chain: Sequence[Sentence] = (),
 ) -> list[Sentence]:
-    """Select up to `count` sentences greedily, each by its score and its gain over those before it."""
-    selected: list[Sentence] = []
-    first = 0.0
+    """Select up to `count` sentences: those of a chain, then greedily, each by its score and gain over those before."""
+    selected = list(chain)
+    first = max((scores[i] for i, s in enumerate(sentences) if s in selected), default=0.0)
     while len(selected) < min(count, len(sentences)):
         gains = {
             i: scores[i] + _selection_gain(query, s, selected) for i, s in enumerate(sentences) if s not in selected

@@ -7,12 +7,13 @@ from typing import Any
 
 from clew.commands.output import print_line, print_usage
 from clew.text.sanitize import escape_control
-from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored
+from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored, SentenceChain
 
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
 _MAX_CHARACTERS = 300
 _MAX_VALUES = 5
 _MAX_PATHS = 10
+_MAX_CHAINS = 3
 
 
 def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str
         "usage": asdict(evidence.usage),
         "steps": [asdict(step) for step in evidence.steps],
         "topics": list(evidence.topics),
+        "chains": [{"score": chain.score, **asdict(chain.item)} for chain in evidence.chains],
     }
 
 
@@ -59,6 +61,7 @@ def print_evidence(evidence: Evidence) -> None:
         print_line(f"  {_format_path(path.item)}")
     if len(evidence.paths) > _MAX_PATHS:
         print_line(f"  ... and {len(evidence.paths) - _MAX_PATHS} more (--json has them all)")
+    _print_chains(evidence, _MAX_CHAINS)
     _print_notes(evidence.notes)
     print_usage(evidence.usage)
 
@@ -118,6 +121,7 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         print_line("\nHow the passages connect:" if answer.evidence.passages else "\nThe paths it stands on:")
         for path in answer.evidence.paths[:3]:
             print_line(f"  {_format_path(path.item)}")
+    _print_chains(answer.evidence, 1)
     _print_notes(answer.notes)
     print_usage(answer.evidence.usage + answer.usage)
 
@@ -140,6 +144,22 @@ def _format_path(path: Path) -> str:
     # No passage states what an imported graph alone holds.
     sources = [f"  ({', '.join(t.passages)})" if t.passages else "" for t in path]
     return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{s}" for t, s in zip(path, sources, strict=True))
+
+
+def _print_chains(evidence: Evidence, count: int) -> None:
+    for number, chain in enumerate(evidence.chains[:count], 1):
+        print_line(f"\nChain {number} of {len(evidence.chains)}:" if count > 1 else "\nThe chain of sentences:")
+        print_line(f"  {_format_chain(chain.item)}")
+
+
+def _format_chain(chain: SentenceChain) -> str:
+    quotes = [
+        f"{c.title or c.document_id}: \u201c{' '.join(c.quote.split())}\u201d  ({c.passage_id})"
+        for c in chain.sentences
+    ]
+    return "\n    ".join(
+        [quotes[0], *(f"by {name}: {quote}" for name, quote in zip(chain.bridges, quotes[1:], strict=True))]
+    )
 
 
 def _print_notes(notes: tuple[str, ...]) -> None:

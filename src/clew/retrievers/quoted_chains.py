@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from clew.arrays import IntArray
-from clew.graph.paths.sentence_chains import NO_BRIDGE, SentenceChains
+from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.bm25 import BM25Index, terms_of_words
@@ -29,26 +29,27 @@ class ChainQuoter:
         at = np.minimum(chains.passages.searchsorted(passages), len(chains.passages) - 1)
         at = at[chains.passages[at] == passages]
         at = at[np.argsort(-chains.scores[at], kind="stable")]
-        rows = zip(*(part.tolist() for part in chains.rows(at)), chains.scores[at].tolist(), strict=True)
+        sentences, bridges = chains.rows(at)
+        quotes = self._cite(np.unique(sentences[sentences >= 0]))
         found: dict[tuple[int, ...], Scored[SentenceChain]] = {}
-        for sentences, bridges, score in rows:
-            members = tuple(sentence for sentence in sentences if sentence >= 0)
+        for row, joined, score in zip(sentences.tolist(), bridges.tolist(), chains.scores[at].tolist(), strict=True):
+            members = tuple(sentence for sentence in row if sentence >= 0)
             if len(members) > 1 and members not in found:
-                joined = [bridge for bridge in bridges if bridge != NO_BRIDGE]
-                found[members] = Scored(self._quote_chain(members, joined), score)
+                cited = tuple(quotes[sentence] for sentence in members)
+                names = [self._name(joined[number], quote.quote) for number, quote in enumerate(cited[1:])]
+                found[members] = Scored(SentenceChain(cited, tuple(names)), score)
         return tuple(found.values())
 
-    def _quote_chain(self, members: tuple[int, ...], bridges: list[int]) -> SentenceChain:
-        quotes = tuple(self._cite(sentence) for sentence in members)
-        names = [self._name(bridge, quote.quote) for bridge, quote in zip(bridges, quotes[1:], strict=True)]
-        return SentenceChain(quotes, tuple(names))
-
-    def _cite(self, sentence: int) -> Citation:
-        passage = int(self.sentences.offsets.searchsorted(sentence, "right")) - 1
-        start, end = (int(place) for place in self.sentences.spans[np.array([sentence])][0])
-        snapshot, shift = self.snapshot, self.snapshot.starts[passage]
-        place = snapshot.document_ids[passage], snapshot.passage_ids[passage], snapshot.titles[passage]
-        return Citation(*place, shift + start, shift + end, snapshot.texts[passage][start:end])
+    def _cite(self, sentences: IntArray) -> dict[int, Citation]:
+        passages = np.searchsorted(self.sentences.offsets, sentences, "right") - 1
+        spans = self.sentences.spans[sentences]
+        snapshot = self.snapshot
+        quotes: dict[int, Citation] = {}
+        for sentence, passage, (start, end) in zip(sentences.tolist(), passages.tolist(), spans.tolist(), strict=True):
+            place = snapshot.document_ids[passage], snapshot.passage_ids[passage], snapshot.titles[passage]
+            shift = snapshot.starts[passage]
+            quotes[sentence] = Citation(*place, shift + start, shift + end, snapshot.texts[passage][start:end])
+        return quotes
 
     def _name(self, bridge: int, sentence: str) -> str:
         """Return the name of an entity, or the word that a term is of, as a sentence has it."""

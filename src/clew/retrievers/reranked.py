@@ -45,7 +45,7 @@ class RerankedRetriever:
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; notes and steps are the base's, usage is the sum of both.
 
-        Paths over passages are kept if a returned passage states one of their triples.
+        Paths over passages are kept if a returned passage states one of their triples, chains if one is of it.
         """
         check_k(k)
         bases = self.base.retrieve(questions, max(k, self.rerank_depth), where)
@@ -66,9 +66,10 @@ class RerankedRetriever:
         passages = tuple(Scored(scored.item, score) for scored, score in order)[:k]
         ids = {scored.item.id for scored in passages}
         paths = tuple(path for path in base.paths if _is_supported(path.item, ids))
+        chains = tuple(chain for chain in base.chains if any(quote.passage_id in ids for quote in chain.item.sentences))
         notes = (*reranked.notes, *self._note(len(reranked.passages)))
         usage = replace(reranked.usage, seconds=base.usage.seconds + seconds)
-        return replace(reranked, passages=passages, paths=paths, notes=notes, usage=usage)
+        return replace(reranked, passages=passages, paths=paths, chains=chains, notes=notes, usage=usage)
 
     def _note(self, count: int) -> tuple[str, ...]:
         return (f"{self.name} reranked the first {count} passages",) if count else ()
@@ -76,7 +77,7 @@ class RerankedRetriever:
 
 def _replace_paths(evidence: Evidence, explanation: Evidence) -> Evidence:
     usage = replace(evidence.usage, seconds=evidence.usage.seconds + explanation.usage.seconds)
-    return replace(evidence, paths=explanation.paths, usage=usage)
+    return replace(evidence, paths=explanation.paths, chains=explanation.chains, usage=usage)
 
 
 def _is_supported(path: Path, passages: set[str]) -> bool:
