@@ -11,7 +11,7 @@ from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS
 
 QUESTION = "Where was the commander of the Vega born?"
-SEARCH_KEYS = {"question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics"}
+SEARCH_KEYS = {"question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics", "chains"}
 
 
 @pytest.fixture(scope="module")

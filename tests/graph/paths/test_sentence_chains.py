@@ -1,5 +1,7 @@
 """Chains of sentences against the formulas in plain Python, on small random indexes and by hand."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,8 +11,6 @@ from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.paths.sentence_chains import NO_BRIDGE, ChainQuestion, ChainWeights, SentenceChains, search_chains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from tests.oracles.chains import Bridge, ChainOracle, OracleQuestion
-
-ALL = ChainWeights(first_sentences=10_000, second_sentences=10_000)
 
 
 def make_rows(rows: list[set[int]]) -> Adjacency:
@@ -101,3 +101,48 @@ def test_chains_equal_those_of_the_formulas(seed: int, vectors: bool, steps: int
         assert score == pytest.approx(best, abs=1e-9)
         ties = [(c.sentences, c.bridges) for c in wanted[passage] if c.score > best - 1e-9]
         assert (sentences, bridges) in ties
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_is_found_again(seed: int) -> None:
+    one, other = (Case(seed, vectors=False).search(ChainWeights()) for _ in range(2))
+    assert read_rows(one) == read_rows(other)
+    assert one.scores.tolist() == other.scores.tolist()
+
+
+def search_by_hand(weights: ChainWeights, allowed: list[int] | None = None) -> SentenceChains:
+    """Search the passages 0 - 1 - 2, which entity 0 and term 1 join; word 5 stands in 0, 6 in 1, 7 in 2."""
+    index = make_index([1, 1, 1], [{0}, {0}, set()], [{5}, {1, 6}, {1, 7}], {0, 1})
+    words, shares = np.array([5, 6, 7], dtype=np.int32), np.array([0.5, 0.3, 0.2])
+    mask = np.isin(np.arange(3), allowed) if allowed is not None else np.zeros(0, dtype=np.bool_)
+    question = ChainQuestion(words, shares, None, np.zeros(0, dtype=np.int32), mask)
+    titles = np.array([-1, 0, -1], dtype=np.int32)
+    return search_chains(index, titles, np.zeros(1, dtype=np.int32), np.array([0.4]), question, weights)
+
+
+def test_a_chain_of_three_sentences_by_hand() -> None:
+    weights = ChainWeights(novelty=1.0, hub=0.1, title=0.05, third_step=0.2)
+    found = search_by_hand(weights)
+    pair = 0.4 + 0.3 - 0.1 * math.log(2) + 0.05
+    third = pair - 0.2 + 0.2 - 0.1 * math.log(2)
+    # The third step costs more than it gains, so the first two passages have the shorter chain as their best.
+    assert found.scores.tolist() == pytest.approx([pair, pair, third])
+    assert read_rows(found) == [
+        ((0, 1), (("entity", 0),)),
+        ((0, 1), (("entity", 0),)),
+        ((0, 1, 2), (("entity", 0), ("term", 1))),
+    ]
+    assert search_by_hand(ChainWeights(sentences=2)).passages.tolist() == [0, 1]
+
+
+def test_a_chain_does_not_pass_through_what_is_not_allowed() -> None:
+    assert search_by_hand(ChainWeights(), allowed=[0, 2]).passages.tolist() == [0]
+    assert read_rows(search_by_hand(ChainWeights(), allowed=[0, 1])) == [((0, 1), (("entity", 0),))] * 2
+
+
+def test_without_a_first_sentence_there_is_no_chain() -> None:
+    case = Case(1, vectors=True)
+    none = np.zeros(0, dtype=np.int32)
+    found = search_chains(case.index, case.titles, none, np.zeros(0), case.question, ChainWeights())
+    assert not len(found.passages)
+    assert read_rows(found) == []

@@ -46,11 +46,20 @@ def test_sentences_are_found_in_any_segments(sizes: list[int], order: list[int],
     np.testing.assert_array_equal(spans[sentences], SPANS[sentences])
     exact = CODES[sentences] / np.linalg.norm(CODES[sentences].astype(float), axis=1, keepdims=True)
     np.testing.assert_allclose(vectors.rows(sentences), exact, atol=1e-6)
+    queries = unit_sentences(CODES[:2])
+    np.testing.assert_allclose(vectors.similarities(sentences, queries), exact @ queries.T, atol=1e-4)
 
 
 def test_an_index_without_passages_has_no_vectors() -> None:
     places = SentencePlaces([], np.zeros(0, np.int64), np.zeros(1, np.int64))
     assert PlacedSentenceVectors(places).dimension == len(PlacedSpans(places)) == 0
+
+
+def test_a_sentence_of_zeros_is_similar_to_nothing() -> None:
+    stored = StoredSentences(np.array([0, 2]), np.zeros((2, 2), np.int32), np.array([[0, 0], [0, -9]], np.int8))
+    vectors = PlacedSentenceVectors(SentencePlaces([stored], make_places([1]), np.array([0, 2])))
+    queries = np.array([[0, 1], [1, 0]], dtype=np.float32)
+    assert vectors.similarities(np.arange(2), queries).tolist() == [[0, 0], [-1, 0]]
 
 
 @given(arrays(np.float32, (3, 8), elements=st.floats(-1, 1, width=32)))
