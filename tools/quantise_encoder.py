@@ -30,6 +30,7 @@ MAX_TOKENS = 256
 WEIGHT_LEVELS = 63
 EMBEDDING_LEVELS = 127
 OUT = Path(__file__).resolve().parent.parent / "src" / "clew" / "weights" / "encoder"
+STATES = "states"
 CONTRIB = "com.microsoft"  # operators of ONNX Runtime beyond the standard
 
 Array = NDArray[np.float32]
@@ -152,19 +153,27 @@ def round_rows(weight: Array, levels: int) -> tuple[Array, NDArray[np.int8]]:
 
 
 def quantise(folder: Path) -> ModelProto:
-    """Build the graph of the model in a folder: `ids` int64 (1, L), 1 <= L <= 256, to `rows` float32 (1, d)."""
+    """Build the graph of the model in a folder.
+
+    `ids` int64 (1, L), 1 <= L <= 256, to `rows` float32 (1, d), the unit row of a text, and `states` float32 (1, L, d),
+    those of its tokens, whose mean it is before it is divided by its length.
+    """
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     weights = {name.removeprefix("bert."): value for name, value in load_file(folder / "model.safetensors").items()}
     quantiser = Quantiser(weights, config["layer_norm_eps"])
     x = quantiser.embed()
     for number in range(config["num_hidden_layers"]):
         x = quantiser.block(x, f"encoder.layer.{number}", config["num_attention_heads"])
-    quantiser.pool(x)
+    quantiser.graph.nodes[-1].output[0] = STATES
+    quantiser.pool(STATES)
     graph = helper.make_graph(
         quantiser.graph.nodes,
         "all-MiniLM-L6-v2-int8",
         [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, "length"])],
-        [helper.make_tensor_value_info("rows", TensorProto.FLOAT, [1, config["hidden_size"]])],
+        [
+            helper.make_tensor_value_info("rows", TensorProto.FLOAT, [1, config["hidden_size"]]),
+            helper.make_tensor_value_info(STATES, TensorProto.FLOAT, [1, "length", config["hidden_size"]]),
+        ],
         quantiser.graph.constants,
     )
     versions = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]

@@ -22,6 +22,7 @@ from clew.store.atomic import remove_leftovers
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
+from clew.store.schema import SENTENCES, WITH_VECTORS, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
@@ -232,21 +233,27 @@ class Index:
         reader.store()
         return report
 
-    def reencode(self, encoder: str) -> "ReencodingReport":
+    def reencode(self, encoder: str, sentences: str | None = None) -> "ReencodingReport":
         """Give all passages the vectors of another encoder, in one new version; nothing is extracted again.
 
         Readers keep the version before until they open the index again; a run that was stopped goes on.
 
+        Args:
+            encoder: As for a new index.
+            sentences: "vectors" for vectors of sentences, too, "none" for none; None for what the index was made with.
+
         Raises:
-            InputError: There is no such encoder.
+            InputError: There is no such encoder, or `sentences` is another word.
             IndexLockedError: Another process is writing.
         """
         from clew.indexing import entry
 
         started = time.perf_counter()
+        if sentences not in (None, WITH_VECTORS, WITHOUT_VECTORS):
+            raise InputError(f"sentences is {sentences!r}: give {WITH_VECTORS} or {WITHOUT_VECTORS}")
         opened = open_encoder(encoder, device=self.device)
         with self._writing():
-            self.table, report = entry.reencode(self.table, opened, self._progress)
+            self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
             vars(self)["_encoder"] = opened
         report.seconds = time.perf_counter() - started
         return report
@@ -477,6 +484,7 @@ def create(
         "extractor": chosen.extractor,
         "passage_tokens": chosen.passage_tokens,
         "passage_overlap": chosen.passage_overlap,
+        SENTENCES: chosen.sentences,
         "synonym_threshold": chosen.synonym_threshold,
         "max_synonyms": chosen.max_synonyms,
         entry.EXTRACTION_CALLS: chosen.extraction_calls,

@@ -1,6 +1,7 @@
 """The interfaces between the parts: batch-first and synchronous; results come in the order of the arguments."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from clew.errors import InputError
@@ -74,6 +75,26 @@ class Encoder(Protocol):
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension) to search with; a row depends on its own text only, bit for bit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanVectors:
+    """Vectors of n texts and of spans in them."""
+
+    rows: "FloatArray"  # (n, d) unit rows of the texts, those of `Encoder.encode`
+    spans: "Sequence[FloatArray]"  # for each text (k, d) unit rows of its spans, zeros where no token of one was read
+    read: Sequence[int]  # the number of characters read of each text
+
+
+@runtime_checkable
+class SpanEncoder(Protocol):
+    """An encoder that gives vectors of the parts of a text with that of the text, at no cost."""
+
+    def encode_spans(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> SpanVectors:
+        """Return the vectors of texts and of spans (start, end) of their characters.
+
+        A vector depends on its own text and span only, bit for bit.
+        """
 
 
 class Extractor(Protocol):

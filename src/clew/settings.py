@@ -32,6 +32,7 @@ class Settings(BaseModel):
     extractor: str = "rules"  # for new indexes
     passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
     passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share
+    sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes
     synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)  # cosine; GFM-RAG, HippoRAG: 0.8
     max_synonyms: int = Field(default=100, ge=1)  # synonyms of a name, at most (GFM-RAG and HippoRAG: 100)
     retriever: str = "auto"  # "auto": `gfm` where the index has the vectors that it reads, else `pagerank`

@@ -62,6 +62,7 @@ def test_the_arithmetic_for_one_passage(tmp_path: Path) -> None:
     tokens_in = prompt_tokens(extraction.NAMES, content)
     tokens_in += prompt_tokens(extraction.TRIPLES, f"{content}\n\n<names>\n\n</names>") + names
     expected = CostEstimate(1, 0, [], 1, "openai:test", 2, 0, tokens_in, names + triple_tokens, max_concurrency=4)
+    expected.sentences, expected.sentence_bytes = 1, 384  # short sentences are joined
     expected.cost = (3.0 * tokens_in + 10.0 * (names + triple_tokens)) / 1_000_000
     expected.seconds = (
         2 * SECONDS_PER_CALL + (names + triple_tokens) / TOKENS_PER_SECOND
@@ -129,7 +130,7 @@ def test_failed_passages_count_when_they_are_to_be_retried(tmp_path: Path) -> No
 def test_without_a_model_there_are_no_calls(tmp_path: Path, extractor: str | None) -> None:
     failure = Failure("x.zip", "not a kind of file that can be read")
     estimate = estimate_indexing(tmp_path / "i", [*DOCUMENTS, failure], extractor, make_llm_clients())
-    assert estimate == CostEstimate(8, 0, [failure], 8, max_concurrency=4)
+    assert estimate == CostEstimate(8, 0, [failure], 8, max_concurrency=4, sentences=8, sentence_bytes=8 * 384)
     assert estimate.cost == 0.0
 
 

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 import clew
 from clew.arrays import FloatArray
-from clew.errors import IndexFormatError
+from clew.errors import IndexFormatError, InputError
 from clew.index import Index
 from clew.indexing import reencoding
 from clew.indexing.extraction.rule_based import RuleExtractor
@@ -35,8 +36,8 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewriting, "_SCAN_ROWS", 7)
 
 
-def create(folder: Path, encoder: str) -> Index:
-    index = clew.create(folder, Settings(encoder=encoder, extractor="rules"))
+def create(folder: Path, encoder: str, sentences: Literal["vectors", "none"] = "vectors") -> Index:
+    index = clew.create(folder, Settings(encoder=encoder, extractor="rules", sentences=sentences))
     index.add(DOCUMENTS[:20])
     index.add(DOCUMENTS[20:])
     index.remove([DOCUMENTS[3].id])
@@ -67,6 +68,24 @@ def test_an_index_is_as_if_it_had_been_made_with_the_new_encoder(
     assert index.search("Voyage 7", retriever="pagerank").passages
 
 
+@pytest.mark.parametrize(("old", "new"), [("none", "vectors"), ("vectors", "none"), ("vectors", None)])
+def test_vectors_of_sentences_are_made_and_dropped(
+    tmp_path: Path, old: Literal["vectors", "none"], new: Literal["vectors", "none"] | None
+) -> None:
+    index = create(tmp_path / "index", "hashing:16", old)
+    version = index.table.version
+    index.reencode("hashing:16", new)
+    assert index.table.version == version + (new is not None)
+    fresh = create(tmp_path / "fresh", "hashing:16", new or old)
+    assert index.table.settings == fresh.table.settings
+    assert index.table.read().equals(fresh.table.read())
+    assert snapshot_files(index) == snapshot_files(fresh)
+    assert (index.snapshot.sentences.vectors is None) == (new == "none")
+    assert verify(tmp_path / "index") == []
+    with pytest.raises(InputError, match="sentences is 'yes': give vectors or none"):
+        index.reencode("hashing:16", "yes")
+
+
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = create(tmp_path / "index", "none")
     version, blocks = index.table.version, 0
@@ -94,7 +113,9 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     report = reencoding.reencode(index.table, HashingEncoder(16), lambda *_: None)[1]
     assert report.passages == COUNT
     assert 0 < report.staged < COUNT
-    assert len(encoded) == report.passages - report.staged
+    passages = [text for text in encoded if "\n" in text]
+    assert len(passages) == report.passages - report.staged
+    assert len(encoded) > len(passages)  # sentences are encoded by themselves
     fresh = create(tmp_path / "fresh", "hashing:16")
     fresh.add([Document("late", "Late", "It came between the two runs.")])
     assert clew.open(tmp_path / "index").table.read().equals(fresh.table.read())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, EncoderOption, IndexOption, LLMOptions, check_folder
+from clew.commands.options import DeviceOption, EncoderOption, IndexOption, LLMOptions, SentencesOption, check_folder
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_estimate, print_report
@@ -64,6 +64,7 @@ def index(
     ] = None,
     extractor: Annotated[str | None, typer.Option(help="rules, llm:MODEL or published:FILE.")] = None,
     encoder: EncoderOption = None,
+    sentences: SentencesOption = None,
     device: DeviceOption = None,
     *,
     run: RunOptions,
@@ -86,15 +87,19 @@ def index(
     batch_limits(memory, run.workers or 1)  # refuses too little before an index is created
     if run.estimate:
         documents = read_documents(sources) if sources else iter(())
+        given = {"encoder": encoder, "sentences": sentences}
+        defaults = load_settings().model_copy(update={name: word for name, word in given.items() if word is not None})
         print_estimate(
             estimate_indexing(
-                index, documents, extractor, llm_factory, retry_failed=run.retry_failed, defaults=load_settings()
+                index, documents, extractor, llm_factory, retry_failed=run.retry_failed, defaults=defaults
             )
         )
         return
     with progress_on_stderr() as progress:
         opened = _open_patiently(
-            lambda: open_or_create(index, extractor, encoder, progress, llm_factory, device, create=bool(paths)),
+            lambda: open_or_create(
+                index, extractor, encoder, progress, llm_factory, device, sentences, create=bool(paths)
+            ),
             lambda: run.shard is not None and index_exists(index),
         )
         if run.shard and run.staging:

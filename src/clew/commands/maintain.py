@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, IndexOption, JsonFlag
+from clew.commands.options import DeviceOption, IndexOption, JsonFlag, SentencesOption
 from clew.commands.output import print_json, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
@@ -72,11 +72,12 @@ def reencode(
     encoder: Annotated[
         str, typer.Option(help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name.")
     ],
+    sentences: SentencesOption = None,
     device: DeviceOption = None,
 ) -> None:
     """Give all passages the vectors of another encoder, in one new version; nothing is extracted again."""
     with progress_on_stderr() as progress:
-        report = open_index(index, progress, device=device).reencode(encoder)
+        report = open_index(index, progress, device=device).reencode(encoder, sentences)
     staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
     print(f"{report.passages} passages have vectors of {encoder}{staged}, in {report.seconds:.1f} s")
     for folder in report.unfitting_weights:

@@ -20,6 +20,7 @@ from clew.retrievers.registry import RERANKED, parse_retriever
 from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
+from clew.store.schema import SENTENCES, WITHOUT_VECTORS
 from clew.types import Progress
 
 hide_optional_modules()
@@ -52,12 +53,14 @@ def open_or_create(
     progress: Progress,
     llm_factory: LLMClientFactory,
     device: str | None = None,
+    sentences: str | None = None,
     *,
     create: bool,
 ) -> Index:
     """Open an index, or, with `create`, create it with an extractor and encoder if there is none.
 
-    An existing index of another encoder is an InputError. None stands for the extractor or encoder of the settings.
+    An existing index of another encoder, or made with another word for `sentences`, is an InputError. None stands for
+    what the settings say.
     """
     if not create or open_dataset(locate(location)) is not None:
         opened = open_index(location, progress, llm_factory, device)
@@ -66,8 +69,14 @@ def open_or_create(
                 f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
                 "leave --encoder out, or choose another --index"
             )
+        stored = opened.table.settings.get(SENTENCES, WITHOUT_VECTORS)
+        if sentences is not None and sentences != stored:
+            raise InputError(
+                f"{location} was made with --sentences {stored}, not {sentences}: leave --sentences out, or run "
+                f"clew reencode --sentences {sentences}"
+            )
         return opened
-    given = {"extractor": extractor, "encoder": encoder, "device": device}
+    given = {"extractor": extractor, "encoder": encoder, "device": device, "sentences": sentences}
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
     return create_index(location, settings, progress, llm_factory)
 

@@ -3,7 +3,7 @@
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -29,6 +29,10 @@ DtypeOption = Annotated[str, typer.Option(help="Type of a language model's weigh
 EncoderOption = Annotated[
     str | None,
     typer.Option(help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name; for a new index."),
+]
+SentencesOption = Annotated[
+    Literal["vectors", "none"] | None,
+    typer.Option(help="Whether sentences get vectors, 384 bytes each: vectors or none."),
 ]
 
 

@@ -26,7 +26,8 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
     )
     removed = f", {report.removed} removed" if report.removed else ""
     retried = f", {report.retried} passages tried again" if report.retried else ""
-    print_line(f"{counts}{removed}{retried} in {report.seconds:.1f} s; the index holds {passages} passages")
+    new = f"; {report.passages} passages of {report.sentences} sentences are new" if report.passages else ""
+    print_line(f"{counts}{removed}{retried} in {report.seconds:.1f} s{new}; the index holds {passages} passages")
     if report.stop_error is not None:
         print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
     print_usage(spent)
@@ -52,6 +53,8 @@ def print_estimate(estimate: "CostEstimate") -> None:
     """Print the estimated cost of indexing, and the files that cannot be read."""
     unchanged = f", {estimate.unchanged:,} unchanged" if estimate.unchanged else ""
     print_line(f"{estimate.documents:,} documents to index{unchanged}: {estimate.passages:,} passages")
+    size = f", whose vectors take {estimate.sentence_bytes / 1e6:,.1f} MB" if estimate.sentence_bytes else ""
+    print_line(f"{estimate.sentences:,} sentences{size}")
     if not estimate.model:
         print_line("no language model is called: no calls, no money")
     else:
@@ -68,7 +71,9 @@ def print_estimate(estimate: "CostEstimate") -> None:
 def print_stats(stats: "IndexStats") -> None:
     """Print counts, then the settings of the index."""
     for name, value in asdict(stats).items():
-        if name not in ("manifest", "graphs"):
+        if name == "sentence_bytes":
+            print_line(f"{'bytes of sentences':18} {value}, {stats.sentence_vector_bytes} of them vectors")
+        elif name not in ("manifest", "graphs", "sentence_vector_bytes"):
             print_line(f"{name.replace('_', ' '):18} {value}")
     for graph in stats.graphs:
         print_line(f"{'graph':18} {graph.name} ({graph.triples} triples, {graph.names} names)")

@@ -18,9 +18,11 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.report import IndexingReport
 from clew.indexing.segments.store import write_segment
 from clew.indexing.selection import ChangedDocument
+from clew.indexing.sentence_vectors import encode_with_sentences, join_title
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
 from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
+from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Extraction, Failure, Passage
 
 _CHARACTERS_PER_TOKEN = 3  # in passages of a usual text, which are rarely full: more would guess too few passages
@@ -54,7 +56,6 @@ class BatchWriter:
         splits = [self.chunker.split(changed.document) for changed in batch]
         extractions = iter(self.extractor.extract([passage for passages in splits for passage in passages]))
         rows: list[PassageRow] = []
-        written: list[Passage] = []
         done: list[ChangedDocument] = []
         for changed, passages in zip(batch, splits, strict=True):
             results = [next(extractions) for _ in passages]
@@ -62,7 +63,6 @@ class BatchWriter:
                 report.stop_error = report.stop_error or error
                 continue
             done.append(changed)
-            written += passages
             rows += [
                 _make_row(passage, ordinal, changed, result, self.extractor.fingerprint)
                 for ordinal, (passage, result) in enumerate(zip(passages, results, strict=True))
@@ -71,18 +71,29 @@ class BatchWriter:
         report.remaining = len(batch) - len(done)
         if not done:
             return WrittenBatch(report=report, characters=characters)
-        if self.encoder.dimension:
-            vectors = encode_passages(self.encoder, [(p.title, p.text) for p in written])
-            rows = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
-        table = rows_to_table(rows, self.encoder.dimension)
+        rows = self._encode(rows)
+        table = rows_to_table(rows, self.encoder.dimension, sentences=self.table.has_sentence_vectors)
         files = self.table.write_fragments(table, [changed.document.id for changed in done])
         segments = write_segments(self.table.location.derived, files)
         report.passages = len(rows)
+        report.sentences = sum(_count_sentences(row) for row in rows)
         report.added = sum(changed.is_new for changed in done)
         report.updated = len(done) - report.added
         report.seconds = time.perf_counter() - started
         replaced = [changed.document.id for changed in done if not changed.is_new]
         return WrittenBatch(files.records, segments, replaced, report, characters)
+
+    def _encode(self, rows: Sequence[PassageRow]) -> list[PassageRow]:
+        """Return the rows with the vectors that the table has."""
+        passages = [(row.title, row.text) for row in rows]
+        if self.table.has_sentence_vectors:
+            encoded = encode_with_sentences(self.encoder, passages)
+            parts = zip(rows, encoded.vectors, encoded.sentences, strict=True)
+            return [replace(row, vector=vector, sentences=sentences) for row, vector, sentences in parts]
+        if self.encoder.dimension:
+            vectors = encode_passages(self.encoder, passages)
+            return [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
+        return list(rows)
 
 
 class BatchRunner(Protocol):
@@ -156,7 +167,7 @@ def guess_passages(changed: ChangedDocument, max_tokens: int) -> int:
 
 def encode_passages(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> FloatArray:
     """Return unit vectors (len(texts), dimension) of passages, given their titles and texts."""
-    return np.asarray(encoder.encode([f"{title}\n{text}" if title else text for title, text in texts]))
+    return np.asarray(encoder.encode([join_title(*text) for text in texts]))
 
 
 def find_stop_error(results: Sequence[Extraction | Failure]) -> Exception | None:
@@ -169,6 +180,10 @@ def result_cells(result: Extraction | Failure, extractor: str) -> tuple[Any, ...
     if isinstance(result, Failure):
         return [], [], result.reason, extractor
     return mention_cells(result.mentions), triple_cells(result.triples), None, extractor
+
+
+def _count_sentences(row: PassageRow) -> int:
+    return len(passage_sentence_spans(row.text) if row.sentences is None else row.sentences.spans)
 
 
 def _make_row(

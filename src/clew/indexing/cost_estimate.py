@@ -7,9 +7,10 @@ falls with the length of a passage (names 0.53 for the shortest quarter, 0.26 fo
 so that long passages are over- rather than underestimated.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.registry import open_extractor
@@ -17,6 +18,7 @@ from clew.indexing.pipeline import EXTRACTION_CALLS, choose_extractor
 from clew.indexing.repeated_extraction import documents_with_failures, failed_passages
 from clew.indexing.report import IndexingReport
 from clew.indexing.selection import DocumentSelector
+from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import estimate_tokens
@@ -29,6 +31,8 @@ from clew.store.dataset import open_dataset
 from clew.store.document_ids import no_documents
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
+from clew.store.schema import has_sentence_vectors
+from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
 # Bytes of a reply for each byte of title and text, by prompt name.
@@ -54,6 +58,8 @@ class CostEstimate:
     cost: float | None = 0.0  # money; None when the model's price is unknown
     seconds: float = 0.0  # duration of the calls alone, with as many at once as the settings allow
     max_concurrency: int = 1  # maximum number of concurrent calls
+    sentences: int = 0  # sentences of the passages
+    sentence_bytes: int = 0  # bytes of their vectors; 0 where there are none, or the width is known to the model alone
 
 
 class _CachedReplies:
@@ -132,6 +138,8 @@ def estimate_indexing(
         again = [passage for passage in failed_passages(table) if passage.document_id in retried]
         _add_passages(estimate, again, opened, models, calls)
     estimate.unchanged = report.unchanged
+    dimension = _new_dimension(settings) if table is None else table.dimension
+    estimate.sentence_bytes = estimate.sentences * dimension if has_sentence_vectors(settings, dimension) else 0
     if models:
         estimate.model, estimate.cached_calls = models[0].name, models[0].hits
         seconds = SECONDS_PER_CALL * estimate.calls + estimate.output_tokens / TOKENS_PER_SECOND
@@ -139,6 +147,11 @@ def estimate_indexing(
         tokens = estimate.input_tokens, estimate.output_tokens
         estimate.cost = llm_clients.prices.cost(estimate.model, *tokens, custom_server=bool(calls.base_url))
     return estimate
+
+
+def _new_dimension(settings: Mapping[str, Any]) -> int:
+    """Return the width of the vectors of a new index, 0 where a model would have to be loaded to know it."""
+    return Int8MiniLM.dimension if settings["encoder"] in (Int8MiniLM.name, "bundled") else 0
 
 
 def _add_passages(
@@ -149,6 +162,7 @@ def _add_passages(
     calls: CallSettings,
 ) -> None:
     estimate.passages += len(passages)
+    estimate.sentences += sum(len(passage_sentence_spans(passage.text)) for passage in passages)
     if models:
         _add_calls(estimate, passages, extractor, models[0], calls)
 

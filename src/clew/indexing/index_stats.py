@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.snapshot import Snapshot, named_arrays
 from clew.store.kg_shards import StoredGraph, stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import read_manifest, snapshot_folder
@@ -25,6 +25,9 @@ class IndexStats:
     equivalences: int  # pairs of synonyms
     titled_passages: int  # passages whose title is an entity
     walk_edges: int  # undirected edges of the graph that walks follow
+    sentences: int
+    sentence_bytes: int  # bytes of all that is stored of sentences
+    sentence_vector_bytes: int  # bytes of their vectors alone
     manifest: dict[str, Any]  # what the snapshot was made from, and the checksums of its files
 
 
@@ -43,5 +46,15 @@ def collect_stats(table: PassageTable, snapshot: Snapshot) -> IndexStats:
         equivalences=len(snapshot.equivalences.indices) // 2,
         titled_passages=int((snapshot.title_entities >= 0).sum()),
         walk_edges=len(snapshot.walk.indices) // 2,
+        sentences=len(snapshot.sentences),
+        sentence_bytes=_sentence_bytes(snapshot),
+        sentence_vector_bytes=sum(part.vectors.nbytes for part in snapshot.columns.sentences),
         manifest=read_manifest(snapshot_folder(table)),
     )
+
+
+def _sentence_bytes(snapshot: Snapshot) -> int:
+    """Return the bytes of sentences in a snapshot and in its segments, as far as a search reads them."""
+    own = sum(array.nbytes for name, array in named_arrays(snapshot) if name.startswith("sentence_rows."))
+    parts = snapshot.columns.sentences
+    return own + sum(part.indptr.nbytes + part.spans.nbytes + part.vectors.nbytes for part in parts)

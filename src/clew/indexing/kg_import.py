@@ -141,5 +141,6 @@ class GraphImporter:
     def _commit(self) -> None:
         if self._pending:
             shards, hashes = zip(*self._pending, strict=True)
-            self.table.replace(shards_to_table(shards, hashes, self.table.dimension), [shard.id for shard in shards])
+            rows = shards_to_table(shards, hashes, self.table.dimension, sentences=self.table.has_sentence_vectors)
+            self.table.replace(rows, [shard.id for shard in shards])
         self._pending, self._pending_characters = [], 0

@@ -27,7 +27,7 @@ from clew.types import Document, Failure
 PART_FORMAT = 1
 _PART_NAME = re.compile(r"part-(\d{5})-of-(\d{5})\.json")
 _COMMITTED = "committed.json"
-_COUNTS = ("added", "updated", "unchanged", "passages", "remaining")
+_COUNTS = ("added", "updated", "unchanged", "passages", "sentences", "remaining")
 
 
 @dataclass(frozen=True, slots=True)

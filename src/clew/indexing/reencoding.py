@@ -4,24 +4,27 @@ Vectors are staged in files beside the index, one for each block of rows, so tha
 all rows are written with them, and one commit changes vectors and settings; readers keep the version before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.arrays import FloatArray
+from clew.arrays import BoolArray
 from clew.errors import ProviderError
 from clew.indexing.batches import encode_passages
+from clew.indexing.sentence_vectors import encode_with_sentences
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.protocols import Encoder
 from clew.store.array_file import file_problem, map_arrays, write_arrays
 from clew.store.atomic import discard
 from clew.store.passage_table import PassageTable
 from clew.store.pretrained import adapted_weights_folder, read_encoder_fingerprint
-from clew.store.rewriting import TableRewriter, is_passage
+from clew.store.rewriting import BlockVectors, TableRewriter, is_passage
+from clew.store.schema import SENTENCES, RowSentences, has_sentence_vectors
 from clew.types import Progress
 
 _FOLDER = "reencoding"
@@ -37,17 +40,22 @@ class ReencodingReport:
     seconds: float = 0.0
 
 
-def reencode(table: PassageTable, encoder: Encoder, progress: Progress) -> tuple[PassageTable, ReencodingReport]:
+def reencode(
+    table: PassageTable, encoder: Encoder, progress: Progress, sentences: str | None = None
+) -> tuple[PassageTable, ReencodingReport]:
     """Return the table at a new version with the vectors of an encoder, and a report.
 
-    A table that has them already stays at its version. Progress is called with the number of passages.
+    `sentences` is "vectors" or "none", whether sentences get vectors too; None for as it was. A table that has all this
+    already stays at its version. Progress is called with the number of passages.
     """
     report = ReencodingReport(unfitting_weights=_unfitting_weights(table, encoder))
-    settings = _new_settings(table.settings, encoder)
+    settings = _new_settings(table.settings, encoder, sentences)
     if settings == table.settings:
         return table, report
     rewriter = TableRewriter(table)
-    name = blake2b(f"{encoder.name}\0{encoder.fingerprint}".encode(), digest_size=8).hexdigest()
+    with_sentences = has_sentence_vectors(settings, encoder.dimension)
+    source = f"{encoder.name}\0{encoder.fingerprint}\0{with_sentences}"
+    name = blake2b(source.encode(), digest_size=8).hexdigest()
     folder = table.location.derived / _FOLDER / name
     total = table.count_rows()
     for block in rewriter.blocks(["title", "text", "extractor"]) if encoder.dimension else ():
@@ -58,16 +66,12 @@ def reencode(table: PassageTable, encoder: Encoder, progress: Progress) -> tuple
         else:
             texts = zip(block.rows["title"].to_pylist(), block.rows["text"].to_pylist(), strict=True)
             chosen = [text for text, wanted in zip(texts, passages.tolist(), strict=True) if wanted]
-            vectors = np.zeros((len(passages), encoder.dimension), dtype=np.float32)
-            if chosen:
-                vectors[passages] = encode_passages(encoder, chosen)
-            write_arrays(file, {"vectors": vectors})
+            write_arrays(file, _encode_block(encoder, chosen, passages, with_sentences=with_sentences))
         report.passages += int(passages.sum())
         progress("encoding", report.passages, total)
 
-    def read_vectors(key: str) -> FloatArray:
-        vectors: FloatArray = map_arrays(folder / f"{key}.safetensors")["vectors"]
-        return vectors
+    def read_vectors(key: str) -> BlockVectors:
+        return _read_block(map_arrays(folder / f"{key}.safetensors"))
 
     report.passages = total
     changed = rewriter.with_vectors(settings, encoder.dimension, read_vectors)
@@ -76,8 +80,43 @@ def reencode(table: PassageTable, encoder: Encoder, progress: Progress) -> tuple
     return changed, report
 
 
-def _new_settings(settings: Mapping[str, Any], encoder: Encoder) -> dict[str, Any]:
-    return {**settings, "encoder": encoder.name, "encoder_fingerprint": encoder.fingerprint}
+def _encode_block(
+    encoder: Encoder, chosen: Sequence[tuple[str, str]], passages: BoolArray, *, with_sentences: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a block's file; `passages` tells which of its rows are the chosen titles and texts."""
+    vectors = np.zeros((len(passages), encoder.dimension), dtype=np.float32)
+    if not with_sentences:
+        if chosen:
+            vectors[passages] = encode_passages(encoder, chosen)
+        return {"vectors": vectors}
+    encoded = encode_with_sentences(encoder, chosen)
+    if chosen:
+        vectors[passages] = encoded.vectors
+    none = RowSentences(np.zeros((0, 2), dtype=np.int32), np.zeros((0, encoder.dimension), dtype=np.int8))
+    counts = np.full(len(passages), -1, dtype=np.int32)
+    counts[passages] = [len(own.spans) for own in encoded.sentences]
+    return {
+        "vectors": vectors,
+        "sentence_counts": counts,
+        "sentence_spans": np.concatenate([none.spans, *(own.spans for own in encoded.sentences)]),
+        "sentence_vectors": np.concatenate([none.vectors, *(own.vectors for own in encoded.sentences)]),
+    }
+
+
+def _read_block(arrays: Mapping[str, NDArray[Any]]) -> BlockVectors:
+    sentences: list[RowSentences | None] = []
+    first = 0
+    for count in arrays.get("sentence_counts", np.zeros(0, dtype=np.int32)).tolist():
+        place = slice(first, first + max(count, 0))
+        own = RowSentences(arrays["sentence_spans"][place], arrays["sentence_vectors"][place])
+        sentences.append(None if count < 0 else own)
+        first = place.stop
+    return BlockVectors(arrays["vectors"], sentences)
+
+
+def _new_settings(settings: Mapping[str, Any], encoder: Encoder, sentences: str | None) -> dict[str, Any]:
+    changes = {"encoder": encoder.name, "encoder_fingerprint": encoder.fingerprint}
+    return {**settings, **changes, **({} if sentences is None else {SENTENCES: sentences})}
 
 
 def _unfitting_weights(table: PassageTable, encoder: Encoder) -> list[Path]:

@@ -15,6 +15,7 @@ class IndexingReport:
     removed: int = 0  # documents removed
     removed_graphs: int = 0  # imported graphs removed
     passages: int = 0  # passages written
+    sentences: int = 0  # sentences of these
     retried: int = 0  # passages that failed in an earlier run and were extracted again, with or without success
     failures: list[Failure] = field(default_factory=list)  # documents not read, passages not extracted
     stop_error: Exception | None = None  # what ended the run early, such as an exhausted budget
@@ -27,6 +28,7 @@ class IndexingReport:
         self.updated += other.updated
         self.unchanged += other.unchanged
         self.passages += other.passages
+        self.sentences += other.sentences
         self.failures += other.failures
         self.remaining += other.remaining
         self.stop_error = self.stop_error or other.stop_error

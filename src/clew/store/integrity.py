@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from clew.arrays import LongArray
 from clew.errors import IndexFormatError, InputError
-from clew.store.schema import canonical_json, passages_schema
+from clew.store.schema import SENTENCE_COLUMNS, canonical_json, has_sentence_vectors, passages_schema
 
 TABLE_FORMAT = 1
 INTEGRITY_COLUMNS = ("document_rows", "checksum")
-_NULLABLE_COLUMNS = ("failure", "vector")
+_NULLABLE_COLUMNS = ("failure", "vector", *SENTENCE_COLUMNS)
 _PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}  # lets Lance see two inserts of one id as a conflict
 CHECKSUM_BYTES = 8
 _BATCH_ROWS = 8192
@@ -29,7 +29,8 @@ _BATCH_BYTES = 1 << 28  # the texts of a batch are joined, and one array of text
 def stored_schema(settings: Mapping[str, Any], dimension: int) -> pa.Schema:
     """Return the stored columns, with the format number and the settings in the schema's metadata."""
     columns = [
-        column.with_metadata(_PRIMARY_KEY) if column.name == "id" else column for column in passages_schema(dimension)
+        column.with_metadata(_PRIMARY_KEY) if column.name == "id" else column
+        for column in passages_schema(dimension, sentences=has_sentence_vectors(settings, dimension))
     ]
     text = canonical_json(settings, "the index settings")
     metadata = {"clew.format": str(TABLE_FORMAT), "clew.settings": text, "clew.seal": _settings_checksum(text)}
@@ -80,9 +81,11 @@ def _settings_checksum(text: str) -> str:
     return blake2b(text.encode(), digest_size=CHECKSUM_BYTES).hexdigest()
 
 
-def add_integrity_columns(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Table:
+def add_integrity_columns(
+    rows: pa.Table, dimension: int, document_ids: Sequence[str], *, sentences: bool = False
+) -> pa.Table:
     """Add the integrity columns; other columns, documents not given or repeated ids are an InputError."""
-    schema = passages_schema(dimension)
+    schema = passages_schema(dimension, sentences=sentences)
     if set(rows.column_names) != set(schema.names):
         names = sorted(set(rows.column_names) ^ set(schema.names))
         raise InputError(f"the rows differ from the passages table in the columns {names}: use rows_to_table")
@@ -147,12 +150,16 @@ def _row_buffers(arrays: Sequence[pa.Array], bounds: LongArray) -> Iterator[tupl
     """
     integers: list[NDArray[np.int64]] = []
     strings: list[pa.Array] = []
+    blobs: list[pa.Array] = []
     nested: list[tuple[list[pa.Array], LongArray]] = []
     for array in _flatten_structs(arrays):
         kind = array.type
         if pa.types.is_string(kind):
             integers.append(_to_int64(pc.binary_length(array), absent=-1))
             strings.append(pc.fill_null(array, ""))
+        elif pa.types.is_binary(kind):
+            integers.append(_to_int64(pc.binary_length(array), absent=-1))
+            blobs.append(pc.fill_null(array, b""))
         elif pa.types.is_list(kind):
             integers.append(_to_int64(pc.list_value_length(array), absent=-1))
             nested.append(([array.values], array.offsets.to_numpy()[bounds]))
@@ -168,9 +175,10 @@ def _row_buffers(arrays: Sequence[pa.Array], bounds: LongArray) -> Iterator[tupl
     if integers:
         matrix = np.ascontiguousarray(np.column_stack(integers))
         yield matrix.view(np.uint8).reshape(-1).data, (bounds * 8 * len(integers)).tolist()
-    if strings and len(strings[0]):
-        _, offsets, data = pc.binary_join_element_wise(*strings, "").buffers()
-        yield memoryview(data or b""), np.frombuffer(offsets, dtype=np.int32)[bounds].tolist()
+    for texts, separator in ((strings, ""), (blobs, b"")):
+        if texts and len(texts[0]):
+            _, offsets, data = pc.binary_join_element_wise(*texts, separator).buffers()
+            yield memoryview(data or b""), np.frombuffer(offsets, dtype=np.int32)[bounds].tolist()
     for children, child_bounds in nested:
         yield from _row_buffers(children, child_bounds)
 

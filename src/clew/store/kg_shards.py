@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 from clew.errors import InputError
-from clew.store.schema import TRIPLES_TYPE, canonical_json, passages_schema
+from clew.store.schema import SENTENCE_COLUMNS, TRIPLES_TYPE, canonical_json, passages_schema
 
 SHARD_EXTRACTOR = "graph:1"  # value of the `extractor` column that distinguishes shards from passages
 TRIPLE_SHARD, NAME_SHARD = "triples", "names"
 _HASH_PREFIX = "graph:"
+_WITHOUT_DEFAULT = ("failure", "vector", *SENTENCE_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,10 @@ class StoredGraph:
     parts: int  # number of shards
 
 
-def shards_to_table(shards: Sequence[KGShard], hashes: Sequence[str], dimension: int) -> pa.Table:
-    """Return shards as columns of `passages_schema(dimension)`, in order; a text of invalid Unicode: InputError."""
+def shards_to_table(
+    shards: Sequence[KGShard], hashes: Sequence[str], dimension: int, *, sentences: bool = False
+) -> pa.Table:
+    """Return shards as columns of `passages_schema`, in order; a text of invalid Unicode: InputError."""
     count = len(shards)
     ids = [shard.id for shard in shards]
     metadata = [canonical_json({"graph": s.graph, "holds": s.kind, "count": len(s.triples)}, s.id) for s in shards]
@@ -65,10 +68,10 @@ def shards_to_table(shards: Sequence[KGShard], hashes: Sequence[str], dimension:
         "triples": _triple_array(shards),
     }
     defaults: dict[str, Any] = {"string": "", "int32": 0, "int64": 0}
-    schema = passages_schema(dimension)
+    schema = passages_schema(dimension, sentences=sentences)
     arrays = []
     for column in schema:
-        default: Any = None if column.name in ("failure", "vector") else defaults.get(str(column.type), [])
+        default: Any = None if column.name in _WITHOUT_DEFAULT else defaults.get(str(column.type), [])
         values = columns.get(column.name, [default] * count)
         arrays.append(values if isinstance(values, pa.Array) else pa.array(values, type=column.type))
     return pa.Table.from_arrays(arrays, schema=schema)

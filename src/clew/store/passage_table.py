@@ -25,6 +25,7 @@ from clew.store.integrity import (
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location, locate
+from clew.store.schema import has_sentence_vectors
 from clew.store.segment_files import FragmentState
 from clew.store.writer_lock import pin, pinned_versions
 
@@ -54,12 +55,14 @@ class PassageTable:
         files_hash: Hash of the version's file names, since different tables have versions of one number.
         settings: Settings the index was created with.
         dimension: Width of the vectors, 0 when there are none.
+        has_sentence_vectors: Whether vectors of sentences are stored too.
     """
 
     def __init__(self, location: Location, dataset: "LanceDataset") -> None:
         self.location = location
         self.settings = settings_from_schema(dataset.schema, location.name)
         self.dimension = vector_dimension(dataset.schema)
+        self.has_sentence_vectors = has_sentence_vectors(self.settings, self.dimension)
         self._dataset = dataset
         self.version = int(dataset.version)
         self.files_hash = _files_hash(dataset)
@@ -130,7 +133,7 @@ class PassageTable:
         import lance
 
         ids = sorted(set(document_ids))
-        new = add_integrity_columns(rows, self.dimension, ids)
+        new = add_integrity_columns(rows, self.dimension, ids, sentences=self.has_sentence_vectors)
         existing = _count_existing(self._dataset, self.location.name, ids, new["id"].to_pylist())
         if new.num_rows == 0:
             self.delete(ids)
@@ -149,7 +152,9 @@ class PassageTable:
         """Write all passages of documents as data files that no version has yet (errors: see `replace`)."""
         from lance.fragment import write_fragments
 
-        new = add_integrity_columns(rows, self.dimension, sorted(set(document_ids)))
+        new = add_integrity_columns(
+            rows, self.dimension, sorted(set(document_ids)), sentences=self.has_sentence_vectors
+        )
         with map_errors(self.location.name, "writing"):
             written = write_fragments(new, self._dataset, schema=self._dataset.schema)
         records = [json.dumps(fragment.to_json()) for fragment in written]

@@ -1,7 +1,7 @@
 """A new version of a passages table with other vectors, written fragment by fragment and committed at once."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,13 @@ from clew.store.integrity import check_rows, stored_schema, with_checksums
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
 from clew.store.passage_table import PassageTable
+from clew.store.schema import SENTENCE_COLUMNS, RowSentences, sentence_cells
 
 if TYPE_CHECKING:
     from lance.fragment import LanceFragment
 
 BLOCK_ROWS = 1024
+_MADE_COLUMNS = ("vector", "checksum", *SENTENCE_COLUMNS)
 _SCAN_ROWS = 64  # a shard of a graph may have several MB
 
 
@@ -30,6 +32,14 @@ class RowBlock:
 
     key: str  # names the rows: equal keys, equal rows
     rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockVectors:
+    """The vectors of the n rows of a block."""
+
+    vectors: FloatArray  # (n, d), zeros for a row that is no passage
+    sentences: Sequence[RowSentences | None]  # n, or none where the table has no vectors of sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +54,14 @@ class TableRewriter:
             yield from _blocks(fragment, columns, self.table.location)
 
     def with_vectors(
-        self, settings: Mapping[str, Any], dimension: int, read_vectors: Callable[[str], FloatArray]
+        self, settings: Mapping[str, Any], dimension: int, read_vectors: Callable[[str], BlockVectors]
     ) -> PassageTable:
         """Return the table at a new version whose vectors and settings are others; rows are verified on the way.
 
         Args:
             settings: All settings of the index.
             dimension: Width of the new vectors, 0 for none.
-            read_vectors: Returns the vectors (n, dimension) of the n rows of a block, by its key.
+            read_vectors: Returns the vectors of the rows of a block, by its key.
 
         Raises:
             IndexFormatError: A stored row is damaged; nothing was changed.
@@ -113,15 +123,19 @@ def _new_batches(
     blocks: Iterator[RowBlock],
     schema: pa.Schema,
     dimension: int,
-    read_vectors: Callable[[str], FloatArray],
+    read_vectors: Callable[[str], BlockVectors],
     name: str,
 ) -> Iterator[pa.RecordBatch]:
     for block in blocks:
         check_rows(block.rows, name)
-        rows = block.rows.select([field for field in block.rows.column_names if field not in ("vector", "checksum")])
+        rows = block.rows.select([name for name in block.rows.column_names if name not in _MADE_COLUMNS])
         if dimension:
             absent = pa.array([not passage for passage in is_passage(rows)], type=pa.bool_())
-            values = pa.array(read_vectors(block.key).ravel())
+            found = read_vectors(block.key)
+            values = pa.array(found.vectors.ravel())
             rows = rows.append_column("vector", pa.FixedSizeListArray.from_arrays(values, dimension, mask=absent))
+            if SENTENCE_COLUMNS[0] in schema.names:
+                for column, cells in zip(SENTENCE_COLUMNS, sentence_cells(found.sentences), strict=True):
+                    rows = rows.append_column(column, pa.array(cells, type=schema.field(column).type))
         ordered = rows.select([field for field in schema.names if field != "checksum"])
         yield from with_checksums(ordered).cast(schema).to_batches()

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from clew.arrays import FloatArray
+from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
 from clew.types import Mention
 
@@ -16,6 +17,19 @@ MENTIONS_TYPE = pa.list_(
     pa.struct([("name", pa.string()), ("kind", pa.string()), ("start", pa.int32()), ("end", pa.int32())])
 )
 TRIPLES_TYPE = pa.list_(pa.struct([("head", pa.string()), ("relation", pa.string()), ("tail", pa.string())]))
+
+
+SENTENCE_COLUMNS = ("sentence_spans", "sentence_vectors")
+SENTENCES, WITH_VECTORS, WITHOUT_VECTORS = "sentences", "vectors", "none"
+"""The setting of an index that says whether its table has `SENTENCE_COLUMNS`, and its values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSentences:
+    """The n sentences of a passage."""
+
+    spans: IntArray  # (n, 2) start and end in the text, in characters
+    vectors: NDArray[np.int8]  # (n, d) (see `clew.graph.segments.sentence_columns`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +52,14 @@ class PassageRow:
     failure: str | None = None  # reason why the extraction failed, None when it succeeded
     extractor: str = ""  # fingerprint of the extractor
     vector: FloatArray | None = field(default=None, compare=False)  # unit (dimension,) or None
+    sentences: RowSentences | None = field(default=None, compare=False)
 
 
-def passages_schema(dimension: int) -> pa.Schema:
-    """Return the columns of the passages table; dimension 0 has no vector column."""
+def passages_schema(dimension: int, *, sentences: bool = False) -> pa.Schema:
+    """Return the columns of the passages table; dimension 0 has no vector column.
+
+    With `sentences` there are the spans of sentences, start and end in turn, and the bytes of their vectors.
+    """
     strings = pa.list_(pa.string())
     columns = [
         pa.field("id", pa.string(), nullable=False),
@@ -60,13 +78,23 @@ def passages_schema(dimension: int) -> pa.Schema:
         ("failure", pa.string()),
         ("extractor", pa.string()),
     ]
-    return pa.schema([*columns, ("vector", pa.list_(pa.float32(), dimension))] if dimension else columns)
+    columns += [("vector", pa.list_(pa.float32(), dimension))] if dimension else []
+    columns += zip(SENTENCE_COLUMNS, (pa.list_(pa.int32()), pa.binary()), strict=True) if sentences else ()
+    return pa.schema(columns)
 
 
-def rows_to_table(rows: Sequence[PassageRow], dimension: int) -> pa.Table:
-    """Return rows as columns of `passages_schema(dimension)`; unusable vectors, metadata or texts: InputError."""
-    schema = passages_schema(dimension)
-    columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in schema.names if name != "vector"}
+def has_sentence_vectors(settings: Mapping[str, Any], dimension: int) -> bool:
+    """Return whether the table of an index of these settings, with vectors of a width, has `SENTENCE_COLUMNS`."""
+    return dimension > 0 and settings.get(SENTENCES) == WITH_VECTORS
+
+
+def rows_to_table(rows: Sequence[PassageRow], dimension: int, *, sentences: bool = False) -> pa.Table:
+    """Return rows as columns of `passages_schema`; unusable vectors, metadata or texts: InputError."""
+    schema = passages_schema(dimension, sentences=sentences)
+    computed = ("vector", *SENTENCE_COLUMNS)
+    columns: dict[str, Any] = {n: [getattr(row, n) for row in rows] for n in schema.names if n not in computed}
+    if sentences:
+        columns |= zip(SENTENCE_COLUMNS, sentence_cells([row.sentences for row in rows]), strict=True)
     columns["metadata"] = [canonical_json(row.metadata, f"the metadata of {row.document_id!r}") for row in rows]
     columns["mentions"] = [mention_cells(row.mentions) for row in rows]
     columns["triples"] = [triple_cells(row.triples) for row in rows]
@@ -85,6 +113,12 @@ def mention_cells(mentions: Sequence[Mention]) -> list[dict[str, Any]]:
 def triple_cells(triples: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
     """Return the triples of one passage in stored form."""
     return [{"head": head, "relation": relation, "tail": tail} for head, relation, tail in triples]
+
+
+def sentence_cells(rows: Sequence[RowSentences | None]) -> tuple[list[Any], list[bytes | None]]:
+    """Return the columns `SENTENCE_COLUMNS` of passages in stored form, None for one without sentences."""
+    spans = [None if row is None else row.spans.ravel().tolist() for row in rows]
+    return spans, [None if row is None else row.vectors.tobytes() for row in rows]
 
 
 def canonical_json(value: Mapping[str, Any], description: str) -> str:

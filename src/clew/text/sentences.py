@@ -50,7 +50,7 @@ _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
 _UNCASED_RATIO = 2
-MIN_SENTENCE_CHARACTERS, MAX_PASSAGE_SENTENCES = 30, 40
+MIN_SENTENCE_CHARACTERS, MAX_JOINED_CHARACTERS, MAX_PASSAGE_SENTENCES = 30, 300, 40
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -74,12 +74,13 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans of the sentences of a passage as an index holds them: none too short to say anything.
 
-    One of fewer than `MIN_SENTENCE_CHARACTERS` joins the one before it; of more than `MAX_PASSAGE_SENTENCES` the last
-    has all the rest.
+    One of fewer than `MIN_SENTENCE_CHARACTERS` joins the one before it, up to `MAX_JOINED_CHARACTERS` together; of more
+    than `MAX_PASSAGE_SENTENCES` the last has all the rest.
     """
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
-        if spans and end - start < MIN_SENTENCE_CHARACTERS:
+        is_short = end - start < MIN_SENTENCE_CHARACTERS
+        if spans and is_short and end - spans[-1][0] <= MAX_JOINED_CHARACTERS:
             spans[-1] = spans[-1][0], end
         else:
             spans.append((start, end))

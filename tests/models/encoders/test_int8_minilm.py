@@ -54,6 +54,25 @@ def test_rows_do_not_depend_on_the_number_of_threads() -> None:
     assert len(rows) == 1
 
 
+def test_spans_are_means_of_the_states_of_their_tokens(encoder: Int8MiniLM) -> None:
+    texts = ["Fram\nThe Fram sailed north. Nansen led it.", "a b " * 400, "🚢 the ship", ""]
+    spans = [[(0, 4), (5, 27), (28, 43)], [(0, 3), (400, 403), (1590, 1600)], [(0, 1), (2, 10)], []]
+    found = encoder.encode_spans(texts, spans)
+    np.testing.assert_array_equal(found.rows, encoder.encode(texts))
+    assert found.read[0] == len(texts[0])
+    assert found.read[1] == 2 * 254 - 1
+    model = encoder._load()
+    for text, own, vectors in zip(texts, spans, found.spans, strict=True):
+        encoding = model.tokenizer.encode(text)
+        states = model.session.run(["states"], {"ids": np.array([encoding.ids], dtype=np.int64)})[0][0]
+        for (start, end), vector in zip(own, vectors, strict=True):
+            chosen = [row for row, (a, b) in enumerate(encoding.offsets) if a < b and start <= a < end]
+            mean = states[chosen].mean(0) if chosen else np.zeros(384)
+            np.testing.assert_allclose(vector, mean / max(np.linalg.norm(mean), 1e-9), atol=1e-6)
+    many = encoder.encode_spans(texts * 9, spans * 9)
+    np.testing.assert_array_equal(np.concatenate(many.spans[:4]), np.concatenate(found.spans))
+
+
 def test_a_lone_surrogate_is_refused(encoder: Int8MiniLM) -> None:
     for encode in (encoder.encode, encoder.encode_queries):
         with pytest.raises(InputError, match=r"U\+DC80 at character 3"):

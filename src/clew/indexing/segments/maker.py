@@ -61,7 +61,7 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
         titles=names.titles,
         tokens=SegmentTokens(vocabulary, Ragged(words.indptr, position[tokens]), words.flags),
         terms=counted.counts,
-        sentences=read_sentences(texts, words, counted.in_texts, mentions, passages),
+        sentences=read_sentences(rows, words, counted.in_texts, mentions, passages),
     )
 
 

@@ -10,18 +10,20 @@ from clew.arrays import IntArray, LongArray
 from clew.graph.csr import row_pointers
 from clew.graph.segments.segment import Ragged, SegmentSentences
 from clew.indexing.segments.word_counts import WordTerms
+from clew.store.schema import SENTENCE_COLUMNS
 from clew.text.sentences import passage_sentence_spans
 from clew.text.token_arrays import TokenArrays
 
 
 def read_sentences(
-    texts: Sequence[str], words: TokenArrays, terms: WordTerms, mentions: pa.StructArray, passages: LongArray
+    rows: pa.Table, words: TokenArrays, terms: WordTerms, mentions: pa.StructArray, passages: LongArray
 ) -> SegmentSentences:
-    """Return the sentences of p texts, without vectors.
+    """Return the sentences of p passages: those that rows of the table have, else those of their texts.
 
     `mentions` (m) are given flat, with the passage (m,) of each.
     """
-    spans = split_passages(texts)
+    texts = rows["text"].to_pylist()
+    spans, vectors = _stored_sentences(rows, texts)
     count = len(spans.values)
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     offsets = np.cumsum(lengths + 1) - lengths
@@ -39,13 +41,34 @@ def read_sentences(
         mentions=_sentences_of_mentions(mentions, passages, spans.indptr, starts, offsets, lengths),
         terms=Ragged(row_pointers(sentences, count), found.astype(np.int32)),
         bridging=terms.bridging,
-        vectors=np.zeros((count, 0), dtype=np.int8),
+        vectors=vectors,
     )
 
 
-def split_passages(texts: Sequence[str]) -> Ragged:
-    """Return for each text the spans of its sentences in an index."""
-    spans = [passage_sentence_spans(text) for text in texts]
+def _stored_sentences(rows: pa.Table, texts: Sequence[str]) -> tuple[Ragged, NDArray[np.int8]]:
+    """Return the spans of sentences, and their vectors, zeros for those of a passage without any.
+
+    Spans are stored with vectors, which fit no others: another version of Clew may split a text otherwise.
+    """
+    if SENTENCE_COLUMNS[0] not in rows.column_names:
+        spans = _join_spans([passage_sentence_spans(text) for text in texts])
+        return spans, np.zeros((len(spans.values), 0), dtype=np.int8)
+    stored, codes = (rows[name].to_pylist() for name in SENTENCE_COLUMNS)
+    spans = _join_spans(
+        [
+            passage_sentence_spans(text) if own is None else list(zip(own[::2], own[1::2], strict=True))
+            for own, text in zip(stored, texts, strict=True)
+        ]
+    )
+    vectors = np.zeros((len(spans.values), rows.schema.field("vector").type.list_size), dtype=np.int8)
+    for row, own in enumerate(codes):
+        if own is not None:
+            place = slice(int(spans.indptr[row]), int(spans.indptr[row + 1]))
+            vectors[place] = np.frombuffer(own, dtype=np.int8).reshape(-1, vectors.shape[1])
+    return spans, vectors
+
+
+def _join_spans(spans: Sequence[Sequence[tuple[int, int]]]) -> Ragged:
     indptr = np.concatenate([[0], np.cumsum([len(own) for own in spans])]).astype(np.int64)
     values = np.array([span for own in spans for span in own], dtype=np.int32).reshape(-1, 2)
     return Ragged(indptr, values)

@@ -1,0 +1,106 @@
+"""Vectors of the sentences of passages, made with those of the passages.
+
+An encoder that gives the states of tokens (`SpanEncoder`) reads a passage once: the vector of a sentence is that of its
+tokens and a share of that of the title's. Where a passage is longer than the encoder reads, it goes on with the first
+sentence that it did not read to its end, after the title. Any other encoder reads each sentence by itself, as "Title:
+sentence".
+
+Source: none; measured in docs/decisions.md. Differs from the source: nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from clew.arrays import FloatArray, IntArray
+from clew.graph.segments.sentence_columns import round_sentences
+from clew.protocols import Encoder, SpanEncoder
+from clew.store.schema import RowSentences
+from clew.text.sentences import passage_sentence_spans
+
+TITLE_SHARE = 0.35
+"""Weight of the title's vector beside that of a sentence; 0 to 0.5 differ by half a point of recall."""
+
+
+class EncodedPassages(NamedTuple):
+    """Vectors of n passages and of their sentences."""
+
+    vectors: FloatArray  # (n, d) unit rows
+    sentences: list[RowSentences]  # n
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """The sentences of a passage that are still to be read."""
+
+    passage: int
+    first: int  # sentence
+
+
+def join_title(title: str, text: str) -> str:
+    """Return the text of a passage as an encoder reads it."""
+    return f"{title}\n{text}" if title else text
+
+
+def encode_with_sentences(encoder: Encoder, passages: Sequence[tuple[str, str]]) -> EncodedPassages:
+    """Return the vectors of passages, given by their titles and texts, and those of their sentences."""
+    spans = [np.array(passage_sentence_spans(text), dtype=np.int32).reshape(-1, 2) for _, text in passages]
+    if isinstance(encoder, SpanEncoder):
+        vectors, rows = _read_spans(encoder, passages, spans, encoder.dimension)
+    else:
+        vectors = np.asarray(encoder.encode([join_title(*passage) for passage in passages]))
+        rows = _read_alone(encoder, passages, spans)
+    sentences = [RowSentences(own, round_sentences(found)) for own, found in zip(spans, rows, strict=True)]
+    return EncodedPassages(vectors, sentences)
+
+
+def _read_alone(encoder: Encoder, passages: Sequence[tuple[str, str]], spans: Sequence[IntArray]) -> list[FloatArray]:
+    texts = [
+        f"{title}: {text[start:end]}" if title else text[start:end]
+        for (title, text), own in zip(passages, spans, strict=True)
+        for start, end in own.tolist()
+    ]
+    rows = np.asarray(encoder.encode(texts)) if texts else np.zeros((0, encoder.dimension), dtype=np.float32)
+    return np.split(rows, np.cumsum([len(own) for own in spans])[:-1]) if spans else []
+
+
+def _read_spans(
+    encoder: SpanEncoder, passages: Sequence[tuple[str, str]], spans: Sequence[IntArray], dimension: int
+) -> tuple[FloatArray, list[FloatArray]]:
+    found = [np.zeros((len(own), dimension), dtype=np.float32) for own in spans]
+    rests = [_Rest(passage, 0) for passage in range(len(passages))]
+    vectors = np.zeros((len(passages), dimension), dtype=np.float32)
+    is_first_round = True
+    while rests:
+        texts, wanted = [], []
+        for rest in rests:
+            title, text = passages[rest.passage]
+            begin = int(spans[rest.passage][rest.first, 0]) if rest.first else 0
+            shift = len(title) + 1 - begin if title else -begin
+            texts.append(join_title(title, text[begin:]))
+            own = [(start + shift, end + shift) for start, end in spans[rest.passage][rest.first :].tolist()]
+            wanted.append([(0, len(title)), *own])
+        result = encoder.encode_spans(texts, wanted)
+        if is_first_round:
+            vectors, is_first_round = result.rows, False
+        unread = []
+        for rest, own, rows, row, read in zip(rests, wanted, result.spans, result.rows, result.read, strict=True):
+            ends = np.array([end for _, end in own[1:]], dtype=np.int64)
+            # One sentence at least, of which no more can be read: it is longer than all that the encoder reads.
+            count = max(int(np.searchsorted(ends, read, "right")), 1)
+            if read <= own[0][1]:
+                count = len(ends)  # the title is all that is read of any
+            found[rest.passage][rest.first : rest.first + count] = _with_title(rows[1 : count + 1], rows[0], row)
+            if count < len(ends):
+                unread.append(_Rest(rest.passage, rest.first + count))
+        rests = unread
+    return vectors, found
+
+
+def _with_title(rows: FloatArray, title: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return the rows (n, d) of sentences with a share of the title's; the whole text's in place of one of zeros."""
+    mixed: FloatArray = np.where(rows.any(axis=1, keepdims=True), rows + np.float32(TITLE_SHARE) * title, whole)
+    return mixed
