@@ -29,7 +29,7 @@ class OracleQuestion:
     cosines: Mapping[
         int, tuple[float, float]
     ]  # of each sentence with the question and the remainder; {} without vectors
-    named: frozenset[int]  # entities
+    names: Mapping[int, frozenset[int]]  # entities that it names, and the words of their names
     allowed: frozenset[int]  # passages
 
 
@@ -48,9 +48,14 @@ class ChainOracle:
                 if len(rows.row(value)):
                     self.joined[kind, value] = rows.row(value).tolist()
 
+    def words(self, sentence: int, question: OracleQuestion) -> frozenset[int]:
+        """Return the words of the question that a sentence has, and those of the name that is its passage's title."""
+        title = question.names.get(self.titles[self.passage[sentence]], frozenset())
+        return frozenset(self.terms[sentence] & set(question.words)) | title
+
     def bridges(self, sentence: int, question: OracleQuestion) -> list[Bridge]:
         """Return the bridges of a sentence that the question does not name: entities, then terms."""
-        entities: list[Bridge] = [("entity", e) for e in sorted(self.entities[sentence] - question.named)]
+        entities: list[Bridge] = [("entity", e) for e in sorted(self.entities[sentence] - set(question.names))]
         terms: list[Bridge] = [("term", t) for t in sorted(self.terms[sentence] - set(question.words))]
         return [bridge for bridge in (*entities, *terms) if bridge in self.joined]
 
@@ -64,7 +69,7 @@ class ChainOracle:
                 passage = self.passage[sentence]
                 if passage in around or passage not in question.allowed:
                     continue
-                own = self.terms[sentence] & set(question.words)
+                own = self.words(sentence, question)
                 score = chain.score
                 if question.cosines:
                     with_question, with_remainder = question.cosines[sentence]
@@ -81,7 +86,7 @@ class ChainOracle:
     ) -> dict[int, list[OracleChain]]:
         """Return for each passage all chains of the search that it stands in, best first."""
         starts = sorted(first, key=lambda s: (-first[s], s))
-        alone = [OracleChain(first[s], (s,), (), frozenset(self.terms[s] & set(question.words))) for s in starts]
+        alone = [OracleChain(first[s], (s,), (), self.words(s, question)) for s in starts]
         pairs = [pair for chain in alone[: weights.first_sentences] for pair in self.extend(chain, question, weights)]
         found = [*alone, *pairs]
         if weights.sentences > 2:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray
 from clew.graph.paths.sentence_chains import ChainWeights
@@ -12,6 +13,8 @@ from clew.graph.sentences.sentence_index import SentenceVectors
 from clew.index import Index
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains, QuestionVectors
 from clew.query.first_sentences import FirstWeights, sentences_of
+from clew.query.linking import LinkedQuestion
+from clew.text.bm25 import BM25Index
 from tests.oracles.chains import ChainOracle, OracleQuestion
 from tests.small_index import QUESTIONS
 
@@ -25,14 +28,15 @@ class DrawnVectors:
 
     def __init__(self, count: int) -> None:
         rows = np.random.default_rng(3).normal(size=(count, 64)).astype(np.float32)
-        self._rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        self._rows: FloatArray = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
-    def rows(self, sentences: "np.ndarray[tuple[int], np.dtype[np.integer]]") -> FloatArray:
-        return self._rows[sentences]
+    def rows(self, sentences: NDArray[np.integer]) -> FloatArray:
+        chosen: FloatArray = self._rows[sentences]
+        return chosen
 
     def similarities(self, sentences: IntArray, vectors: FloatArray) -> FloatArray:
-        folded: FloatArray = self._rows[sentences] @ vectors[:, :64].T
-        return folded
+        similarities: FloatArray = self._rows[sentences] @ vectors[:, :64].T
+        return similarities
 
 
 def open_search(index: Index, config: ChainSearchConfig, vectors: SentenceVectors | None) -> ChainSearch:
@@ -40,6 +44,15 @@ def open_search(index: Index, config: ChainSearchConfig, vectors: SentenceVector
     questions = QuestionVectors(context.encode_questions, context.similar_passages())
     sentences = replace(context.scope.snapshot.sentences, vectors=vectors)
     return ChainSearch(context.scope, context.lexical, sentences, questions, config)
+
+
+def name_words(lexical: BM25Index, linked: LinkedQuestion, words: IntArray) -> dict[int, frozenset[int]]:
+    """Return the words of the name of each entity that a question names."""
+    found: dict[int, frozenset[int]] = {}
+    for name in linked.linked_names:
+        own = frozenset(lexical.query(linked.text[name.start : name.end]).terms.tolist()) & frozenset(words.tolist())
+        found |= {entity: found.get(entity, frozenset()) | own for entity in name.entities}
+    return found
 
 
 def first_scores(
@@ -50,10 +63,12 @@ def first_scores(
     named = {entity for name in linked.linked_names for entity in name.entities}
     terms = found.walk.matches.full_query
     idf = dict(zip(terms.terms.tolist(), (terms.weights / terms.weights.sum()).tolist(), strict=True))
+    titles, names = search.scope.snapshot.title_entities, name_words(search._lexical, linked, terms.terms)
     scores = {}
     for passage, share in zip(found.passages.tolist(), found.walk_shares.tolist(), strict=True):
         for sentence in range(index.offsets[passage], index.offsets[passage + 1]):
-            score = weights.words * sum(idf.get(term, 0.0) for term in index.terms.row(sentence).tolist())
+            own = set(index.terms.row(sentence).tolist()) | names.get(int(titles[passage]), frozenset())
+            score = weights.words * sum(idf.get(term, 0.0) for term in own)
             score += weights.named * bool(named & set(index.entities.row(sentence).tolist()))
             score += weights.rank * math.log(share)
             if vectors is not None:
@@ -85,7 +100,7 @@ def test_with_all_passages_in_the_pool_it_equals_the_formulas(
         asked = OracleQuestion(
             dict(zip(terms.terms.tolist(), (terms.weights / terms.weights.sum()).tolist(), strict=True)),
             cosines,
-            frozenset(entity for name in linked.linked_names for entity in name.entities),
+            name_words(context.lexical, linked, terms.terms),
             frozenset(np.flatnonzero(allowed).tolist()),
         )
         wanted = oracle.search(first_scores(search, found, vectors, q), asked, EVERYTHING.chains)

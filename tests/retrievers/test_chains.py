@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,8 +33,8 @@ def facts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return make_index(tmp_path_factory.mktemp("facts") / "index", FACTS, encoder=request.param)
 
 
-def search(index: Index, where: str | None = None, **settings: object) -> Evidence:
-    (evidence,) = index.retriever(Chains(**settings)).retrieve([QUESTION], 5, where)
+def search(index: Index, where: str | None = None, settings: Chains | None = None) -> Evidence:
+    (evidence,) = index.retriever(settings or Chains()).retrieve([QUESTION], 5, where)
     return evidence
 
 
@@ -60,7 +61,7 @@ def test_the_passages_of_the_chain_come_first(facts: Index) -> None:
 
 
 def test_two_steps_end_before_the_town(facts: Index) -> None:
-    assert all(len(chain.item.sentences) == 2 for chain in search(facts, steps=2).chains)
+    assert all(len(chain.item.sentences) == 2 for chain in search(facts, settings=Chains(steps=2)).chains)
 
 
 def test_no_chain_passes_through_a_filtered_passage(facts: Index) -> None:
@@ -93,7 +94,8 @@ def test_where_no_path_is_wanted_none_is_quoted(small: Index) -> None:
 def test_every_setting_reaches_the_search() -> None:
     defaults = Chains()
     for name, value in defaults.model_dump().items():
-        changed = Chains(**{name: 2 if name == "steps" else value + 1 if isinstance(value, int) else value / 2})
+        setting: dict[str, Any] = {name: 2 if name == "steps" else value + 1 if isinstance(value, int) else value / 2}
+        changed = Chains(**setting)
         if name in ("chain_weight", "walk_weight"):
             continue
         assert changed.search_config() != defaults.search_config(), name
@@ -105,7 +107,7 @@ def test_the_defaults_are_those_of_the_search() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"restart": 1.5}, {"steps": 4}, {"hub": -1.0}, {"first_sentences": 0}])
-def test_settings_out_of_range_are_refused(settings: dict[str, float]) -> None:
+def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"chains: {next(iter(settings))} is"):
         Chains(**settings)
 

@@ -122,8 +122,8 @@ class ChainSearch:
         pool = self._pool(walk, nearest)
         first, owners = sentences_of(pool, self.sentences.offsets)
         shares = self._walk_shares(walk, pool)
-        scores = score_first(self.sentences, first, shares[owners], question, self.config.first)
         titles = self.scope.snapshot.title_entities
+        scores = score_first(self.sentences, first, titles[pool][owners], shares[owners], question, self.config.first)
         chains = search_chains(self.sentences, titles, first, scores, question, self.config.chains)
         passages = np.union1d(np.union1d(walk.nodes, pool), chains.passages).astype(np.int32)
         chain_shares = np.zeros(len(passages))
@@ -140,9 +140,19 @@ class ChainSearch:
             terms.terms,
             terms.weights / total if total else terms.weights,
             None if queries is None or vectors is None else partial(_similarities, vectors, queries),
-            _named_entities(walk.linked_question),
+            *self._names(walk.linked_question, terms.terms),
             np.zeros(0, dtype=np.bool_) if some is None else some,
         )
+
+    def _names(self, linked: LinkedQuestion, words: IntArray) -> tuple[IntArray, list[IntArray]]:
+        """Return the entities that a question names, ascending, and the positions among its words of their names'."""
+        found: dict[int, set[int]] = {}
+        for name in linked.linked_names:
+            own = self._lexical.query(linked.text[name.start : name.end]).terms
+            for entity in name.entities:
+                found.setdefault(entity, set()).update(np.flatnonzero(np.isin(words, own)).tolist())
+        entities = sorted(found)
+        return np.array(entities, dtype=np.int32), [np.array(sorted(found[e]), dtype=np.int32) for e in entities]
 
     def _pool(self, walk: QuestionWalk, nearest: IntArray) -> IntArray:
         """Return the passages whose sentences begin chains, ascending."""
@@ -158,10 +168,6 @@ class ChainSearch:
             reached = walk.nodes[places] == passages
             shares[reached] = walk.scores[places[reached]] / max(float(walk.scores.max()), np.finfo(np.float32).tiny)
         return np.maximum(shares, self.config.least_share)
-
-
-def _named_entities(linked: LinkedQuestion) -> IntArray:
-    return np.array(sorted({entity for name in linked.linked_names for entity in name.entities}), dtype=np.int32)
 
 
 def _similarities(vectors: SentenceVectors, queries: FloatArray, sentences: IntArray) -> FloatArray:

@@ -55,9 +55,10 @@ class Case:
         weights = rng.uniform(0.1, 1.0, len(words))
         allowed = rng.random(len(sizes)) < 0.8
         named = np.unique(rng.integers(0, 10, 1)).astype(np.int32)
+        name = np.flatnonzero(rng.random(len(words)) < 0.4).astype(np.int32)
         similarity = (lambda sentences: cosines[sentences]) if vectors else None
         open_ = np.zeros(0, dtype=np.bool_) if allowed.all() else allowed
-        self.question = ChainQuestion(words, weights / weights.sum(), similarity, named, open_)
+        self.question = ChainQuestion(words, weights / weights.sum(), similarity, named, [name], open_)
         of_allowed = np.flatnonzero(np.repeat(allowed, sizes)).astype(np.int32)
         self.first = of_allowed[rng.random(len(of_allowed)) < 0.7]
         self.scores = rng.uniform(0, 1, len(self.first))
@@ -65,7 +66,7 @@ class Case:
         self.oracle_question = OracleQuestion(
             dict(zip(words.tolist(), (weights / weights.sum()).tolist(), strict=True)),
             {s: (float(a), float(b)) for s, (a, b) in enumerate(cosines)} if vectors else {},
-            frozenset(named.tolist()),
+            {int(named[0]): frozenset(words[name].tolist())},
             frozenset(np.flatnonzero(allowed).tolist()),
         )
 
@@ -115,7 +116,7 @@ def search_by_hand(weights: ChainWeights, allowed: list[int] | None = None) -> S
     index = make_index([1, 1, 1], [{0}, {0}, set()], [{5}, {1, 6}, {1, 7}], {0, 1})
     words, shares = np.array([5, 6, 7], dtype=np.int32), np.array([0.5, 0.3, 0.2])
     mask = np.isin(np.arange(3), allowed) if allowed is not None else np.zeros(0, dtype=np.bool_)
-    question = ChainQuestion(words, shares, None, np.zeros(0, dtype=np.int32), mask)
+    question = ChainQuestion(words, shares, None, np.zeros(0, dtype=np.int32), [], mask)
     titles = np.array([-1, 0, -1], dtype=np.int32)
     return search_chains(index, titles, np.zeros(1, dtype=np.int32), np.array([0.4]), question, weights)
 

@@ -35,9 +35,21 @@ def passages_of(sentences: IntArray, offsets: LongArray) -> IntArray:
 
 @njit
 def cover_words(
-    sentences: IntArray, indptr: LongArray, terms: IntArray, words: IntArray, weights: DoubleArray
+    sentences: IntArray,
+    own_titles: IntArray,
+    indptr: LongArray,
+    terms: IntArray,
+    words: IntArray,
+    weights: DoubleArray,
+    named: IntArray,
+    name_rows: LongArray,
+    name_words: IntArray,
 ) -> DoubleArray:
-    """Return the weights (n, w) of those words of a question (w,), ascending terms, that each of n sentences has."""
+    """Return the weights (n, w) of those words of a question (w,), ascending terms, that each of n sentences covers.
+
+    It covers the words that it has, and those of the names whose entity, in `named` (k,), is the title (n,) of its
+    passage: the words name_words[name_rows[i] : name_rows[i + 1]].
+    """
     covered = np.zeros((len(sentences), len(weights)))
     mask = table_size(16 * len(words)) - 1
     may_be_word = np.zeros(mask + 1, dtype=np.bool_)  # by the low bits of a term: most terms of a sentence are no word
@@ -49,6 +61,10 @@ def cover_words(
                 place = np.searchsorted(words, terms[entry])
                 if place < len(words) and words[place] == terms[entry]:
                     covered[i, place] = weights[place]
+        for name in range(len(named)):
+            if named[name] == own_titles[i]:
+                for entry in range(name_rows[name], name_rows[name + 1]):
+                    covered[i, name_words[entry]] = weights[name_words[entry]]
     return covered
 
 

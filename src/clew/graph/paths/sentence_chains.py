@@ -1,9 +1,9 @@
 """Chains of sentences: one that fits the question, a name or rare word in it, one of another passage that has it, too.
 
 For question q with remainder r (the question without its names) and words of weights that sum to 1, with first(s1) the
-score of a first sentence and B(s) the weighted words that sentence s covers, a chain of two steps scores
+score of a first sentence and B(s, t) the weight of word t where sentence s covers it, else 0, two steps score
 
-    chain(s1, e, s2) = first(s1) + 0.4 cos(s2, r) + 0.1 cos(s2, q) + sum_t max(0, B(s2, t) - B(s1, t))
+    chain(s1, e, s2) = first(s1) + 0.5 cos(s2, r) + 0.1 cos(s2, q) + sum_t max(0, B(s2, t) - B(s1, t))
                        - 0.1 log(passages of e) + 0.05 [e is the title of s2's passage].
 
 A third step begins at the best distinct s2, in the same way, with B the maximum of both, minus 0.2. A chain has no two
@@ -11,10 +11,11 @@ sentences of one passage side by side, nor the first and third of one. A passage
 stands in. Nothing is read but the bridges of the first and second sentences, and where they lead.
 
 Source: the spec of sentence chains, found by prototypes; no paper.
-Differs from the source: a sentence covers the words that it has, and no similar ones; fewer chains are followed.
+Differs from the source: a sentence covers the words that it has and those of a name that is its passage's title, but no
+similar ones; fewer chains are followed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -31,9 +32,9 @@ SentenceSimilarity = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ChainWeights:
-    """Weights of the parts of a chain's score: those of the spec, but for `remainder` (0.5) and the numbers (60)."""
+    """Weights of the parts of a chain's score: those of the spec, but for the two numbers (60)."""
 
-    remainder: float = 0.4  # of the cosine of a later sentence with the remainder
+    remainder: float = 0.5  # of the cosine of a later sentence with the remainder
     question: float = 0.1  # of its cosine with the question
     novelty: float = 1.0  # of the words that it covers and the earlier ones do not
     hub: float = 0.1  # price of a bridge, times the logarithm of the number of its passages
@@ -51,13 +52,22 @@ class ChainQuestion:
     words: IntArray  # (w,) terms of the vocabulary, ascending
     word_weights: DoubleArray  # (w,) that sum to 1
     similarity: SentenceSimilarity | None  # None without vectors: then all cosines are 0
-    closed_entities: IntArray  # entities that are no bridges, since the question names them; nor are its words
+    named_entities: IntArray  # (k,) that the question names: they are no bridges, and nor are its words
+    name_words: Sequence[IntArray]  # k arrays: the words, by their positions, of the name of each
     allowed: BoolArray  # (P,) passages that a chain may pass through, (0,) for all
 
-    def cover(self, sentences: IntArray, index: SentenceIndex) -> DoubleArray:
-        """Return for each sentence (n,) the weights (n, w) of the words that it has, 0 for the others."""
+    def cover(self, sentences: IntArray, own_titles: IntArray, index: SentenceIndex) -> DoubleArray:
+        """Return for each sentence (n,) the weights (n, w) of the words that it covers, 0 for the others.
+
+        `own_titles` (n,) are the title entities of their passages, -1 for none.
+        """
         rows = _read_only(index.terms.indptr), _read_only(index.terms.indices)
-        covered: DoubleArray = cover_words(sentences, *rows, _read_only(self.words), self.word_weights)
+        name_rows = np.cumsum([0, *map(len, self.name_words)]).astype(np.int64)
+        name_words = np.concatenate([np.zeros(0, dtype=np.int32), *self.name_words]).astype(np.int32)
+        names = self.named_entities, name_rows, name_words
+        covered: DoubleArray = cover_words(
+            sentences, own_titles, *rows, _read_only(self.words), self.word_weights, *names
+        )
         return covered
 
 
@@ -180,7 +190,8 @@ def search_chains(
     sentences there; of two that a passage ends and begins, the one that it ends.
     """
     order = top_order(first_scores, weights.first_sentences) if len(first_scores) else np.zeros(0, dtype=np.int64)
-    chains = _first_chains(index, first_sentences[order].astype(np.int32), first_scores[order], question)
+    first = first_sentences[order].astype(np.int32)
+    chains = _first_chains(index, title_entities, first, first_scores[order], question)
     steps: list[_Steps] = []
     for _ in range(weights.sentences - 1):
         if steps:
@@ -189,12 +200,15 @@ def search_chains(
     return _best_by_passage(index, first_sentences, first_scores, steps)
 
 
-def _first_chains(index: SentenceIndex, sentences: IntArray, scores: DoubleArray, question: ChainQuestion) -> _Chains:
+def _first_chains(
+    index: SentenceIndex, titles: IntArray, sentences: IntArray, scores: DoubleArray, question: ChainQuestion
+) -> _Chains:
     none = np.full(len(sentences), -1, dtype=np.int32)
     rows = np.stack([sentences, none, none], axis=1)
     bridges = np.full((len(sentences), 2), NO_BRIDGE, dtype=np.int64)
     passages = passages_of(sentences, index.offsets)
-    return _Chains(1, rows, bridges, passages, none, scores, question.cover(sentences, index))
+    covered = question.cover(sentences, titles[passages], index)
+    return _Chains(1, rows, bridges, passages, none, scores, covered)
 
 
 def _take_step(
@@ -204,7 +218,8 @@ def _take_step(
     edge_rows, edges, bridges, sizes, member_rows, members, places, passages = find_steps(
         last, *(_read_only(array) for array in _step_arrays(index, question))
     )
-    covered = question.cover(places, index)
+    own_titles = titles[passages]
+    covered = question.cover(places, own_titles, index)
     values = np.zeros(len(places))
     if question.similarity is not None:
         cosines = question.similarity(places).astype(np.float64)
@@ -212,7 +227,7 @@ def _take_step(
     best = best_steps(
         chains.scores, chains.covered, chains.passages, chains.passages_before, edge_rows, edges, bridges,
         weights.hub * np.log(sizes), member_rows, members, values, weights.novelty, covered, passages,
-        titles[passages], weights.title,
+        own_titles, weights.title,
     )  # fmt: skip
     return _Steps(chains, bridges, places, passages, covered, best)
 
@@ -230,7 +245,7 @@ def _step_arrays(index: SentenceIndex, question: ChainQuestion) -> tuple[NDArray
     return (
         index.offsets, question.allowed, index.entities.indptr, index.entities.indices, index.terms.indptr,
         index.terms.indices, index.entity_sentences.indptr, index.entity_sentences.indices,
-        index.term_sentences.indptr, index.term_sentences.indices, question.closed_entities, question.words,
+        index.term_sentences.indptr, index.term_sentences.indices, question.named_entities, question.words,
     )  # fmt: skip
 
 
