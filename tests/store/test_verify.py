@@ -12,7 +12,7 @@ from clew.store.inspection import inspect
 from clew.store.integrity import add_integrity_columns, row_checksums
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
-from clew.store.schema import rows_to_table
+from clew.store.schema import passages_schema, rows_to_table
 from clew.store.verify import repair, verify
 from clew.store.writer_lock import writer_lock
 from clew.types import Mention
@@ -201,6 +201,32 @@ def change_row(**values: object) -> pa.Table:
 )
 def test_a_row_that_makes_no_sense_is_a_problem(tmp_path: Path, values: dict[str, object], problem: str) -> None:
     assert verify_stored(tmp_path, change_row(**values)) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("spans", "vectors", "problem"),
+    [
+        ([0, 5, 6, 9], b"x" * 2 * WIDTH, None),
+        (None, None, None),
+        ([], b"", None),
+        ([0, 5, 6, 900], b"x" * 2 * WIDTH, "has sentences outside its text"),
+        ([4, 2], b"x" * WIDTH, "has sentences outside its text"),
+        ([0, 5], b"x" * 2 * WIDTH, "has 8 bytes of vectors of sentences, not 1 times 4"),
+        ([0, 5], None, "has 0 bytes of vectors of sentences, not 1 times 4"),
+    ],
+)
+def test_sentences_that_make_no_sense_are_a_problem(
+    tmp_path: Path, spans: list[int] | None, vectors: bytes | None, problem: str | None
+) -> None:
+    location = locate(tmp_path)
+    PassageTable.create(tmp_path, {"sentences": "vectors"}, WIDTH)
+    rows = make_documents(("a", 1))
+    schema = passages_schema(WIDTH, sentences=True)
+    for name, value in (("sentence_spans", spans), ("sentence_vectors", vectors)):
+        rows = rows.append_column(name, pa.array([value], type=schema.field(name).type))
+    lance.write_dataset(add_integrity_columns(rows, WIDTH, ["a"], sentences=True), location.table, mode="append")
+    found = [found.text for found in inspect(lance.dataset(location.table), location)]
+    assert found == ([] if problem is None else [f"passage 'a#0' {problem}"])
 
 
 def test_a_row_without_values_is_a_problem(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def open_or_create(
         if sentences is not None and sentences != stored:
             raise InputError(
                 f"{location} was made with --sentences {stored}, not {sentences}: leave --sentences out, or run "
-                f"clew reencode --sentences {sentences}"
+                f"clew reencode --encoder {opened.table.settings['encoder']} --sentences {sentences}"
             )
         return opened
     given = {"extractor": extractor, "encoder": encoder, "device": device, "sentences": sentences}

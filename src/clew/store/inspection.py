@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import pyarrow.compute as pc
 from clew.errors import ClewError
 from clew.store.crash_probe import crashing_fragments
 from clew.store.error_mapping import map_errors
-from clew.store.integrity import find_damaged_rows
+from clew.store.integrity import find_damaged_rows, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
+from clew.store.schema import SENTENCE_COLUMNS
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -88,6 +90,24 @@ def _row_problems(rows: pa.Table) -> Iterator[Problem]:
             yield Problem(f"passage {id_!r} {fault}", (document_id,))
         if lengths is not None and not abs(lengths[position] - 1) <= _UNIT_TOLERANCE:
             yield Problem(f"passage {id_!r} has a vector of length {lengths[position]:.4g}, not 1", (document_id,))
+    yield from _sentence_problems(rows.filter(pa.array([row not in damaged for row in range(rows.num_rows)])))
+
+
+def _sentence_problems(rows: pa.Table) -> Iterator[Problem]:
+    """Yield a problem for each row whose sentences lie outside its text, or are not as many as their vectors."""
+    if SENTENCE_COLUMNS[0] not in rows.column_names:
+        return
+    dimension = vector_dimension(rows.schema)
+    columns = (rows[name].to_pylist() for name in ("id", "document_id", "text", *SENTENCE_COLUMNS))
+    for id_, document_id, text, bounds, vectors in zip(*columns, strict=True):
+        if bounds is None and vectors is None:
+            continue
+        if bounds is None or vectors is None or 2 * len(vectors) != len(bounds) * dimension:
+            size = len(vectors or b"")
+            problem = f"has {size} bytes of vectors of sentences, not {len(bounds or ()) // 2} times {dimension}"
+            yield Problem(f"passage {id_!r} {problem}", (document_id,))
+        elif text is not None and any(a > b for a, b in pairwise([0, *bounds, len(text)])):
+            yield Problem(f"passage {id_!r} has sentences outside its text", (document_id,))
 
 
 def _row_faults(

@@ -68,7 +68,7 @@ def test_spans_are_means_of_the_states_of_their_tokens(encoder: Int8MiniLM) -> N
         for (start, end), vector in zip(own, vectors, strict=True):
             chosen = [row for row, (a, b) in enumerate(encoding.offsets) if a < b and start <= a < end]
             mean = states[chosen].mean(0) if chosen else np.zeros(384)
-            np.testing.assert_allclose(vector, mean / max(np.linalg.norm(mean), 1e-9), atol=1e-6)
+            np.testing.assert_allclose(vector, mean / max(float(np.linalg.norm(mean)), 1e-9), atol=1e-6)
     many = encoder.encode_spans(texts * 9, spans * 9)
     np.testing.assert_array_equal(np.concatenate(many.spans[:4]), np.concatenate(found.spans))
 

@@ -3,8 +3,9 @@
 A vector is stored as whole numbers from -127 to 127, the largest of which is 127 or -127, and read as a unit row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -51,26 +52,33 @@ class SentencePlaces:
         parts: Of each segment.
         places: The place (P,) of each passage (see `clew.graph.segments.passage_columns`).
         offsets: (P + 1,) the sentences of each passage.
+
+    Attributes:
+        dimension: Width of the vectors, 0 without.
     """
 
     def __init__(self, parts: Sequence[StoredSentences], places: LongArray, offsets: LongArray) -> None:
-        self.parts = parts
+        self.dimension = parts[0].vectors.shape[1] if parts else 0
+        self._parts = parts
         self._places = places
         self._offsets = offsets
 
     def __len__(self) -> int:
         return int(self._offsets[-1])
 
-    def find(self, sentences: NDArray[np.integer]) -> tuple[LongArray, LongArray]:
-        """Return the segment of each of some sentences (n,), and its row there."""
+    def find(self, sentences: NDArray[np.integer]) -> Iterator[tuple[StoredSentences, LongArray, LongArray]]:
+        """Yield each segment of sentences (n,), which of them lie there, as positions in (n,), and their rows there."""
+        if not len(sentences):
+            return
         passages = np.searchsorted(self._offsets, sentences, "right") - 1
+        within = sentences - self._offsets[passages]
         places = self._places[passages]
-        segments, rows = places >> _ROW_BITS, places & _ROW_MASK
-        first = np.empty(len(places), dtype=np.int64)
-        for segment in np.unique(segments).tolist():
-            chosen = segments == segment
-            first[chosen] = self.parts[segment].indptr[rows[chosen]]
-        return segments, first + (sentences - self._offsets[passages])
+        order = np.argsort(places >> _ROW_BITS, kind="stable")
+        segments = places[order] >> _ROW_BITS
+        bounds = [0, *(np.flatnonzero(np.diff(segments)) + 1).tolist(), len(order)]
+        for first, last in pairwise(bounds):
+            part, chosen = self._parts[int(segments[first])], order[first:last]
+            yield part, chosen, part.indptr[places[chosen] & _ROW_MASK] + within[chosen]
 
 
 @final
@@ -86,10 +94,8 @@ class PlacedSpans:
     def __getitem__(self, sentences: NDArray[np.integer]) -> IntArray:
         """Return the start and the end (n, 2), in characters, of sentences (n,)."""
         spans = np.empty((len(sentences), 2), dtype=np.int32)
-        segments, rows = self._places.find(sentences)
-        for segment in np.unique(segments).tolist():
-            chosen = segments == segment
-            spans[chosen] = self._places.parts[segment].spans[rows[chosen]]
+        for part, chosen, rows in self._places.find(sentences):
+            spans[chosen] = part.spans[rows]
         return spans
 
 
@@ -99,7 +105,7 @@ class PlacedSentenceVectors:
 
     def __init__(self, places: SentencePlaces) -> None:
         self._places = places
-        self.dimension = places.parts[0].vectors.shape[1] if places.parts else 0
+        self.dimension = places.dimension
 
     def __len__(self) -> int:
         return len(self._places)
@@ -107,10 +113,8 @@ class PlacedSentenceVectors:
     def rows(self, sentences: NDArray[np.integer]) -> FloatArray:
         """Return unit rows (n, d) of sentences (n,)."""
         codes = np.empty((len(sentences), self.dimension), dtype=np.int8)
-        segments, rows = self._places.find(sentences)
-        for segment in np.unique(segments).tolist():
-            chosen = segments == segment
-            codes[chosen] = self._places.parts[segment].vectors[rows[chosen]]
+        for part, chosen, rows in self._places.find(sentences):
+            codes[chosen] = part.vectors[rows]
         return unit_sentences(codes)
 
     def similarities(self, sentences: NDArray[np.integer], vectors: FloatArray) -> FloatArray:
