@@ -121,9 +121,6 @@ class PlacedSentenceVectors:
         """Return the cosines (n, m) of sentences (n,) with unit rows (m, d), computed on the rounded rows."""
         queries = round_queries(vectors)
         similarities = np.zeros((len(sentences), len(vectors)), dtype=np.float32)
-        segments, rows = self._places.find(sentences)
-        for segment in np.unique(segments).tolist():
-            chosen = segments == segment
-            codes = self._places.parts[segment].vectors
-            similarities[chosen] = byte_similarities(codes, rows[chosen], queries)
+        for part, chosen, rows in self._places.find(sentences):
+            similarities[chosen] = byte_similarities(part.vectors, rows, queries)
         return similarities
