@@ -28,7 +28,7 @@ from clew.answering.question_types import (
 from clew.errors import InputError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.null import NoEncoder
-from clew.types import Answer, Evidence, Mention, Passage, Path, Scored, Triple
+from clew.types import Answer, Citation, Evidence, Mention, Passage, Path, Scored, SentenceChain, Triple
 
 SHIP = "The Polar Fox is a wooden ship built in 1911 in Tromso. Its captain was Ragna Holm. It carried 14 sailors."
 CAPTAIN = "Ragna Holm was a Norwegian captain born in Bergen on 3 May 1880. She later taught at Bergen Naval School."
@@ -348,3 +348,37 @@ def test_the_sentence_with_the_asked_verb_gives_the_answer() -> None:
     text = "The school is in London. Visitors come to the school from South Georgia. It was founded by Edward Alleyn."
     source = evidence(("Dulwich College", text))
     assert ExtractiveAnswerer().answer_one("Who founded the school Dulwich College?", source).text == "Edward Alleyn"
+
+
+def cite(passage: Passage, quote: str) -> Citation:
+    start = passage.start + passage.text.index(quote)
+    return Citation(passage.document_id, passage.id, passage.title, start, start + len(quote), quote)
+
+
+def chained(*quotes: tuple[int, str]) -> Evidence:
+    """Return the three passages with one chain of sentences."""
+    found = passages(("Polar Fox", SHIP), ("Ragna Holm", CAPTAIN), ("Otto Lind", BAKER), shift=100)
+    chain = SentenceChain(tuple(cite(found[number], quote) for number, quote in quotes), ("x",) * (len(quotes) - 1))
+    return Evidence(tuple(Scored(p, 1.0) for p in found), chains=(Scored(chain, 1.0),))
+
+
+@pytest.mark.parametrize("encoder", ENCODERS, ids=("none", "no encoder", "hashing"))
+def test_the_sentences_of_the_best_chain_are_quoted_first(encoder: HashingEncoder | None) -> None:
+    last = "She later taught at Bergen Naval School."
+    evidence = chained((0, "Its captain was Ragna Holm."), (1, last))
+    answer = ExtractiveAnswerer(encoder).answer_one("Where did the captain of the Polar Fox teach?", evidence)
+    assert quotes(answer)[:2] == ["Its captain was Ragna Holm.", last]
+
+
+def test_a_chain_of_longer_quotations_gives_their_best_sentences() -> None:
+    evidence = chained((0, SHIP), (1, CAPTAIN))
+    answer = ExtractiveAnswerer().answer_one("Where did the captain of the Polar Fox teach?", evidence)
+    assert {q in SHIP for q in quotes(answer)[:2]} == {True, False}
+    assert all(any(q in text for text in (SHIP, CAPTAIN, BAKER)) for q in quotes(answer))
+
+
+def test_a_name_in_the_last_sentence_of_a_chain_is_preferred() -> None:
+    question = "Where was the captain or the baker born?"
+    ends = ((2, BAKER.split(". ")[0] + "."), (1, CAPTAIN.split(". ")[0] + "."))
+    answers = [ExtractiveAnswerer().answer_one(question, chained((0, "It carried 14 sailors."), end)) for end in ends]
+    assert [answer.candidates[0].item for answer in answers] == ["Otto Lind", "Ragna Holm"]
