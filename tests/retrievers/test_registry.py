@@ -22,12 +22,23 @@ from clew.text.bm25 import BM25Scorer
 from clew.types import Document
 from tests.small_index import DOCUMENTS, make_index
 
-WITHOUT_VECTORS = {"bm25", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "routed"}
+WITHOUT_VECTORS = {"bm25", "chains", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "routed"}
 
 
 def test_the_names_the_command_line_promises() -> None:
     assert list(RETRIEVERS) == sorted(RETRIEVERS)
-    single = {"bm25", "dense", "entity-graph", "fused", "gfm", "hipporag2", "pagerank", "routed", "title-links"}
+    single = {
+        "bm25",
+        "chains",
+        "dense",
+        "entity-graph",
+        "fused",
+        "gfm",
+        "hipporag2",
+        "pagerank",
+        "routed",
+        "title-links",
+    }
     single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner"}
     assert set(RETRIEVERS) == single | {"gear", "ircot", "naive-ge", "reranked", "sync-ge"}
 
