@@ -3,7 +3,7 @@
 For question q with remainder r (the question without its names) and words of weights that sum to 1, with first(s1) the
 score of a first sentence and B(s, t) the weight of word t where sentence s covers it, else 0, two steps score
 
-    chain(s1, e, s2) = first(s1) + 0.5 cos(s2, r) + 0.1 cos(s2, q) + sum_t max(0, B(s2, t) - B(s1, t))
+    chain(s1, e, s2) = first(s1) + 0.4 cos(s2, r) + 0.1 cos(s2, q) + sum_t max(0, B(s2, t) - B(s1, t))
                        - 0.1 log(passages of e) + 0.05 [e is the title of s2's passage].
 
 A third step begins at the best distinct s2, in the same way, with B the maximum of both, minus 0.2. A chain has no two
@@ -32,9 +32,9 @@ SentenceSimilarity = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ChainWeights:
-    """Weights of the parts of a chain's score: those of the spec, but for the two numbers (60)."""
+    """Weights of the parts of a chain's score: those of the spec, but for `remainder` (0.5) and the two numbers (60)."""
 
-    remainder: float = 0.5  # of the cosine of a later sentence with the remainder
+    remainder: float = 0.4  # of the cosine of a later sentence with the remainder
     question: float = 0.1  # of its cosine with the question
     novelty: float = 1.0  # of the words that it covers and the earlier ones do not
     hub: float = 0.1  # price of a bridge, times the logarithm of the number of its passages
