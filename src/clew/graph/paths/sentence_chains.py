@@ -32,7 +32,7 @@ SentenceSimilarity = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ChainWeights:
-    """Weights of the parts of a chain's score: those of the spec, but for `remainder` (0.5) and the two numbers (60)."""
+    """Weights of the parts of a chain's score: those of the spec, but for `remainder` (0.5) and the numbers (60)."""
 
     remainder: float = 0.4  # of the cosine of a later sentence with the remainder
     question: float = 0.1  # of its cosine with the question
