@@ -280,16 +280,19 @@ def test_an_estimate_asks_nothing_and_makes_nothing(tmp_path: Path) -> None:
         done = index_file(file, server, "--estimate")
         assert (done.code, done.err) == (0, "")
         lines = done.out.splitlines()
-        assert lines[:2] == ["12 documents to index: 12 passages", "openai:test: about 24 calls"]
-        assert [line.split()[0] for line in lines[2:]] == ["tokens", "money", "time"]
-        assert "not known" in lines[3]
+        assert lines[:2] == ["12 documents to index: 12 passages", "12 sentences"]
+        assert lines[2] == "openai:test: about 24 calls"
+        assert [line.split()[0] for line in lines[3:]] == ["tokens", "money", "time"]
+        assert "not known" in lines[4]
         assert server.requests == []
         assert list(folder.iterdir()) == [file]
         index_file(file, server)
         estimated = run_clew("index", towns(folder), "--index", folder / "index", "--estimate")
         assert estimated.out.startswith("0 documents to index, 12 unchanged: 0 passages\n")
     done = run_clew("index", file, "--index", tmp_path / "none", "--estimate")
-    assert done.out == "12 documents to index: 12 passages\nno language model is called: no calls, no money\n"
+    sentences = "12 sentences, whose vectors take 5 kB"
+    none = "no language model is called: no calls, no money"
+    assert done.out == f"12 documents to index: 12 passages\n{sentences}\n{none}\n"
 
 
 @pytest.mark.parametrize(

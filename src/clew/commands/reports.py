@@ -53,7 +53,7 @@ def print_estimate(estimate: "CostEstimate") -> None:
     """Print the estimated cost of indexing, and the files that cannot be read."""
     unchanged = f", {estimate.unchanged:,} unchanged" if estimate.unchanged else ""
     print_line(f"{estimate.documents:,} documents to index{unchanged}: {estimate.passages:,} passages")
-    size = f", whose vectors take {estimate.sentence_bytes / 1e6:,.1f} MB" if estimate.sentence_bytes else ""
+    size = f", whose vectors take {estimate.sentence_bytes / 1000:,.0f} kB" if estimate.sentence_bytes else ""
     print_line(f"{estimate.sentences:,} sentences{size}")
     if not estimate.model:
         print_line("no language model is called: no calls, no money")

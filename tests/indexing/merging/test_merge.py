@@ -25,6 +25,7 @@ from clew.indexing.segments.maker import make_segment
 from clew.store.schema import PassageRow
 from clew.text import normalization
 from clew.text.normalization import key_hash
+from clew.types import Mention
 from tests.indexing.merging.corpora import corpora
 from tests.indexing.segments.rows import passage_rows, stored_table
 from tests.oracles.sentences import SENTENCE_ROWS
@@ -111,6 +112,28 @@ def _bytes(array: np.ndarray) -> bytes:
 def test_a_merge_gives_what_python_objects_give(rows: list[PassageRow], salt: int) -> None:
     table = stored_table(rows, 0)
     assert plain_form(merge_rows([rows], salt)) == plain_snapshot(table.to_pylist(), None, salt)
+
+
+def test_an_ambiguous_name_means_its_own_passage_in_each_sentence() -> None:
+    """Written in lower case, it matches no title; elsewhere it may mean either."""
+    text = "The fram sailed north along the coast. Nobody saw the fram again for years."
+    mentions = tuple(Mention("fram", "name", start, start + 4) for start in (4, text.rindex("fram")))
+    rows = [
+        PassageRow(title, title, 0, title, text, 0, len(text), mentions=mentions, extractor="rules-2")
+        for title in ("Fram (ship)", "Fram (film)", "Harbours")
+    ]
+    # In most places it is written as a name is.
+    often = "In that year the Fram was seen, " + "and the Fram again, " * 9
+    rows.append(PassageRow("Ports", "Ports", 0, "Ports", often, 0, len(often), extractor="rules-2"))
+    table = stored_table(rows, 0)
+    merged = plain_form(merge_rows([rows]))
+    assert merged == plain_snapshot(table.to_pylist())
+    ship, film, harbours = (merged.entities.index(row.title) for row in rows[:3])
+    first = dict(zip(merged.passage_ids, merged.sentences.offsets, strict=False))
+    named = {id_: merged.sentences.entities[start : start + 2] for id_, start in first.items()}
+    assert named["Fram (ship)"] == [[ship]] * 2
+    assert named["Fram (film)"] == [[film]] * 2
+    assert named["Harbours"] == [sorted([ship, film, harbours])] * 2
 
 
 @given(rows=passage_rows() | corpora(), data=st.data())
