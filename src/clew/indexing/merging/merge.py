@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.free_memory import return_free_memory
 from clew.graph.csr import Adjacency, run_starts
 from clew.graph.segments.segment import HashArray, Ragged, Segment, Vocabulary
 from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
@@ -76,11 +77,13 @@ def merge_segments(
     entities, entity_of_key = _number_entities(linked, graph)
     relations, relation_numbers = _number_relations(linked, graph)
     mentions = order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids))
-    triples = _merge_triples(linked, order, entity_of_key, relation_numbers, entities, relations, graph)
     title_entities = _title_entities(linked, order, entity_of_key)
+    name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
+    triples = _merge_triples(linked.facts, order, entity_of_key, relation_numbers, entities, relations, graph)
+    del linked
+    return_free_memory()
     mentioned_in = mentions.transpose(len(entities))
     nodes = entity_nodes(title_entities, mentioned_in)
-    name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
     return MergedArrays(
         places=order.places,
         positions=order.positions,
@@ -239,7 +242,7 @@ def _check_shared_texts(texts: StringArray, hashes: HashArray, others: Vocabular
 
 
 def _merge_triples(
-    linked: _LinkedSegments,
+    facts: Sequence[PassageFacts],
     order: PassageOrder,
     entity_of_key: IntArray,
     relation_numbers: IntArray,
@@ -252,9 +255,7 @@ def _merge_triples(
         entity = positions_of_hashes(entities.hashes, graph.keys.hashes)
         relation = positions_of_hashes(relations.hashes, graph.relations.hashes)
         imported = np.column_stack([entity[imported[:, 0]], relation[imported[:, 1]], entity[imported[:, 2]]])
-    triples, passages = order_triples(
-        linked.facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids)
-    )
+    triples, passages = order_triples(facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids))
     return distinct_triples(triples, passages, len(entities))
 
 
