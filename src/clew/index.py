@@ -24,7 +24,7 @@ from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
 
 if TYPE_CHECKING:
     from clew.indexing.entry import (
@@ -89,7 +89,7 @@ class Index:
                     vectors,
                     lambda: self._encoder,
                     self.open_model,
-                    lambda count: self._progress("encoding short texts", count, 0),
+                    count_progress(self._progress, "encoding short texts"),
                     self.device,
                 )
             except IndexFormatError:
