@@ -6,6 +6,7 @@ Its manifest states all inputs and the hash of each file. Equal contents give eq
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from hashlib import blake2b
 from itertools import count
@@ -64,13 +65,14 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
         progress("writing", 0, 0)
         earlier = _newest_snapshot(folder)
-        with atomic_folder(folder) as temporary:
+        with atomic_folder(folder) as temporary, ThreadPoolExecutor(1) as pool:
+            terms = OpenedParts(files, lambda segment: segment.terms)
+            lexical = pool.submit(BM25Index.merge, terms, positions, len(snapshot.passage_ids))
             arrays = ArrayFolder(temporary, *earlier)
             for name, array in named_arrays(snapshot):
                 arrays.write(name, array)
             save_places(snapshot, temporary)
-            terms = OpenedParts(files, lambda segment: segment.terms)
-            BM25Index.merge(terms, positions, len(snapshot.passage_ids)).save(temporary / LEXICAL)
+            lexical.result().save(temporary / LEXICAL)
             write_manifest(
                 _make_manifest(open_segments(files), table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}),
                 temporary,

@@ -35,6 +35,7 @@ from clew.indexing.merging.vocabularies import (
     positions_of_hashes,
     union_of_hashes,
 )
+from clew.models.threads import map_in_threads, worker_count
 
 MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]
 """A function of segments, their matches and the salt that returns the texts of the matches."""
@@ -129,14 +130,21 @@ def _link_titles(segments: Sequence[Segment], salt: int, texts: MatchTextSource)
     link_relation = int(relations.numbers[-1][link])
     form_keys = [_renumber(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
     links = _resolve_links(segments, keys, own_titles, titles)
-    facts, scratch = [], Scratch(len(keys))
-    for number, (segment, own_matches, own_texts) in enumerate(zip(segments, matches, match_texts, strict=True)):
-        match_relations = relations.numbers[len(segments) + number][own_texts.relations]
-        numbers = SegmentNumbers(
-            own_titles[number], form_keys[number], relations.numbers[number], match_relations, links[number],
-            link_relation,
-        )  # fmt: skip
-        facts.append(find_facts(segment, numbers, own_matches, targets, titles, scratch))
+
+    def find_run(first: int, end: int) -> list[PassageFacts]:
+        scratch, found = Scratch(titles), []
+        for number in range(first, end):
+            match_relations = relations.numbers[len(segments) + number][match_texts[number].relations]
+            numbers = SegmentNumbers(
+                own_titles[number], form_keys[number], relations.numbers[number], match_relations, links[number],
+                link_relation,
+            )  # fmt: skip
+            found.append(find_facts(segments[number], numbers, matches[number], targets, titles, scratch))
+        return found
+
+    bounds = np.linspace(0, len(segments), min(worker_count(), len(segments)) + 1).astype(int).tolist()
+    runs = map_in_threads(lambda i: find_run(bounds[i], bounds[i + 1]), len(bounds) - 1)
+    facts = [found for run in runs for found in run]
     forms = join_vocabularies([*(s.names.forms for s in segments), *(t.form_texts for t in match_texts)])
     named = name_entities(segments, facts, match_texts, forms, form_keys, titles.single)
     return _LinkedSegments(keys, titles, own_titles, facts, named, relations)
@@ -149,10 +157,7 @@ def _match_titles(
     tokens = join_vocabularies([segment.tokens.vocabulary for segment in segments])
     titles = name_titles(segments, keys, tokens, salt)
     table = make_name_table(segments, keys, tokens, titles)
-    matches = [
-        find_titles(segment, own, numbers, table)
-        for segment, own, numbers in zip(segments, own_titles, tokens.numbers, strict=True)
-    ]
+    matches = map_in_threads(lambda i: find_titles(segments[i], own_titles[i], tokens.numbers[i], table), len(segments))
     return titles, matches, table.targets
 
 
