@@ -158,7 +158,8 @@ class Index:
 
         Raises:
             InputError: A path does not exist, or the extractor asks a language model.
-            ProviderError: Ray is not installed, the cluster cannot be reached, or a part failed.
+            MissingPackageError: Ray is not installed.
+            ProviderError: The cluster cannot be reached, or a part failed.
         """
         from clew.indexing import entry
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError, MissingPackageError, ProviderError
 from clew.models.causal_lm.model import CausalModel
 from tests.models.tiny_llama import MAX_POSITIONS, write_tiny_llama
 
@@ -102,9 +102,10 @@ def test_a_model_without_an_end_token_is_refused(folder: Path) -> None:
         CausalModel(str(folder)).load()
 
 
-def test_without_transformers_the_error_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(InputError, match=r"pip install 'clew\[local-llm\]'"):
+@pytest.mark.parametrize("package", ["transformers", "torch"])
+def test_a_missing_package_is_named_with_the_extra(folder: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackageError, match=rf"needs the package {package}, .* pip install 'clew\[local-llm\]'"):
         CausalModel(str(folder)).load()
 
 
