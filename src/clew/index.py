@@ -70,7 +70,7 @@ class Index:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return open_index_encoder(self.table.settings, self.table.dimension, self.device)
+        return open_index_encoder(self.table.settings, self.table.dimension, self.device, self.table.location.name)
 
     @cached_property
     def context(self) -> IndexContext:
@@ -461,6 +461,8 @@ def create(
 
     Raises:
         InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
+        MissingPackageError: The encoder needs a package that is not installed; nothing was created.
+        ProviderError: Its weights cannot be opened; nothing was created.
     """
     from clew.indexing import entry
 
@@ -483,8 +485,12 @@ def create(
         entry.EXTRACTION_CALLS: chosen.extraction_calls,
     }
     entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    if encoder.dimension:
+        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
     with writer_lock(place):
-        return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress, chosen.device)
+        index = Index(PassageTable.create(place, stored, encoder.dimension), asked, progress, chosen.device)
+    vars(index)["_encoder"] = encoder  # is loaded
+    return index
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:
