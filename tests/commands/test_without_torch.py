@@ -120,7 +120,8 @@ def test_weights_that_cannot_be_opened_leave_no_index(tmp_path: Path, monkeypatc
     monkeypatch.setattr("clew.models.encoders.registry.importlib.util.find_spec", lambda _: None)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     file, place = ROOT / "examples" / "polar" / "fram.md", tmp_path / "index"
-    for command in (["index", file], ["kg", "import", ROOT / "examples" / "expeditions.tsv"]):
+    commands: list[list[str | Path]] = [["index", file], ["kg", "import", ROOT / "examples" / "expeditions.tsv"]]
+    for command in commands:
         done = run_clew(*command, "--index", place, "--encoder", "all-MiniLM-L6-v2")
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert not place.exists()
