@@ -69,3 +69,11 @@ def test_an_unknown_argument_and_a_change_are_refused(folder: Path) -> None:
         Settings(**unknown)
     with pytest.raises(ValidationError):
         Settings().k = 3
+
+
+def test_an_empty_device_of_the_environment_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, "device = 'cpu'")
+    monkeypatch.setenv("CLEW_DEVICE", "")
+    assert load_settings().device == "cpu"
+    monkeypatch.setenv("CLEW_DEVICE", "mps")
+    assert load_settings().device == "mps"

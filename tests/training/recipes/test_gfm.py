@@ -134,7 +134,7 @@ def test_steps_lower_the_loss(questions: GFMExamples) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_device_trains_what_the_processor_trains(questions: GFMExamples, tmp_path: Path, device: str) -> None:
-    weights = []
+    weights: list[dict[str, torch.Tensor]] = []
     for place in ("cpu", device):
         torch.manual_seed(0)
         model = QueryGNN(network_settings(questions))

@@ -13,7 +13,7 @@ import numpy as np
 from clew.errors import ProviderError
 from clew.models.devices import choose_device
 from clew.models.encoders.deterministic_batches import GPU_BATCH_TOKENS, encode_rows
-from clew.models.torch_threads import one_thread, worker_count
+from clew.models.torch_threads import one_thread, one_thread_worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
 from clew.plugins.extras import import_extra
@@ -116,7 +116,7 @@ class MiniLM:
 
         tokens = _tokenize(loaded.tokenizer, texts)
         if on_cpu:
-            return encode_rows(tokens, self._dimension, forward, worker_count())
+            return encode_rows(tokens, self._dimension, forward, one_thread_worker_count())
         return encode_rows(tokens, self._dimension, forward, batch_tokens=GPU_BATCH_TOKENS)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
