@@ -27,7 +27,7 @@ def choose_device(name: str) -> str:
         )
     if name == "cpu" or (name == "auto" and importlib.util.find_spec("torch") is None):
         return "cpu"
-    torch = import_extra("torch", "train", f"the device {name!r}")
+    torch = import_extra("torch", "train", f"the device {name!r}", "use cpu")
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     backend = torch.cuda if name == "cuda" else torch.backends.mps
