@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         IndexFormatError,
         IndexLockedError,
         InputError,
+        MissingPackageError,
         ModelReplyError,
         ProviderError,
     )
@@ -53,6 +54,7 @@ _NAMES = {
         "IndexFormatError",
         "IndexLockedError",
         "InputError",
+        "MissingPackageError",
         "ModelReplyError",
         "ProviderError",
     ),
@@ -90,10 +92,10 @@ __all__ = [
     "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Citation", "ClewError", "CrossEncoder", "Dense",
     "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor", "ExtractorEntry",
     "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG2", "IRCoT", "Index", "IndexContext",
-    "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank", "ModelReplyError", "NaiveGE",
-    "PageRank", "Passage", "ProviderError", "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever",
-    "RetrieverEntry", "Routed", "Scored", "Settings", "SettingsRecord", "Steiner", "SyncGE", "TitleLinks", "Triple",
-    "create", "graph_file", "open", "setting",
+    "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank", "MissingPackageError",
+    "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError", "Question", "Reranked", "Reranker",
+    "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "Settings", "SettingsRecord", "Steiner",
+    "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

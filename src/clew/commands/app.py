@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from clew.commands.garbage_collection import exit_without_collection
 from clew.commands.record_options import expand_records
-from clew.errors import ClewError, ProviderError
+from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 
 COMMANDS = {
@@ -190,7 +190,7 @@ def root_command() -> TyperGroup:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit: 0 done, 1 our own fault, 2 bad input."""
+    """Run the command line and exit: 0 done, 1 something outside failed, 2 bad input (see `errors`)."""
     exit_without_collection()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -210,7 +210,7 @@ def main() -> NoReturn:
     except ImportError as error:
         if not (message := describe_missing(error)):
             raise
-        _exit_with_error(message, ProviderError.exit_code)
+        _exit_with_error(message, MissingPackageError.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _exit_with_error("stopped; what was committed is stored, and the same command goes on from there", 130)
     except BrokenPipeError:

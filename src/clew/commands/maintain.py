@@ -76,9 +76,11 @@ def reencode(
 ) -> None:
     """Give all passages the vectors of another encoder, in one new version; nothing is extracted again."""
     with progress_on_stderr() as progress:
-        report = open_index(index, progress, device=device).reencode(encoder)
+        opened = open_index(index, progress, device=device)
+        report = opened.reencode(encoder)
     staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
-    print(f"{report.passages} passages have vectors of {encoder}{staged}, in {report.seconds:.1f} s")
+    name = opened.table.settings["encoder"]
+    print(f"{report.passages} passages have vectors of {name}{staged}, in {report.seconds:.1f} s")
     for folder in report.unfitting_weights:
         print_note(f"the weights in {folder} were adapted to other vectors: run clew adapt again, or remove them")
 

@@ -52,7 +52,8 @@ class ClusterRun:
 
         Raises:
             InputError: The address has another form.
-            ProviderError: Ray is not installed, the cluster cannot be reached, or a part was given up.
+            MissingPackageError: Ray is not installed.
+            ProviderError: The cluster cannot be reached, or a part was given up.
         """
         count = max(_PARTS_PER_ACTOR * self.actors, source_bytes(paths) // _PART_BYTES)
         report = IndexingReport()

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from clew.errors import InputError
+from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.discovery import (
     JSON_LINES_SUFFIXES,
     OFFICE_SUFFIXES,
@@ -159,7 +159,7 @@ def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> It
     """End a file's documents with a failure when its bytes cannot be read or used."""
     try:
         yield from items
-    except InputError as error:
+    except (InputError, MissingPackageError) as error:
         yield Failure(item, str(error))
     except OSError as error:
         yield Failure(item, f"cannot be read: {error.strerror or error}")
