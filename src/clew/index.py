@@ -190,7 +190,7 @@ class Index:
         source = entry.open_source(paths, wanted.has)
         writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
         folder = entry.StagingFolder(staging, self.table.location.storage_options)
-        return entry.stage_part(writer, source.documents, wanted, folder)
+        return entry.stage_part(writer, source.documents, wanted, entry.hash_sources(paths), folder)
 
     def commit_parts(self, staging: str) -> "IndexingReport":
         """Make one version of all parts in a folder; a missing part is an InputError, and nothing was changed."""

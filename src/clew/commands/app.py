@@ -45,7 +45,10 @@ COMMANDS = {
         "Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different.",
     ),
     "remove": ("maintain:remove", "Remove documents and imported graphs, and all that was extracted from them."),
-    "verify": ("maintain:verify", "Read every row and every derived file and check them; exit 1 when damage is found."),
+    "verify": (
+        "maintain:verify",
+        "Read every row and every derived file that a search uses, and check them; exit 1 when damage is found.",
+    ),
     "repair": (
         "maintain:repair",
         "Repair a damaged index: drop derived files, return to what can be read, and list what was lost.",
@@ -74,7 +77,10 @@ GROUPS = {
     "train": (
         "Train weights on your own data.",
         {
-            "gfm": ("train_gfm:gfm", "Train the graph neural network of the retriever gfm."),
+            "gfm": (
+                "train_gfm:gfm",
+                "Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it.",
+            ),
             "routed": (
                 "train_routing:routing",
                 "Train the choice of the retriever routed; every choice answers every question, and is timed.",

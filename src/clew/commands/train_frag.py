@@ -42,7 +42,6 @@ def router(
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the questions; 14, of feedback alone 3.")] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-    device: DeviceOption = None,
 ) -> None:
     """Train the hop predictor of frag; use it by --retriever frag:router_weights=FOLDER."""
     if kind not in (WORDS, TERMS):
@@ -55,7 +54,7 @@ def router(
     recipe = replace(recipe, decay=1e-4) if kind == TERMS else recipe
     initial = PRETRAINED_FOLDER / "router" if start is None and feedback_alone else start
     with progress_on_stderr() as progress:
-        graphs = _open_graphs(index, questions, progress, device, required=not logs)
+        graphs = _open_graphs(index, questions, progress, None, required=not logs)
         result = train_frag_hops(graphs, out, recipe, progress, initial, logs)
     _print_result(result)
     print(f"weights in {out}; use them: --retriever frag:router_weights={out}")

@@ -27,7 +27,7 @@ def gfm(
     recipe: GFMRecipe,
     device: DeviceOption = None,
 ) -> None:
-    """Train the graph neural network of the retriever gfm; on several GPUs or machines where torchrun starts it."""
+    """Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it."""
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 

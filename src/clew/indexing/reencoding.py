@@ -32,6 +32,7 @@ class ReencodingReport:
     """Result of a change of encoder."""
 
     passages: int = 0  # passages that have vectors of the new encoder
+    is_unchanged: bool = False  # whether they had them before
     staged: int = 0  # of those, passages whose vectors an earlier run that was stopped had made
     unfitting_weights: list[Path] = field(default_factory=list)  # folders of weights adapted to the old vectors
     seconds: float = 0.0
@@ -45,6 +46,7 @@ def reencode(table: PassageTable, encoder: Encoder, progress: Progress) -> tuple
     report = ReencodingReport(unfitting_weights=_unfitting_weights(table, encoder))
     settings = _new_settings(table.settings, encoder)
     if settings == table.settings:
+        report.passages, report.is_unchanged = table.count_rows(), True
         return table, report
     rewriter = TableRewriter(table)
     name = blake2b(f"{encoder.name}\0{encoder.fingerprint}".encode(), digest_size=8).hexdigest()

@@ -1,9 +1,11 @@
 """Reading of files, folders and standard input into documents, and a failure for each input that cannot be used."""
 
+import json
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -42,6 +44,14 @@ def source_bytes(paths: Sequence[str | Path]) -> int:
         return 0
     sources = (source for path in paths for source in find_sources(Path(path)))
     return sum(_file_size(source) for source in sources if isinstance(source, SourceFile))
+
+
+def hash_sources(paths: Sequence[str | Path]) -> str:
+    """Return a hash of the ids and sizes of the files of paths; standard input counts by its name alone."""
+    listed = [("-", 0)] if "-" in paths else []
+    sources = (source for path in paths if path != "-" for source in find_sources(Path(path)))
+    listed += [(source.id, _file_size(source)) for source in sources if isinstance(source, SourceFile)]
+    return blake2b(json.dumps(listed, ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
 
 def read_documents(
