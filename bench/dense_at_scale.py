@@ -36,7 +36,7 @@ def main() -> None:
     encoder_name = "hashing" if "--hashing" in sys.argv else DEFAULT_ENCODER
     sizes = [int(text) for text in sys.argv[1:] if text != "--hashing"] or list(SIZES)
     encoder = open_encoder(encoder_name)
-    questions = encoder.encode_queries(load_question_texts(BENCHMARKS["2wiki"])[:QUESTIONS])
+    questions = encoder.encode_queries(load_question_texts(BENCHMARKS["hotpotqa"])[:QUESTIONS])
     sources = [clew.open(build_index(BENCHMARKS[name], encoder_name)).snapshot.vectors for name in SETS]
     stored = np.concatenate([vectors.rows(np.arange(len(vectors))) for vectors in sources])
     print(describe_machine())

@@ -15,10 +15,11 @@ HEAD = """# Command line
 
 Made by `make docs` from the command line's own help: do not edit.
 
-Results go to standard output; progress and errors go to standard error. Exit codes: 0 done, 1 our own fault, 2 bad
-input; one line on standard error names the value seen, the value wanted and the next step. `diff` exits with 1 when the
-indexes differ, `verify` if it finds damage. Ctrl-C leaves a valid index (exit code 130), and the same command goes on
-from there.
+Results go to standard output; progress and errors go to standard error. Exit codes: 0 done; 2 when the command, its
+input or the installation has to be changed (a missing package too); 1 when something outside failed (a disk, a network,
+weights, a model's reply, a budget), and for `diff` when the indexes differ, for `verify` when it finds damage. One line
+on standard error names the value seen, the value wanted and the next step. Ctrl-C leaves a valid index (exit code 130),
+and the same command goes on from there.
 
 Options that are not given come from the environment (`CLEW_RETRIEVER=fused`), then from `clew.toml` in the working
 folder (`retriever = "fused"`), then from `src/clew/settings.py`.

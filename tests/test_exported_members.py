@@ -56,10 +56,11 @@ def test_a_name_that_is_none_is_an_attribute_error() -> None:
 
 def test_every_error_has_an_exit_code_and_one_root() -> None:
     errors = [getattr(clew, name) for name in clew.__all__ if name.endswith("Error")]
-    assert len(errors) == 7
+    assert len(errors) == 8
     assert all(issubclass(error, clew.ClewError) for error in errors)
     assert {error.__name__ for error in errors if error.exit_code == 2} == {
         "InputError",
+        "MissingPackageError",
         "IndexFormatError",
         "IndexLockedError",
     }

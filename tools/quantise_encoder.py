@@ -21,11 +21,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
+
+try:
+    from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+except ImportError as error:
+    sys.exit(f"writing the encoder needs the package onnx, which cannot be imported ({error}): run pip install onnx")
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of the published model.safetensors."""
+FILES = ("config.json", "tokenizer.json", "model.safetensors")
 MAX_TOKENS = 256
 WEIGHT_LEVELS = 63
 EMBEDDING_LEVELS = 127
@@ -193,6 +198,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT, help="folder to write to")
     arguments = parser.parse_args()
     folder = arguments.weights or default_folder()
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        sys.exit(f"{folder} lacks {', '.join(missing)}; give --weights a folder with {', '.join(FILES)}")
     found = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     if found != SHA256:
         sys.exit(f"{folder / 'model.safetensors'} has SHA-256 {found}; wanted the published weights, {SHA256}")
@@ -201,8 +208,10 @@ def main() -> None:
     (arguments.out / "model.onnx").write_bytes(data)
     rules = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     text = json.dumps({**rules, "padding": None, "truncation": None}, ensure_ascii=False, separators=(",", ":"))
-    (arguments.out / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
-    print(f"model.onnx  {len(data):,} bytes  sha256 {hashlib.sha256(data).hexdigest()}")
+    rewritten = f"{text}\n".encode()
+    (arguments.out / "tokenizer.json").write_bytes(rewritten)
+    for name, written in (("model.onnx", data), ("tokenizer.json", rewritten)):
+        print(f"{name}  {len(written):,} bytes  sha256 {hashlib.sha256(written).hexdigest()}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         IndexFormatError,
         IndexLockedError,
         InputError,
+        MissingPackageError,
         ModelReplyError,
         ProviderError,
     )
@@ -54,6 +55,7 @@ _NAMES = {
         "IndexFormatError",
         "IndexLockedError",
         "InputError",
+        "MissingPackageError",
         "ModelReplyError",
         "ProviderError",
     ),
@@ -103,9 +105,9 @@ __all__ = [
     "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
     "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG2", "IRCoT", "Index",
     "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
-    "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError", "Question", "Reranked", "Reranker",
-    "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord",
-    "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
+    "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError", "Question", "Reranked",
+    "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings",
+    "SettingsRecord", "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -1,14 +1,16 @@
 """The errors Clew raises; the command line maps each to one line on stderr and an exit code.
 
-    ClewError              exit 1
-    ├── InputError         exit 2   the caller gave something that cannot be used
-    ├── IndexFormatError   exit 2   the folder is not an index, or not one this version can read
-    ├── IndexLockedError   exit 2   another process is writing to the index
-    ├── ModelReplyError    exit 1   a language model's reply does not fit its schema
-    ├── ProviderError      exit 1   a disk, a network or a model's weights failed
-    └── BudgetError        exit 1   a limit on tokens or money was reached
+    ClewError               exit 1
+    ├── InputError          exit 2   the caller gave something that cannot be used
+    ├── MissingPackageError exit 2   a package that only an optional extra installs cannot be imported
+    ├── IndexFormatError    exit 2   the folder is not an index, or not one this version can read
+    ├── IndexLockedError    exit 2   another process is writing to the index
+    ├── ModelReplyError     exit 1   a language model's reply does not fit its schema
+    ├── ProviderError       exit 1   a disk, a network or a model's weights failed
+    └── BudgetError         exit 1   a limit on tokens or money was reached
 
-Every message names the value seen, the value wanted and the next step.
+Code 2: the command, its input or the installation has to be changed. Code 1: something outside failed, and the same
+command may succeed later. Every message names the value seen, the value wanted and the next step.
 """
 
 
@@ -20,6 +22,12 @@ class ClewError(Exception):
 
 class InputError(ClewError):
     """The caller gave something that cannot be used: a file, an option, a question, a filter."""
+
+    exit_code = 2
+
+
+class MissingPackageError(ClewError):
+    """A package that only an optional extra installs cannot be imported."""
 
     exit_code = 2
 

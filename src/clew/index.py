@@ -25,7 +25,7 @@ from clew.store.passage_table import PassageTable, restore_version
 from clew.store.schema import SENTENCES, WITH_VECTORS, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
 
 if TYPE_CHECKING:
     from clew.indexing.entry import (
@@ -52,7 +52,7 @@ class Index:
     Attributes:
         table: The passages on disk.
         llm_factory: How language models are asked, and what was spent on them.
-        device: Where models run: "auto", "cpu", "cuda" or "mps".
+        device: Where models run: "auto", "cpu", "cuda" or "mps"; it is checked where one does.
     """
 
     def __init__(
@@ -62,7 +62,6 @@ class Index:
         progress: Progress = ignore_progress,
         device: str = "auto",
     ) -> None:
-        check_device(device)
         self.table = table
         self.llm_factory = llm_factory
         self.device = device
@@ -71,7 +70,8 @@ class Index:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return open_index_encoder(self.table.settings, self.table.dimension, self.device)
+        check_device(self.device)
+        return open_index_encoder(self.table.settings, self.table.dimension, self.device, self.table.location.name)
 
     @cached_property
     def context(self) -> IndexContext:
@@ -90,7 +90,7 @@ class Index:
                     vectors,
                     lambda: self._encoder,
                     self.open_model,
-                    lambda count: self._progress("encoding short texts", count, 0),
+                    count_progress(self._progress, "encoding short texts"),
                     self.device,
                 )
             except IndexFormatError:
@@ -159,7 +159,8 @@ class Index:
 
         Raises:
             InputError: A path does not exist, or the extractor asks a language model.
-            ProviderError: Ray is not installed, the cluster cannot be reached, or a part failed.
+            MissingPackageError: Ray is not installed.
+            ProviderError: The cluster cannot be reached, or a part failed.
         """
         from clew.indexing import entry
 
@@ -190,7 +191,7 @@ class Index:
         source = entry.open_source(paths, wanted.has)
         writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
         folder = entry.StagingFolder(staging, self.table.location.storage_options)
-        return entry.stage_part(writer, source.documents, wanted, folder)
+        return entry.stage_part(writer, source.documents, wanted, entry.hash_sources(paths), folder)
 
     def commit_parts(self, staging: str) -> "IndexingReport":
         """Make one version of all parts in a folder; a missing part is an InputError, and nothing was changed."""
@@ -314,6 +315,7 @@ class Index:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Hold the writer lock at the newest version; then build the snapshot of the version that was written."""
+        check_device(self.device)  # the snapshot's names are encoded
         with writer_lock(self.table.location):
             self._move_to_version(self.table.open_latest())
             try:
@@ -347,6 +349,7 @@ class Index:
             raise InputError(f"the retriever is {spec!r}; give a name, a settings record such as GFM(), or a retriever")
         if not isinstance(spec, str | SettingsRecord):
             return spec
+        check_device(self.device)
         named = self.resolve_retriever(spec)
         if (named, paths) not in self._retrievers:
             self._retrievers[named, paths] = open_retriever(named, self.context.with_paths_per_passage(paths))
@@ -454,6 +457,8 @@ def open(  # noqa: A001
     """
     settings = load_settings()
     factory = settings.make_llm_factory() if llm_factory is None else llm_factory
+    if device is not None:
+        check_device(device)
     return Index(PassageTable.open(location), factory, progress, settings.device if device is None else device)
 
 
@@ -462,15 +467,22 @@ def create(
     settings: Settings | None = None,
     progress: Progress = ignore_progress,
     llm_factory: LLMClientFactory | None = None,
+    device: str | None = None,
 ) -> Index:
     """Make an empty index; its settings are stored in it and need not be given again.
 
+    `device` is where models run, "auto", "cpu", "cuda" or "mps"; else as the settings say.
+
     Raises:
         InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
+        MissingPackageError: The encoder needs a package that is not installed; nothing was created.
+        ProviderError: Its weights cannot be opened; nothing was created.
     """
     from clew.indexing import entry
 
     chosen = load_settings() if settings is None else settings
+    if device is not None:
+        chosen = chosen.model_copy(update={"device": device})
     check_device(chosen.device)
     encoder = open_encoder(chosen.encoder, device=chosen.device)
     asked = llm_factory or LLMClientFactory()
@@ -490,8 +502,12 @@ def create(
         entry.EXTRACTION_CALLS: chosen.extraction_calls,
     }
     entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    if encoder.dimension:
+        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
     with writer_lock(place):
-        return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress, chosen.device)
+        index = Index(PassageTable.create(place, stored, encoder.dimension), asked, progress, chosen.device)
+    vars(index)["_encoder"] = encoder  # is loaded
+    return index
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

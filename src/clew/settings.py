@@ -28,7 +28,7 @@ class Settings(BaseModel):
         super().__init__(**_merge(_read_file(), _read_environment(), values))
 
     encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"  # where models run; "auto": a GPU if there is one
+    device: str = "auto"  # where models run, checked where one does: auto (a GPU if there is one), cpu, cuda or mps
     extractor: str = "rules"  # for new indexes
     passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
     passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share
@@ -72,9 +72,13 @@ def _read_file() -> dict[str, Any]:
 
 
 def _read_environment() -> dict[str, Any]:
-    """Return the settings that the environment names; others that begin like them, such as keys, are none of ours."""
+    """Return the settings that the environment names; others that begin like them, such as keys, are none of ours.
+
+    An empty CLEW_DEVICE names none, as launchers of jobs set it.
+    """
     variables = {name.lower(): text for name, text in os.environ.items()}
     names = [name for name in Settings.model_fields if _PREFIX + name in variables]
+    names = [name for name in names if name != "device" or variables[_PREFIX + name]]
     return {name: _read_value(name, variables[_PREFIX + name]) for name in names}
 
 

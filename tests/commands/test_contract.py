@@ -340,6 +340,23 @@ def test_settings_stand_in_for_options_that_are_not_given(index: Path, monkeypat
     assert (found["retriever"], len(found["passages"])) == ("pagerank", 2)
 
 
+@pytest.mark.parametrize(("value", "message"), [("gpu", "mend clew.toml or CLEW_DEVICE"), ("cuda", "finds none")])
+def test_a_wrong_device_of_the_environment_is_refused_where_a_model_runs(
+    value: str, message: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setenv("CLEW_DEVICE", value)
+    check_refused(run_clew("search", QUESTION, "--index", index), message)
+    file = write_lines(tmp_path / "rows.jsonl", [{"id": "a", "text": "Fram is a ship."}])
+    check_refused(run_clew("index", file, "--index", tmp_path / "new"), message)
+    assert not (tmp_path / "new").exists()
+    assert run_clew("search", QUESTION, "--index", index, "--device", "cpu").code == 0
+    for command in (("stats", "--index", index), ("diff", index, index), ("verify", "--index", index)):
+        assert run_clew(*command).code == 0, command
+    monkeypatch.setenv("CLEW_DEVICE", "")
+    assert run_clew("search", QUESTION, "--index", index).code == 0
+
+
 def test_letters_that_steer_a_terminal_are_shown_as_escapes(tmp_path: Path) -> None:
     rows = [{"id": "a\u001b[2J", "title": "T\u0007", "text": "Oslo \u001b[31mred\u001b[0m [bold]not markup[/bold]."}]
     file = write_lines(tmp_path / "rows.jsonl", rows)

@@ -150,3 +150,12 @@ def ticks(seconds: float = 60.0) -> Iterator[None]:
     while time.monotonic() < end:
         yield
         time.sleep(0.05)
+
+
+def test_without_watchfiles_nothing_is_created_or_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    done = run_clew("watch", tmp_path, "--index", tmp_path / "index", "--encoder", "none")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "clew watch needs the package watchfiles" in done.err
+    assert "run pip install 'clew[watch]', or give --poll SECONDS" in done.err
+    assert not (tmp_path / "index").exists()

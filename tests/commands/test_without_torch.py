@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from clew.models.encoders.int8_minilm import Int8MiniLM
+from clew.models.encoders.minilm import MiniLM
+from tests.faults.commands import run_clew
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
@@ -82,8 +86,43 @@ def test_a_missing_extra_is_one_line_with_the_command_that_installs_it(
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
     )
-    assert done.returncode in (1, 2)
+    assert done.returncode == 2
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     assert lines[-1].startswith("clew: ")
     assert f"run pip install 'clew[{extra}]'" in lines[-1]
     assert "Traceback" not in done.stderr
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_index_of_the_fp32_encoder_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, encode = tmp_path / "index", Int8MiniLM().encode
+    question = ("search", "Who designed Fram?", "--index", place, "--retriever")
+    with monkeypatch.context() as installed:  # its weights need not be here
+        installed.setattr(MiniLM, "encode", lambda _, texts: encode(texts))
+        installed.setattr(MiniLM, "encode_queries", lambda _, texts: encode(texts))
+        made = run_clew(
+            "index", ROOT / "examples" / "polar" / "fram.md", "--index", place, "--encoder", "all-MiniLM-L6-v2"
+        )
+        assert made.code == 0, made.err
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert run_clew(*question, "bm25").code == 0  # reads no vectors
+    done = run_clew(*question, "dense")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    way_out = f"run clew reencode --index {place} --encoder all-MiniLM-L6-v2-int8, which needs no torch"
+    assert done.err.endswith(f"run pip install 'clew[encoders]', or {way_out}\n")
+    changed = run_clew("reencode", "--index", place, "--encoder", "bundled")
+    assert changed.code == 0, changed.err
+    assert "passages have vectors of all-MiniLM-L6-v2-int8" in changed.out
+    assert run_clew(*question, "dense").code == 0
+
+
+def test_weights_that_cannot_be_opened_leave_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.models.encoders.registry.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    file, place = ROOT / "examples" / "polar" / "fram.md", tmp_path / "index"
+    commands: list[list[str | Path]] = [["index", file], ["kg", "import", ROOT / "examples" / "expeditions.tsv"]]
+    for command in commands:
+        done = run_clew(*command, "--index", place, "--encoder", "all-MiniLM-L6-v2")
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert not place.exists()
+    assert run_clew("index", file, "--index", place, "--encoder", "hashing").code == 0

@@ -75,8 +75,8 @@ def test_without_ray_the_command_to_install_it_is_named(tmp_path: Path, monkeypa
     monkeypatch.setattr("clew.plugins.extras.importlib.import_module", absent)
     file = write_lines(tmp_path / "a.jsonl", [make_voyage(1)])
     done = run_clew("index", file, "--index", tmp_path / "index", "--encoder", "none", "--ray", "local")
-    assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "--ray needs ray, which cannot be imported" in done.err
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "--ray needs the package ray, which cannot be imported" in done.err
     assert "pip install 'clew[ray]'" in done.err
 
 

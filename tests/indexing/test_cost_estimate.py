@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.errors import InputError
+from clew.errors import InputError, MissingPackageError
 from clew.indexing.cost_estimate import (
     REPLY_SHARES,
     SECONDS_PER_CALL,
@@ -14,12 +14,12 @@ from clew.indexing.cost_estimate import (
     estimate_indexing,
 )
 from clew.indexing.sources.reader import read_documents
-from clew.models.llm import providers
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
 from clew.models.llm.prompts import extraction
 from clew.models.llm.prompts.template import Template
+from clew.plugins import extras
 from clew.settings import Settings
 from clew.types import Document, Failure, Passage
 from tests.faults.model_server import model_server
@@ -168,7 +168,7 @@ def test_files_are_read_as_indexing_reads_them(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_there_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"pip install 'clew\[llm\]'"):
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'clew\[llm\]'"):
         estimate_indexing(tmp_path / "index", DOCUMENTS, LLM, LLMClientFactory())
     assert not list(tmp_path.iterdir())

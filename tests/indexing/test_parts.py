@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -118,7 +119,7 @@ def test_a_commit_says_what_is_missing(tmp_path: Path, corpus: Path) -> None:
     text = part.read_text(encoding="utf-8")
     for damaged, message in (
         ("{", "cannot be read as a part"),
-        (text.replace('"format": 1', '"format": 9'), "format 9"),
+        (text.replace('"format": 2', '"format": 9'), "format 9"),
     ):
         part.write_text(damaged, encoding="utf-8")
         with pytest.raises(InputError, match=message):
@@ -130,9 +131,57 @@ def test_a_commit_says_what_is_missing(tmp_path: Path, corpus: Path) -> None:
     assert index.table.open_latest().count_rows() == 0
     for data in (tmp_path / "index" / "passages.lance" / "data").glob("*.lance"):
         data.unlink()  # as a compaction does with files that no version has
-    with pytest.raises(InputError, match=r"part 1 of 2 names data files that are gone .* --shard 1/2 again"):
+    with pytest.raises(
+        InputError, match=r"part 1 of 2 names data files that .* does not have .* --shard 1/2 --staging .* again"
+    ):
         index.commit_parts(str(staging))
     assert index.table.count_rows() == 0
+
+
+def test_parts_are_committed_to_every_index_that_lacks_them(tmp_path: Path, corpus: Path) -> None:
+    index, staging = create(tmp_path / "index"), str(tmp_path / "staging")
+    for part in ("1/2", "2/2"):
+        index.stage_part([corpus], part, staging)
+    shutil.copytree(tmp_path / "index", tmp_path / "copy")
+    assert index.commit_parts(staging).added == COUNT
+    restored = clew.open(tmp_path / "copy")
+    assert restored.commit_parts(staging).added == COUNT
+    assert snapshot_files(restored) == snapshot_files(index)
+    shutil.rmtree(tmp_path / "index")
+    again = create(tmp_path / "index")
+    again.stage_part([corpus], "2/2", staging)
+    with pytest.raises(InputError, match=r"part 1 of 2 names data files that .*index does not have .* --shard 1/2"):
+        again.commit_parts(staging)
+    assert again.table.count_rows() == 0
+    again.stage_part([corpus], "1/2", staging)
+    assert again.commit_parts(staging).added == COUNT
+
+
+def test_all_parts_are_of_the_same_files(tmp_path: Path, corpus: Path) -> None:
+    index, staging = create(tmp_path / "index"), str(tmp_path / "staging")
+    (tmp_path / "elsewhere").mkdir()
+    same = Path(shutil.copy(corpus, tmp_path / "elsewhere"))  # as another machine sees it
+    index.stage_part([corpus], "1/2", staging)
+    index.stage_part([same], "2/2", staging)
+    assert index.commit_parts(staging).added == COUNT
+    more = write_lines(tmp_path / "corpus.jsonl", [make_voyage(number) for number in range(COUNT + 30)])
+    index.stage_part([more], "1/2", staging)
+    with pytest.raises(InputError, match=r"part 2 of 2 was made of other files than part 1 of 2 .* --shard 2/2"):
+        index.commit_parts(staging)
+    assert len(index.table.document_hashes()) == COUNT
+    index.stage_part([more], "2/2", staging)
+    assert index.commit_parts(staging).added == 30
+
+
+def test_a_part_that_was_compared_with_a_state_that_is_gone(tmp_path: Path, corpus: Path) -> None:
+    index, staging = create(tmp_path / "index"), str(tmp_path / "staging")
+    shutil.copytree(tmp_path / "index", tmp_path / "empty")
+    index.add([corpus])
+    index.stage_part([corpus], "1/1", staging)  # nothing is new
+    restored = clew.open(tmp_path / "empty")
+    with pytest.raises(InputError, match=r"part 1 of 1 was compared with a state that .*empty does not have"):
+        restored.commit_parts(staging)
+    assert index.commit_parts(staging).unchanged == COUNT
 
 
 def test_a_passage_id_that_was_taken_since_is_found(tmp_path: Path) -> None:
@@ -355,4 +404,4 @@ def test_a_batch_is_guessed_from_its_characters() -> None:
     changed = make_changed([1])[0]
     assert batches.guess_passages(changed, 1000) == 1
     assert batches.guess_passages(changed._replace(document=Document("a", "", "x" * 10_000)), 100) == 34
-    assert parts.PART_FORMAT == 1
+    assert parts.PART_FORMAT == 2

@@ -1,6 +1,7 @@
 """The snapshot of a version: rebuilt equal from the table, never stale, kept while open, described by its manifest."""
 
 import json
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -8,8 +9,12 @@ import pytest
 
 import clew
 from clew.errors import IndexFormatError
+from clew.graph.segments.segment import CollisionError, Segment
+from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.index import Index
 from clew.indexing import snapshot_builder
+from clew.indexing.merging.match_text_files import StoredMatchTexts
+from clew.indexing.merging.merge import merge_segments
 from clew.indexing.snapshot_builder import are_distinguishable, ensure_snapshot, is_comparable
 from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
@@ -24,6 +29,7 @@ from clew.store.snapshot_files import (
     snapshot_folder,
     snapshot_problems,
 )
+from clew.store.verify import verify
 from clew.text import bm25
 from clew.types import Document, Passage, ignore_progress
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
@@ -272,3 +278,31 @@ def test_an_index_without_documents_has_a_snapshot_too(tmp_path: Path) -> None:
     folder = ensure_snapshot(index.table, HashingEncoder(), ignore_progress)
     assert read_manifest(folder)["passages"] == 0
     assert snapshot_problems(folder) == []
+
+
+def test_after_a_collision_all_is_hashed_with_the_next_salt(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = index.snapshot
+    answers = [index.search(question) for question in QUESTIONS]
+    tried = []
+
+    def merge(segments: Sequence[Segment], graph: ImportedGraph | None, salt: int, texts: StoredMatchTexts) -> object:
+        tried.append(salt)
+        if salt < 2:
+            raise CollisionError("two texts have one hash")
+        return merge_segments(segments, graph, salt, texts)
+
+    monkeypatch.setattr(snapshot_builder, "merge_segments", merge)
+    discard(tmp_path / "index" / "derived")
+    again = clew.open(tmp_path / "index")
+    assert again.snapshot.salt == 2
+    assert tried == [0, 1, 2]
+    assert sorted(again.snapshot.entities) == sorted(first.entities)
+    assert again.snapshot.name_hashes.tolist() != first.name_hashes.tolist()
+    found = [[scored.item.id for scored in again.search(question).passages] for question in QUESTIONS]
+    assert found == [[scored.item.id for scored in answer.passages] for answer in answers]
+    monkeypatch.undo()
+    again.add([TOWN])  # the first salt would do, and is the smallest: it is used again
+    assert again.snapshot.salt == 0
+    assert verify(tmp_path / "index") == []

@@ -16,6 +16,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import TextScorer
 from clew.text.bm25 import BM25Index, BM25Scorer
+from tests.devices import DEVICES
 from tests.models.tiny_bert import WIDTH, write_tiny_bert
 
 if TYPE_CHECKING:
@@ -88,13 +89,15 @@ def write_cross_encoder(folder: Path, labels: int = 1) -> Path:
 
 
 @pytest.mark.slow  # importing sentence-transformers takes six to ten seconds
-def test_a_cross_encoder_reads_question_and_text_together(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_cross_encoder_reads_question_and_text_together(tmp_path: Path, device: str) -> None:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     folder = write_cross_encoder(tmp_path / "model")
     question = "who directed the film"
     texts = [text for text in TEXTS if text]
-    scores = CrossEncoderScorer(str(folder)).score(question, texts)
+    scorer = CrossEncoderScorer(str(folder), device)
+    scores = scorer.score(question, texts)
     assert scores.shape == (len(texts),)
     assert scores.dtype == np.float32
     assert scores[0] == pytest.approx(scores[2], abs=1e-5)
@@ -104,8 +107,8 @@ def test_a_cross_encoder_reads_question_and_text_together(tmp_path: Path) -> Non
     for text, score in zip(texts, scores.tolist(), strict=True):
         logit = float(model(**tokenizer(question, text, return_tensors="pt")).logits[0, 0].detach())
         assert score == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-4)
-    other = CrossEncoderScorer(str(folder)).score("where was she born", texts)
-    assert CrossEncoderScorer(str(folder)).score(question, ["", "a"]).shape == (2,)
+    other = scorer.score("where was she born", texts)
+    assert scorer.score(question, ["", "a"]).shape == (2,)
     assert not np.allclose(other, scores)
 
 

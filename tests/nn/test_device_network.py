@@ -2,17 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from clew.nn.device_network import DeviceQueryNetwork
+from tests.devices import DEVICES
 from tests.inference.test_query_network import SHAPES, make_case
-
-DEVICES = [
-    "cpu",
-    pytest.param(
-        "cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
-    ),
-]
 
 
 @pytest.mark.parametrize("device", DEVICES)

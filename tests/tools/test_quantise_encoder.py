@@ -1,7 +1,10 @@
 """The script that makes the default encoder: its arithmetic against a plain one, and the shipped bytes."""
 
+import hashlib
 import importlib.util
 import math
+import re
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 from scipy.special import erf
 
-from clew.models.encoders.int8_minilm import SHA256
+from clew.models.encoders.int8_minilm import SHA256, TOKENIZER_SHA256
 from clew.models.encoders.registry import fp32_weights
 from tests.models.tiny_bert import HEADS, LAYERS, VOCABULARY, WIDTH, write_tiny_bert
 
@@ -89,7 +92,8 @@ def test_the_shipped_file_is_made_again_byte_for_byte(
     shipped = ROOT / "src" / "clew" / "weights" / "encoder"
     for name in ("model.onnx", "tokenizer.json"):
         assert (tmp_path / name).read_bytes() == (shipped / name).read_bytes()
-    assert SHA256 in (shipped / "README.md").read_text(encoding="utf-8")
+    assert {SHA256, TOKENIZER_SHA256} <= set(re.findall(r"\w+", (shipped / "README.md").read_text(encoding="utf-8")))
+    assert hashlib.sha256((shipped / "tokenizer.json").read_bytes()).hexdigest() == TOKENIZER_SHA256
     assert fp32_weights().name == "model"
 
 
@@ -99,3 +103,20 @@ def test_other_weights_are_refused(tool: ModuleType, tmp_path: Path, monkeypatch
     with pytest.raises(SystemExit, match="wanted the published weights"):
         tool.main()
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_a_model_is_one_line(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["quantise_encoder.py", "--weights", str(tmp_path / "none")])
+    with pytest.raises(SystemExit, match=r"none lacks config\.json, .*; give --weights a folder with") as stop:
+        tool.main()
+    assert "\n" not in str(stop.value)
+
+
+def test_without_onnx_the_package_is_named(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert tool.__spec__ is not None
+    assert tool.__spec__.loader is not None
+    with pytest.raises(SystemExit, match=r"needs the package onnx, .* run pip install onnx$"):
+        tool.__spec__.loader.exec_module(importlib.util.module_from_spec(tool.__spec__))

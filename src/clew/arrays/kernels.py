@@ -68,7 +68,7 @@ class CompiledFunction:
         result = self.dispatcher()(*arguments)
         seconds = time.perf_counter() - started
         if seconds > _NOTICE_SECONDS and self._dispatcher.stats.cache_misses:
-            _logger.warning("compiled %s in %.0f s; later runs load it from the cache", self.py_func.__name__, seconds)
+            _logger.warning("prepared compiled code in %.0f s; later runs load it", seconds)
         self._is_first_call = False
         return result
 

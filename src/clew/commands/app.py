@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from clew.commands.garbage_collection import exit_without_collection
 from clew.commands.record_options import expand_records
-from clew.errors import ClewError, ProviderError
+from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 
 COMMANDS = {
@@ -45,7 +45,10 @@ COMMANDS = {
         "Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different.",
     ),
     "remove": ("maintain:remove", "Remove documents and imported graphs, and all that was extracted from them."),
-    "verify": ("maintain:verify", "Read every row and every derived file and check them; exit 1 when damage is found."),
+    "verify": (
+        "maintain:verify",
+        "Read every row and every derived file that a search uses, and check them; exit 1 when damage is found.",
+    ),
     "repair": (
         "maintain:repair",
         "Repair a damaged index: drop derived files, return to what can be read, and list what was lost.",
@@ -74,7 +77,10 @@ GROUPS = {
     "train": (
         "Train weights on your own data.",
         {
-            "gfm": ("train_gfm:gfm", "Train the graph neural network of the retriever gfm."),
+            "gfm": (
+                "train_gfm:gfm",
+                "Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it.",
+            ),
             "routed": (
                 "train_routing:routing",
                 "Train the choice of the retriever routed; every choice answers every question, and is timed.",
@@ -190,7 +196,7 @@ def root_command() -> TyperGroup:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit: 0 done, 1 our own fault, 2 bad input."""
+    """Run the command line and exit: 0 done, 1 something outside failed, 2 bad input (see `errors`)."""
     exit_without_collection()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -210,7 +216,7 @@ def main() -> NoReturn:
     except ImportError as error:
         if not (message := describe_missing(error)):
             raise
-        _exit_with_error(message, ProviderError.exit_code)
+        _exit_with_error(message, MissingPackageError.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _exit_with_error("stopped; what was committed is stored, and the same command goes on from there", 130)
     except BrokenPipeError:

@@ -101,6 +101,7 @@ def _compare_selected(
 ) -> "SelectionReport":
     from clew.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
     from clew.models.encoders.registry import open_encoder
+    from clew.training.distributed import single_process
     from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
 
     # First what can fail at once: a language model or an encoder that cannot be opened.
@@ -118,6 +119,7 @@ def _compare_selected(
         encoder,
         options.recipe.feedback.budget,
         token_reader_factories(options.reader, model, encoder),
+        single_process(device),
     )
     return compare_selections(config, names, range(options.seeds), options.recipe, runs, progress)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from clew.commands.opening import make_llm_factory, open_or_create
-from clew.commands.options import EncoderOption, IndexOption, JsonFlag, LLMOptions
+from clew.commands.options import DeviceOption, EncoderOption, IndexOption, JsonFlag, LLMOptions
 from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_graph_report
@@ -42,6 +42,7 @@ def import_graph(
     index: IndexOption,
     name: Annotated[str | None, typer.Option(help="Of the graph in the index; by default the file's name.")] = None,
     encoder: EncoderOption = None,
+    device: DeviceOption = None,
     *,
     options: GraphFileOptions,
 ) -> None:
@@ -53,7 +54,7 @@ def import_graph(
         source.check()
     source.require_triple()
     with progress_on_stderr() as progress:
-        opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), create=True)
+        opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
         report = opened.import_graph(source, graph_name)
         snapshot = opened.snapshot
     print_graph_report(report, len(snapshot.entities), len(snapshot.triples))

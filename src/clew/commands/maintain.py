@@ -15,6 +15,7 @@ from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
+from clew.store.verify import ADD_AGAIN
 from clew.store.verify import repair as repair_index
 from clew.store.verify import verify as find_problems
 
@@ -39,7 +40,7 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
 
 
 def verify(index: IndexOption) -> None:
-    """Read every row and every derived file and check them; exit 1 when damage is found."""
+    """Read every row and every derived file that a search uses, and check them; exit 1 when damage is found."""
     from clew.retrievers.gfm.weights import find_weights_problems
 
     problems = find_problems(index)
@@ -57,9 +58,10 @@ def verify(index: IndexOption) -> None:
 
 def repair(index: IndexOption) -> None:
     """Repair a damaged index: drop derived files, return to what can be read, and list what was lost."""
-    for action in repair_index(index):
+    actions = repair_index(index)
+    for action in actions:
         print(action)
-    print("done: run `clew index` on your documents to add what was lost")
+    print("done" if ADD_AGAIN in actions else "done: nothing was lost")
 
 
 def compact(index: IndexOption) -> None:
@@ -77,9 +79,15 @@ def reencode(
 ) -> None:
     """Give all passages the vectors of another encoder, in one new version; nothing is extracted again."""
     with progress_on_stderr() as progress:
-        report = open_index(index, progress, device=device).reencode(encoder, sentences)
+        opened = open_index(index, progress, device=device)
+        report = opened.reencode(encoder, sentences)
     staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
-    print(f"{report.passages} passages have vectors of {encoder}{staged}, in {report.seconds:.1f} s")
+    name = opened.table.settings["encoder"]
+    vectors = "no vectors now" if not opened.table.dimension else f"vectors of {name}"
+    if report.is_unchanged:
+        print(f"nothing to do: all {report.passages} passages have {vectors.removesuffix(' now')} already")
+    else:
+        print(f"{report.passages} passages have {vectors}{staged}, in {report.seconds:.1f} s")
     for folder in report.unfitting_weights:
         print_note(f"the weights in {folder} were adapted to other vectors: run clew adapt again, or remove them")
 

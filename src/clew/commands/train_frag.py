@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import check_folder
+from clew.commands.options import DeviceOption, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.index import Index
@@ -54,7 +54,7 @@ def router(
     recipe = replace(recipe, decay=1e-4) if kind == TERMS else recipe
     initial = PRETRAINED_FOLDER / "router" if start is None and feedback_alone else start
     with progress_on_stderr() as progress:
-        graphs = _open_graphs(index, questions, progress, required=not logs)
+        graphs = _open_graphs(index, questions, progress, None, required=not logs)
         result = train_frag_hops(graphs, out, recipe, progress, initial, logs)
     _print_result(result)
     print(f"weights in {out}; use them: --retriever frag:router_weights={out}")
@@ -67,18 +67,24 @@ def paths(
     hops: Annotated[int, typer.Option(min=1, max=4, help="Of the paths, at most.")] = 3,
     *,
     recipe: PathRecipe,
+    device: DeviceOption = None,
 ) -> None:
     """Train the path ranking of frag; use it by --retriever frag:path_weights=FOLDER."""
     check_folder("--out", out)
     with progress_on_stderr() as progress:
-        graphs = _open_graphs(index, questions, progress, required=True)
+        graphs = _open_graphs(index, questions, progress, device, required=True)
         result = train_frag_paths(graphs, out, recipe, progress, hops)
     _print_result(result)
     print(f"weights in {out}; use them: --retriever frag:path_weights={out}")
 
 
 def _open_graphs(
-    indexes: list[str] | None, questions: list[Path] | None, progress: Progress, *, required: bool
+    indexes: list[str] | None,
+    questions: list[Path] | None,
+    progress: Progress,
+    device: str | None,
+    *,
+    required: bool,
 ) -> list[tuple[Index, Path]]:
     """Return the indexes, opened, each with its file of questions."""
     locations, files = indexes or [], questions or []
@@ -86,7 +92,9 @@ def _open_graphs(
         raise InputError(
             f"{len(locations)} --index and {len(files)} --questions; give one file of questions for each index"
         )
-    return [(open_index(location, progress), file) for location, file in zip(locations, files, strict=True)]
+    return [
+        (open_index(location, progress, device=device), file) for location, file in zip(locations, files, strict=True)
+    ]
 
 
 def _print_result(result: TrainingResult) -> None:

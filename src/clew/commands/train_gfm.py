@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import IndexOption
+from clew.commands.options import DeviceOption, IndexOption
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.index import open as open_index
@@ -25,11 +25,9 @@ def gfm(
     ] = None,
     *,
     recipe: GFMRecipe,
-    device: Annotated[
-        str | None, typer.Option(help="auto, cpu or cuda; start it by torchrun for several devices.")
-    ] = None,
+    device: DeviceOption = None,
 ) -> None:
-    """Train the graph neural network of the retriever gfm."""
+    """Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it."""
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 
@@ -56,15 +54,17 @@ def adapt(
     ] = None,
     start: Annotated[Path | None, typer.Option(help="Weights to begin with; by default those that gfm uses.")] = None,
     recipe: Annotated[GFMRecipe, Only("questions", "epochs", "rate", "seed")] = ADAPTATION,
+    device: DeviceOption = None,
 ) -> None:
     """Tune gfm on your own documents, without labels; the weights are stored if they win on held-out questions."""
+    from clew.training.distributed import single_process
     from clew.training.recipes.gfm import adapt_gfm
 
     with progress_on_stderr() as progress:
-        opened = open_index(index, progress)
+        opened = open_index(index, progress, device=device)
         begin = opened.context.weights_folder("gfm") if start is None else start
         folder = opened.context.own_weights_folder("gfm") if out is None else out
-        result = adapt_gfm(opened, begin, folder, recipe, progress)
+        result = adapt_gfm(opened, begin, folder, recipe, progress, single_process(opened.device))
     print(f"{result.questions} questions made of the index, {result.held_out} more held out; {result.seconds:.0f} s")
     for name, value in result.figures.items():
         print(f"{name}: {result.initial_figures[name]:.3f} before, {value:.3f} after")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from clew.commands.options import DeviceOption
 from clew.commands.progress import progress_on_stderr
 from clew.plugins.spec import split_list
 from clew.training.fitting.routing import RoutingRecipe
@@ -26,11 +27,12 @@ def routing(
     ] = None,
     *,
     recipe: RoutingRecipe,
+    device: DeviceOption = None,
 ) -> None:
     """Train the choice of the retriever routed; every choice answers every question, and is timed."""
     names = DEFAULT_CHOICES if choices is None else tuple(split_list(choices))
     with progress_on_stderr() as progress:
-        weights, result = train_routed(data, validate or (), out, names, recipe, progress)
+        weights, result = train_routed(data, validate or (), out, names, recipe, progress, device)
     figures = iter(result.figures.items())
     for (name, recall), (_, seconds) in zip(figures, figures, strict=True):
         print(f"{name} {recall:.3f}, {1000 * seconds:.1f} ms")

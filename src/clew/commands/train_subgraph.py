@@ -36,6 +36,7 @@ def subgraph(
 ) -> None:
     """Train the selection of subgraphs by a reader's answers, for --retriever gcn-subgraph:weights=FOLDER."""
     from clew.retrievers.subgraph.gcn_weights import save_scorer
+    from clew.training.distributed import single_process
     from clew.training.recipes.graph_readers import open_model, reader_factory, save_soft_prompt
     from clew.training.recipes.subgraph import train_selection
 
@@ -48,7 +49,14 @@ def subgraph(
         splits = load_training_splits(source, split, opened_encoder, seed, progress, print_note)
         opened_reader = reader_factory(reader, model, opened_encoder, splits.train, splits.choices)(seed)
         scorer, result = train_selection(
-            splits.train, splits.validation, opened_reader, opened_encoder, recipe, out / "run", progress
+            splits.train,
+            splits.validation,
+            opened_reader,
+            opened_encoder,
+            recipe,
+            out / "run",
+            progress,
+            single_process(chosen),
         )
         save_scorer(out, scorer)
         reader_saved = save_soft_prompt(opened_reader, out / "reader")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_report
 from clew.errors import IndexLockedError, InputError
 from clew.index import Index
+from clew.plugins.extras import import_extra
 
 _RETRY_SECONDS = 1.0
 
@@ -34,6 +36,8 @@ def watch(
 
     if not folder.is_dir():
         raise InputError(f"{str(folder)!r} is not a folder: name one to watch")
+    if poll is None:
+        import_extra("watchfiles", "watch", "clew watch", "give --poll SECONDS")
     looks = _poll(poll) if poll is not None else _wait_for_changes(folder, debounce)
     with progress_on_stderr() as progress:
         factory = load_settings().make_llm_factory()
@@ -65,8 +69,7 @@ def _poll(seconds: float) -> Iterator[None]:
 
 def _wait_for_changes(folder: Path, debounce: float) -> Iterator[None]:
     """Yield at once, and then whenever files below a folder have changed and come to rest."""
-    from watchfiles import watch as watch_files
-
+    watch_files = import_module("watchfiles").watch
     milliseconds = max(1, round(1000 * debounce))
     yield
     is_first = True

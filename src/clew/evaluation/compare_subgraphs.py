@@ -20,6 +20,8 @@ from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion
+from clew.training.distributed import ProcessGroup
+from clew.training.loop import SINGLE_PROCESS
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import train_selection, tune_reader
 from clew.types import Progress
@@ -58,6 +60,7 @@ class ComparisonConfig:
     budget: int  # maximum number of nodes of a selection; ignored for the whole graph
     # the same as `make_reader` for selections with a reader of their own, by name
     own_readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
+    group: ProcessGroup = SINGLE_PROCESS  # a single process and the device to train on, which is the readers'
 
 
 def check_selection_names(names: Sequence[str]) -> None:
@@ -122,7 +125,7 @@ def _prepare_selector(
     if name in (GCN, GCN_PAPER):
         if name == GCN_PAPER:
             recipe = replace(recipe, feedback=replace(recipe.feedback, objective="paper"))
-        trained, result = train_selection(*splits, reader, config.encoder, recipe, run, progress)
+        trained, result = train_selection(*splits, reader, config.encoder, recipe, run, progress, config.group)
         return GCNSelector(trained), result.seconds
     network, encoder, identity = recipe.network, config.encoder, name
     selector: SubgraphSelector
@@ -133,7 +136,7 @@ def _prepare_selector(
     else:
         selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](recipe.loop.seed)
     return selector, tune_reader(
-        *splits, reader, encoder, selector, identity, config.budget, recipe.loop, run, progress
+        *splits, reader, encoder, selector, identity, config.budget, recipe.loop, run, progress, config.group
     )
 
 

@@ -17,7 +17,7 @@ from clew.plugins.extras import import_extra
 
 
 def check_installed() -> None:
-    """Raise a ProviderError where the package that computes measures is missing."""
+    """Raise a MissingPackageError where the package that computes measures cannot be imported."""
     import_extra("ir_measures", "eval", "an evaluation")
 
 

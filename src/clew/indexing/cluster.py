@@ -5,6 +5,7 @@ The coordinator, which holds the writer lock, commits each part when it is done.
 again; what it had written belongs to no version.
 """
 
+import logging
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,8 @@ class ClusterRun:
 
         Raises:
             InputError: The address has another form.
-            ProviderError: Ray is not installed, the cluster cannot be reached, or a part was given up.
+            MissingPackageError: Ray is not installed.
+            ProviderError: The cluster cannot be reached, or a part was given up.
         """
         count = max(_PARTS_PER_ACTOR * self.actors, source_bytes(paths) // _PART_BYTES)
         report = IndexingReport()
@@ -135,6 +137,7 @@ def _be_quiet(data: Any) -> None:
     context = data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
 
 
 def _rows(ray: Any, written: Any) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ from clew.store.segment_files import segments_folder
 from clew.store.staging import StagingFolder
 from clew.types import Document, Failure
 
-PART_FORMAT = 1
+PART_FORMAT = 2
 _PART_NAME = re.compile(r"part-(\d{5})-of-(\d{5})\.json")
 _COMMITTED = "committed.json"
 _COUNTS = ("added", "updated", "unchanged", "passages", "sentences", "remaining")
@@ -37,6 +37,8 @@ class WrittenPart:
     part: Part
     settings: str  # hash of the settings of the index
     version: int  # of the table that its documents were compared with
+    files_hash: str  # of that version
+    sources: str  # hash of the files that its documents were read from; "" where all parts come from one run
     fragments: list[str]  # metadata as JSON
     segments: list[str]  # names of the files of their segments
     report: IndexingReport
@@ -48,6 +50,8 @@ class WrittenPart:
             "part": [self.part.number, self.part.count],
             "settings": self.settings,
             "version": self.version,
+            "files": self.files_hash,
+            "sources": self.sources,
             "fragments": [json.loads(fragment) for fragment in self.fragments],
             "segments": self.segments,
             "counts": {name: getattr(self.report, name) for name in _COUNTS},
@@ -69,6 +73,8 @@ class WrittenPart:
                 Part(*record["part"]),
                 record["settings"],
                 record["version"],
+                record["files"],
+                record["sources"],
                 [json.dumps(fragment) for fragment in record["fragments"]],
                 [Path(name).name for name in record["segments"]],
                 IndexingReport(**record["counts"], failures=failures),
@@ -90,22 +96,27 @@ def settings_hash(table: PassageTable) -> str:
     return blake2b(canonical_json(table.settings, "the index settings").encode(), digest_size=16).hexdigest()
 
 
-def write_part(writer: IndexWriter, documents: Iterable[Document | Failure], part: Part) -> WrittenPart:
-    """Write the new and changed documents of a part without a commit."""
+def write_part(
+    writer: IndexWriter, documents: Iterable[Document | Failure], part: Part, sources: str = ""
+) -> WrittenPart:
+    """Write the new and changed documents of a part without a commit; `sources` is as of `WrittenPart`."""
+    table = writer.table
+    settings, version, files_hash = settings_hash(table), table.version, table.files_hash
     written = writer.write_part(documents, part)
-    settings = settings_hash(writer.table)
-    return WrittenPart(part, settings, writer.table.version, written.fragments, written.segments, written.report)
+    return WrittenPart(
+        part, settings, version, files_hash, sources, written.fragments, written.segments, written.report
+    )
 
 
 def stage_part(
-    writer: IndexWriter, documents: Iterable[Document | Failure], part: Part, staging: StagingFolder
+    writer: IndexWriter, documents: Iterable[Document | Failure], part: Part, sources: str, staging: StagingFolder
 ) -> IndexingReport:
     """Write a part, and put it into a folder in the place of one that was there; a run that is stopped leaves none.
 
     Raises:
         BudgetError: A budget ended the run before the part was complete; other errors are as of the models.
     """
-    written = write_part(writer, documents, part)
+    written = write_part(writer, documents, part, sources)
     if written.report.stop_error is not None:
         raise written.report.stop_error
     location = writer.table.location
@@ -120,24 +131,34 @@ def commit_staged(table: PassageTable, staging: StagingFolder) -> IndexingReport
     """Make one version of all parts in a folder, and return the sum of their reports.
 
     Raises:
-        InputError: A part is missing, of another index, or its data files are gone; nothing was changed.
+        InputError: A part is missing, of another index, of other files than the rest, or its data files are gone;
+            nothing was changed.
         IndexLockedError: The table has changed since it was opened.
     """
     names = _all_parts(staging)
     texts = {name: staging.read_text(name) for name in names}
-    committed = _read_committed(staging)
+    committed = _read_committed(staging, table)
     hashes = {name: blake2b(text.encode(), digest_size=16).hexdigest() for name, text in texts.items()}
-    parts = [WrittenPart.from_json(texts[name], name) for name in names if committed.get(name) != hashes[name]]
-    report = commit_parts(table, parts)
+    all_parts = {name: WrittenPart.from_json(texts[name], name) for name in names}
+    _check_sources(list(all_parts.values()), staging.name)
+    parts = [part for name, part in all_parts.items() if committed.get(name) != hashes[name]]
+    for part in parts:
+        if not table.has_state(part.version, part.files_hash):
+            raise InputError(
+                f"{_describe(part)} was compared with a state that {table.location.name} does not have (another index, "
+                f"or one restored since): {_advise(part, staging.name)}"
+            )
+    report = commit_parts(table, parts, staging.name)
     folder, staged = segments_folder(table.location.derived), set(staging.names())
     for name in (name for part in parts for name in part.segments if name in staged):
         if not (folder / name).exists():
             staging.read(name, folder / name)
-    staging.write_text(_COMMITTED, json.dumps(hashes, indent=1, sort_keys=True) + "\n")
+    record = {"version": table.version, "files": table.files_hash, "parts": hashes}
+    staging.write_text(_COMMITTED, json.dumps(record, indent=1, sort_keys=True) + "\n")
     return report
 
 
-def commit_parts(table: PassageTable, parts: Sequence[WrittenPart]) -> IndexingReport:
+def commit_parts(table: PassageTable, parts: Sequence[WrittenPart], staging: str = "") -> IndexingReport:
     """Make one version of parts, without those that the table has already; errors are as of `commit_staged`."""
     report = IndexingReport()
     for part in parts:
@@ -150,7 +171,7 @@ def commit_parts(table: PassageTable, parts: Sequence[WrittenPart]) -> IndexingR
     new = [part for part in parts if part.fragments and not _data_files(part) <= stored]
     if not new:
         return report
-    columns = [_read_ids(table, part) for part in new]
+    columns = [_read_ids(table, part, staging) for part in new]
     rows = pa.concat_tables(columns)
     if len(rows["id"].unique()) < rows.num_rows:
         raise InputError("a passage stands in two parts: write the parts again, all with the same number of parts")
@@ -188,23 +209,41 @@ def _all_parts(staging: StagingFolder) -> list[str]:
     return names
 
 
-def _read_committed(staging: StagingFolder) -> dict[str, str]:
+def _check_sources(parts: Sequence[WrittenPart], staging: str) -> None:
+    """Raise an InputError where a part was made of other files than the first one."""
+    if others := [part for part in parts if part.sources != parts[0].sources]:
+        raise InputError(
+            f"{_describe(others[0])} was made of other files than {_describe(parts[0])} (names or sizes differ): "
+            f"{_advise(others[0], staging)}, with the same files for all parts"
+        )
+
+
+def _read_committed(staging: StagingFolder, table: PassageTable) -> dict[str, str]:
+    """Return the hashes of the parts that a version of this table has."""
     if _COMMITTED not in staging.names():
         return {}
     try:
-        return dict(json.loads(staging.read_text(_COMMITTED)))
-    except ValueError as error:
-        raise InputError(f"{staging.name}/{_COMMITTED} cannot be read ({error}): remove it") from error
+        record = json.loads(staging.read_text(_COMMITTED))
+        if not table.has_state(int(record["version"]), str(record["files"])):
+            return {}  # they were committed to another index, or to one that was restored since
+        return dict(record["parts"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{staging.name}/{_COMMITTED} cannot be read ({error!r}): remove it") from error
 
 
-def _read_ids(table: PassageTable, part: WrittenPart) -> pa.Table:
+def _advise(part: WrittenPart, staging: str) -> str:
+    """Return how a part is written again."""
+    where = f" --staging {staging}" if staging else ""
+    return f"run clew index --shard {part.part.number}/{part.part.count}{where} again"
+
+
+def _read_ids(table: PassageTable, part: WrittenPart, staging: str) -> pa.Table:
     try:
         return table.read_fragments(part.fragments, ["id", "document_id"])
     except IndexFormatError as error:
-        number, count = part.part.number, part.part.count
         raise InputError(
-            f"{_describe(part)} names data files that are gone or damaged, perhaps by clew compact: "
-            f"run clew index --shard {number}/{count} again"
+            f"{_describe(part)} names data files that {table.location.name} does not have (clew compact drops those "
+            f"without a version; or it is a part of another index): {_advise(part, staging)}"
         ) from error
 
 

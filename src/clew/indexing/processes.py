@@ -162,4 +162,7 @@ def _write_batches(open_writer: OpenWriter, threads: int, connection: Connection
             result = writer.write(batch)
         except (ClewError, ImportError) as error:
             result = error
-        connection.send(result)
+        try:
+            connection.send(result)
+        except OSError:  # the coordinator was killed
+            return

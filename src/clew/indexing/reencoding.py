@@ -35,6 +35,7 @@ class ReencodingReport:
     """Result of a change of encoder."""
 
     passages: int = 0  # passages that have vectors of the new encoder
+    is_unchanged: bool = False  # whether they had them before
     staged: int = 0  # of those, passages whose vectors an earlier run that was stopped had made
     unfitting_weights: list[Path] = field(default_factory=list)  # folders of weights adapted to the old vectors
     seconds: float = 0.0
@@ -51,6 +52,7 @@ def reencode(
     report = ReencodingReport(unfitting_weights=_unfitting_weights(table, encoder))
     settings = _new_settings(table.settings, encoder, sentences)
     if settings == table.settings:
+        report.passages, report.is_unchanged = table.count_rows(), True
         return table, report
     rewriter = TableRewriter(table)
     with_sentences = has_sentence_vectors(settings, encoder.dimension)

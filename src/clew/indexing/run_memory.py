@@ -13,6 +13,7 @@ PASSAGE_BYTES = 40_000
 CHARACTER_BYTES = 12  # of a text, in all its forms together
 _BATCHES_PER_WORKER = 2  # one is being written, and one waits or is on its way
 _LEAST_PASSAGES = 64
+_MARGIN = 1.2  # of the least budget over the processes alone, for the smallest batches
 
 
 def parse_memory(text: str) -> int:
@@ -55,4 +56,4 @@ def _processes(workers: int) -> int:
 
 
 def _least_bytes(workers: int) -> int:
-    return round(1.2 * _processes(workers) * PROCESS_BYTES)
+    return round(_MARGIN * _processes(workers) * PROCESS_BYTES)

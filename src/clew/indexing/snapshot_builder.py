@@ -6,6 +6,7 @@ Its manifest states all inputs and the hash of each file. Equal contents give eq
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from hashlib import blake2b
 from itertools import count
@@ -31,7 +32,7 @@ from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import find_synonyms
-from clew.indexing.segments.store import ensure_segments
+from clew.indexing.segments.store import OpenedParts, SegmentFile, ensure_segments, open_segments
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
@@ -60,19 +61,21 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
     if not (folder / MANIFEST_FILE).is_file() or missing_segments(folder):
-        snapshot, segments, positions = _merge_version(table, progress)
+        snapshot, files, positions = _merge_version(table, progress)
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
         progress("writing", 0, 0)
         earlier = _newest_snapshot(folder)
-        with atomic_folder(folder) as temporary:
+        with atomic_folder(folder) as temporary, ThreadPoolExecutor(1) as pool:
+            terms = OpenedParts(files, lambda segment: segment.terms)
+            lexical = pool.submit(BM25Index.merge, terms, positions, len(snapshot.passage_ids))
             arrays = ArrayFolder(temporary, *earlier)
             for name, array in named_arrays(snapshot):
                 arrays.write(name, array)
             save_places(snapshot, temporary)
-            terms = [segment.terms for segment in segments]
-            BM25Index.merge(terms, positions, len(snapshot.passage_ids)).save(temporary / LEXICAL)
+            lexical.result().save(temporary / LEXICAL)
             write_manifest(
-                _make_manifest(segments, table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}), temporary
+                _make_manifest(open_segments(files), table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}),
+                temporary,
             )
         discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
     if encoder.dimension:
@@ -82,26 +85,27 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     return folder
 
 
-def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, list[Segment], Sequence[IntArray]]:
-    """Return the snapshot of a version, its segments, and the position of each of their rows in the snapshot.
+def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, list[SegmentFile], Sequence[IntArray]]:
+    """Return the snapshot of a version, the files of its segments, and where in it their rows are, for each segment.
 
     All is hashed with the first salt under which no two texts have one hash.
     """
     for salt in count():
         try:
             files = ensure_segments(table, progress, salt)
-            segments = [file.open() for file in files]
             graph = _read_imported_graph(table, progress, salt)
-            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress))
+            merged = merge_segments(open_segments(files), graph, salt, StoredMatchTexts(files, progress))
         except CollisionError:
             continue
         break
-    columns = PassageColumns([store_passages(segment) for segment in segments], merged.places, [f.name for f in files])
+    columns = PassageColumns(
+        [store_passages(segment) for segment in open_segments(files)], merged.places, [f.name for f in files]
+    )
     arrays = {field.name: getattr(merged, field.name) for field in fields(merged)}
     positions = arrays.pop("positions")
     del arrays["places"]
     no_equivalences = build_adjacency([], [], [], len(merged.entities))
-    return Snapshot(**arrays, columns=columns, equivalences=no_equivalences, salt=salt), segments, positions
+    return Snapshot(**arrays, columns=columns, equivalences=no_equivalences, salt=salt), files, positions
 
 
 def _newest_snapshot(folder: Path) -> tuple[Path | None, dict[str, str]]:

@@ -51,7 +51,7 @@ class WriterSettings:
             InputError: The encoder installed here is not the one that the index was made with.
         """
         table = PassageTable.open(locate(self.location, self.storage_options))
-        encoder = open_index_encoder(table.settings, table.dimension, self.device)
+        encoder = open_index_encoder(table.settings, table.dimension, self.device, self.location)
         return BatchWriter(table, _index_chunker(table.settings), open_extractor(self.extractor), encoder)
 
 

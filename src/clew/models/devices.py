@@ -17,14 +17,17 @@ def check_device(name: str) -> None:
 def choose_device(name: str) -> str:
     """Return the name of a torch device: "auto" is a CUDA device where torch can use one, else the processor.
 
-    Raises InputError where there is no such device, or torch cannot use it on this machine; ProviderError where a
-    device is asked for and torch is not installed.
+    Raises InputError where there is no such device, or torch cannot use it on this machine; MissingPackageError where
+    a device is asked for and torch is not installed.
     """
     if name not in DEVICES:
-        raise InputError(f"the device is {name!r}; wanted one of {', '.join(DEVICES)}")
+        raise InputError(
+            f"the device is {name!r}; wanted one of {', '.join(DEVICES)}: give another --device, or mend clew.toml or "
+            "CLEW_DEVICE"
+        )
     if name == "cpu" or (name == "auto" and importlib.util.find_spec("torch") is None):
         return "cpu"
-    torch = import_extra("torch", "train", f"the device {name!r}")
+    torch = import_extra("torch", "train", f"the device {name!r}", "use cpu")
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     backend = torch.cuda if name == "cuda" else torch.backends.mps

@@ -33,7 +33,7 @@ def one_thread() -> Iterator[None]:
         library.omp_set_num_threads(openmp)
 
 
-def worker_count() -> int:
+def one_thread_worker_count() -> int:
     """Return the number of workers that run kernels under `one_thread`: torch's thread count, 1 where unsupported."""
     import torch
 

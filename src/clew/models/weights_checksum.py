@@ -23,7 +23,7 @@ def hash_weights(digest: blake2b, state: Mapping[str, Any]) -> None:
 
 
 def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
-    """Raise a ProviderError unless a weights file has the SHA-256 (in hexadecimal) of the published one.
+    """Raise a ProviderError unless a file of a model has the SHA-256 (in hexadecimal) of the published one.
 
     Hashing 90 MB takes up to a second, so a file that passed is remembered by its path, size and modification time in
     the folder `cache`, by default the user's; where that cannot be written, files are hashed again.
@@ -37,10 +37,10 @@ def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
         with path.open("rb") as file:
             actual = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise ProviderError(f"cannot read the weights {path}: {error}; reinstall the model") from error
+        raise ProviderError(f"cannot read the model's file {path}: {error}; reinstall the model") from error
     if actual != sha256:
         raise ProviderError(
-            f"the weights {path} have SHA-256 {actual}; wanted {sha256}; the file is damaged or belongs to another "
+            f"the model's file {path} has SHA-256 {actual}; wanted {sha256}; the file is damaged or belongs to another "
             "model: reinstall it"
         )
     _write_note(note, identity)

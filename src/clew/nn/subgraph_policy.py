@@ -32,10 +32,11 @@ class NodeBatch:
     graph_count: int  # b
 
     @classmethod
-    def from_input(cls, nodes: NodeInput) -> "NodeBatch":
-        """Return the graphs as tensors."""
-        inputs, cosines, prior = (torch.from_numpy(part) for part in (nodes.inputs, nodes.cosines, nodes.prior))
-        edges, graph_of = (torch.from_numpy(part) for part in (nodes.edges, nodes.graph_of))
+    def from_input(cls, nodes: NodeInput, device: torch.device | str = "cpu") -> "NodeBatch":
+        """Return the graphs as tensors on a device."""
+        floats = (torch.from_numpy(part).to(device) for part in (nodes.inputs, nodes.cosines, nodes.prior))
+        inputs, cosines, prior = floats
+        edges, graph_of = (torch.from_numpy(part).to(device) for part in (nodes.edges, nodes.graph_of))
         return cls(inputs, edges, cosines, prior, graph_of, nodes.graph_count)
 
 

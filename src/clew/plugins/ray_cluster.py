@@ -28,7 +28,8 @@ def connect_cluster(address: str, actors: int) -> Iterator[Any]:
 
     Raises:
         InputError: The address has another form.
-        ProviderError: Ray is not installed, or the cluster cannot be reached.
+        MissingPackageError: Ray is not installed.
+        ProviderError: The cluster cannot be reached.
     """
     check_address(address)
     ray = import_extra("ray", "ray", "--ray")

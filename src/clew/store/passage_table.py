@@ -101,6 +101,18 @@ class PassageTable:
         """Return a new object for the newest version; this one keeps its version."""
         return PassageTable.open(self.location)
 
+    def has_state(self, version: int, files_hash: str) -> bool:
+        """Return whether a version with this hash of its files is among those that led to this one.
+
+        Of a version that was dropped since, as by a compaction, only its number is known.
+        """
+        if version >= self.version:
+            return version == self.version and files_hash == self.files_hash
+        with map_errors(self.location.name, "reading the versions of"):
+            if version not in {int(known["version"]) for known in self._dataset.versions()}:
+                return True
+            return _files_hash(self._dataset.checkout_version(version)) == files_hash
+
     def count_rows(self) -> int:
         """Return the number of passages, without shards of graphs."""
         with map_errors(self.location.name, "counting the passages of"):

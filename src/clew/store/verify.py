@@ -18,6 +18,8 @@ from clew.store.writer_lock import PINS_FOLDER, writer_lock
 if TYPE_CHECKING:
     from lance import LanceDataset
 
+ADD_AGAIN = "run `clew index`, or `clew kg import`, on the same sources to add what was lost"
+"""The last action of a repair that lost something."""
 _MAX_PROBLEMS = 100
 _MAX_MANIFEST_NAME = (1 << 64) - 1  # Lance names the manifest of version v so that the newest sorts first
 
@@ -50,7 +52,9 @@ def repair(location: str | Path | Location) -> list[str]:
         raise no_index_error(location)
     with writer_lock(location):
         actions = _drop_derived(location.derived)
+        before = len(actions)
         dataset = _open_newest_readable(location, actions)
+        is_older = len(actions) > before
         problems = inspect(dataset, location)
         if unreadable := [problem for problem in problems if problem.fragment is not None]:
             actions.extend(_drop_fragments(dataset, unreadable, location))
@@ -61,8 +65,8 @@ def repair(location: str | Path | Location) -> list[str]:
             actions.append(
                 f"removed {count} passages of {len(documents)} damaged documents: {_format_names(documents)}"
             )
-        if table.version != dataset.version:
-            actions.append("run `clew index`, or `clew kg import`, on the same sources to add what was lost")
+        if is_older or table.version != dataset.version:
+            actions.append(ADD_AGAIN)
     return actions
 
 

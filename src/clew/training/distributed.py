@@ -43,19 +43,24 @@ class ProcessGroup:
             yield round_[self.rank] if self.rank < len(round_) else None
 
 
+def single_process(device: str = "auto") -> ProcessGroup:
+    """Return a group of this process alone, on a device as `choose_device` takes it."""
+    return ProcessGroup(0, 1, torch.device(choose_device(device)))
+
+
 @contextmanager
 def join_process_group(device: str = "auto") -> Iterator[ProcessGroup]:
     """Join the process group that `torchrun` started, or use a group of one process.
 
-    `device` is "cpu", "cuda", or "auto" for a GPU if there is one; InputError if it is unknown or unavailable.
+    `device` is as `choose_device` takes it, "mps" for one process only; InputError if it is unknown or unavailable.
     """
-    if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"the device is {device!r}; wanted auto, cpu or cuda")
-    chosen = choose_device(device)
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        yield ProcessGroup(0, 1, torch.device(chosen))
+        yield single_process(device)
         return
+    chosen = choose_device(device)
+    if chosen not in ("cpu", "cuda"):
+        raise InputError(f"the device is {chosen!r}, and {size} processes train on cpu or cuda: start one process")
     local_rank = int(os.environ.get("LOCAL_RANK", "0"))
     distributed.init_process_group("nccl" if chosen == "cuda" else "gloo")
     try:

@@ -23,7 +23,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from clew.errors import InputError, ProviderError
 from clew.training.checkpoint import Checkpoint, TrainingState, exclusive_lock, load_checkpoint, save_checkpoint
-from clew.training.distributed import ProcessGroup
+from clew.training.distributed import ProcessGroup, single_process
 from clew.training.hyperparameters import Recipe
 from clew.training.result import TrainingResult
 from clew.types import Progress
@@ -31,7 +31,7 @@ from clew.types import Progress
 Item = TypeVar("Item")
 LOG_FILE = "log.jsonl"
 _logger = logging.getLogger(__name__)
-SINGLE_PROCESS = ProcessGroup(0, 1, torch.device("cpu"))
+SINGLE_PROCESS = single_process("cpu")
 
 
 class Objective(Protocol[Item]):

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.protocols import TrainableGraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError, MissingPackageError, ProviderError
 from clew.models.causal_lm.model import CausalModel
 from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
@@ -242,7 +242,7 @@ def test_an_empty_prompt_and_a_trainable_model_are_refused(reader: CausalReader)
 
 def test_without_peft_it_says_what_to_install(reader: CausalReader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(InputError, match=r"pip install 'clew\[local-llm\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'clew\[local-llm\]'"):
         SoftPromptReader(reader).parameters()
 
 

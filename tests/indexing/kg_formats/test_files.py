@@ -11,7 +11,7 @@ import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.errors import InputError
+from clew.errors import InputError, MissingPackageError
 from clew.indexing.kg_formats.files import GraphFile, graph_file, read_text_lines
 from clew.indexing.kg_formats.rdf import read_n_triples
 from clew.indexing.kg_formats.statements import (
@@ -295,7 +295,7 @@ def test_malformed_turtle_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_turtle_without_rdflib_names_the_package_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "rdflib", None)
-    with pytest.raises(InputError, match=r"pip install 'clew\[graphs\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'clew\[graphs\]', or convert the file"):
         read_statements(write_file(tmp_path / "g.ttl", "<a:a> <a:b> <a:c> ."))
 
 

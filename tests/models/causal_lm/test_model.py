@@ -4,11 +4,16 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from clew.errors import InputError, ProviderError
+from clew.answering.graph_readers.causal_lm import CausalReader
+from clew.errors import InputError, MissingPackageError, ProviderError
 from clew.models.causal_lm.model import CausalModel
+from clew.models.llm.prompts.graph_answer import build_prompt
+from tests.answering.graph_readers.graph_contexts import CONTEXTS
+from tests.devices import DEVICES
 from tests.models.tiny_llama import MAX_POSITIONS, write_tiny_llama
 
 
@@ -49,6 +54,21 @@ def test_the_type_of_the_weights_can_be_chosen(folder: Path) -> None:
     assert next(CausalModel(str(folder), dtype="bfloat16").load().network.parameters()).dtype == torch.bfloat16
     with pytest.raises(InputError, match="'int8'; wanted float32"):
         CausalModel(str(folder), dtype="int8").load()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_bfloat16_costs_little_on_any_device(folder: Path, device: str) -> None:
+    question, answer = ["who built the ship"], ["ship"]
+    exact, rounded = (
+        CausalReader(CausalModel(str(folder), device=place, dtype=dtype), build_prompt, with_text=False)
+        for place, dtype in (("cpu", "float32"), (device, "bfloat16"))
+    )
+    network = rounded.model.load().network
+    assert {weight.dtype for weight in network.parameters()} == {torch.bfloat16}
+    assert network.device.type == device
+    losses = rounded.loss(question, CONTEXTS[:1], answer)
+    np.testing.assert_allclose(losses, exact.loss(question, CONTEXTS[:1], answer), rtol=0.03)
+    assert rounded.generate(question, CONTEXTS[:1]) == rounded.generate(question, CONTEXTS[:1])
 
 
 def test_all_end_tokens_stop_it_and_its_other_generation_settings_are_dropped(folder: Path) -> None:
@@ -102,9 +122,10 @@ def test_a_model_without_an_end_token_is_refused(folder: Path) -> None:
         CausalModel(str(folder)).load()
 
 
-def test_without_transformers_the_error_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(InputError, match=r"pip install 'clew\[local-llm\]'"):
+@pytest.mark.parametrize("package", ["transformers", "torch"])
+def test_a_missing_package_is_named_with_the_extra(folder: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackageError, match=rf"needs the package {package}, .* pip install 'clew\[local-llm\]'"):
         CausalModel(str(folder)).load()
 
 

@@ -84,9 +84,10 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     for name in ("model.onnx", "tokenizer.json"):
         shutil.copy(shipped / name, tmp_path)
     assert Int8MiniLM(tmp_path).encode(["a"]).shape == (1, 384)
-    (tmp_path / "tokenizer.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ProviderError, match=r"tokenizer\.json"):
-        Int8MiniLM(tmp_path).encode(["a"])
+    for damaged in ("{", (shipped / "tokenizer.json").read_text(encoding="utf-8").replace("##s", "##z", 1)):
+        (tmp_path / "tokenizer.json").write_text(damaged, encoding="utf-8")
+        with pytest.raises(ProviderError, match=r"tokenizer\.json has SHA-256 .*; wanted [0-9a-f]{64}; .*reinstall"):
+            Int8MiniLM(tmp_path).encode(["a"])
     (tmp_path / "model.onnx").write_bytes(b"other")
     with pytest.raises(ProviderError, match="SHA-256"):
         Int8MiniLM(tmp_path).encode(["a"])

@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.minilm import MiniLM
 from clew.models.encoders.registry import fp32_weights, open_encoder
+from tests.devices import DEVICES
 from tests.models.tiny_bert import HEADS, LAYERS, WIDTH, write_tiny_bert
 
 TEXTS = [
@@ -86,10 +87,14 @@ def plain_row(folder: Path, text: str) -> Any:
     return row / math.sqrt(row @ row)
 
 
-def test_texts_and_queries_equal_the_plain_computation(tiny: MiniLM, tiny_folder: Path) -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_texts_and_queries_equal_the_plain_computation(tiny_folder: Path, device: str) -> None:
+    """On a GPU too: the fingerprint promises the vectors of float32."""
+    sha256 = (tiny_folder / "sha256").read_text(encoding="utf-8")
+    encoder = MiniLM(tiny_folder, "tiny", WIDTH, sha256, device)
     want = np.stack([plain_row(tiny_folder, text) for text in TEXTS])
-    np.testing.assert_allclose(tiny.encode(TEXTS), want, atol=5e-6)
-    np.testing.assert_allclose(tiny.encode_queries(TEXTS), want, atol=5e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS), want, atol=5e-6)
+    np.testing.assert_allclose(encoder.encode_queries(TEXTS), want, atol=5e-6)
 
 
 @settings(deadline=None, max_examples=25)

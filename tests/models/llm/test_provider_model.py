@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from clew.errors import BudgetError, InputError, ProviderError
+from clew.errors import BudgetError, InputError, MissingPackageError, ProviderError
 from clew.models.llm import providers, retrying
 from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
 from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.reply_cache import ReplyCache
+from clew.plugins import extras
 from clew.types import Failure, Reply, Usage
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.models.llm.model_calls import OSLO, complete_one, names, open_model, prompt, prompts
@@ -414,6 +415,6 @@ def test_a_limit_on_cost_needs_a_price() -> None:
 
 
 def test_missing_packages_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"pip install 'clew\[llm\]'"):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "httpx2" else True)
+    with pytest.raises(MissingPackageError, match=r"needs the package httpx2, .* pip install 'clew\[llm\]'"):
         open_model("http://127.0.0.1:9/v1")

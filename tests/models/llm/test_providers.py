@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clew.errors import InputError
+from clew.errors import InputError, MissingPackageError
 from clew.models.llm import retrying
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.provider_model import ProviderModel
@@ -118,7 +118,6 @@ def test_a_provider_needs_its_key(provider: str, monkeypatch: pytest.MonkeyPatch
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai.models.anthropic", None)
-    with pytest.raises(
-        InputError, match=r"anthropic needs a package that is not installed .*pip install 'clew\[llm\]'"
-    ):
+    message = r"anthropic needs the package pydantic_ai, .* run pip install 'clew\[llm\]'"
+    with pytest.raises(MissingPackageError, match=message):
         complete_one(ProviderModel("anthropic:claude-sonnet-5", CallSettings("http://127.0.0.1:9")))

@@ -14,10 +14,9 @@ from clew.errors import InputError
 from clew.inference import relational_sums
 from clew.nn.relational.conv import AGGREGATES, MESSAGES, relational_conv
 from clew.nn.relational.graph import RelationalGraph
+from tests.devices import DEVICES
 from tests.nn.relational.plain_conv import plain_relational_conv
 
-NEEDS_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
-DEVICES = ["cpu", pytest.param("cuda", marks=NEEDS_GPU)]
 BOTH = pytest.mark.parametrize("message", MESSAGES)
 SUMS = pytest.mark.parametrize("aggregate", AGGREGATES)
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError, MissingPackageError, ProviderError
 from clew.rerankers.amr.graph import AMRGraph
 from clew.rerankers.amr.parsers import AmrlibParser, FileAMRParser, pair_text
 from clew.rerankers.amr.penman_files import amr_entry, read_amr, write_amr
@@ -136,5 +136,7 @@ def test_models_that_cannot_be_used_are_named(model: Path) -> None:
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "amrlib", None)
-    with pytest.raises(ProviderError, match="pip install amrlib unidecode"):
+    with pytest.raises(
+        MissingPackageError, match=r"package amrlib, .* run pip install amrlib unidecode, or give a file"
+    ):
         AmrlibParser("folder").parse([QUESTION], [SHIP])

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError, MissingPackageError
 from clew.rerankers.amr.penman_notation import format_penman, parse_penman
 
 SHIP = """(b / build-01
@@ -102,5 +102,5 @@ def test_a_graph_is_laid_out_with_a_relation_a_line() -> None:
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "penman", None)
-    with pytest.raises(ProviderError, match=r"pip install 'clew\[amr\]'"):
+    with pytest.raises(MissingPackageError, match=r"package penman, .* run pip install 'clew\[amr\]'"):
         parse_penman("(a / alpha)")

@@ -18,11 +18,13 @@ from clew.models.llm.access import LLMClientFactory
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import GFM
-from clew.retrievers.gfm.weights import TrainedGNN, load_weights, save_weights
+from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE, distinct_names
 from clew.training.data.gfm_examples import FORMS, GFMExamples
+from clew.training.distributed import ProcessGroup, single_process
 from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
+from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss
 from clew.training.recipes.gfm import (
     adapt_gfm,
@@ -34,6 +36,7 @@ from clew.training.recipes.networks import query_network_settings, settings_of_w
 from clew.training.recipes.records import GFMRecipe
 from clew.types import Document
 from tests.conftest import EXAMPLES
+from tests.devices import DEVICES
 from tests.faults.commands import run_clew
 from tests.small_index import make_index
 
@@ -127,6 +130,43 @@ def test_steps_lower_the_loss(questions: GFMExamples) -> None:
     assert mean_recall(model, questions, (2, 5)) == pytest.approx(
         [figures["polar recall@2"], figures["polar recall@5"]]
     )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_device_trains_what_the_processor_trains(questions: GFMExamples, tmp_path: Path, device: str) -> None:
+    weights: list[dict[str, torch.Tensor]] = []
+    for place in ("cpu", device):
+        torch.manual_seed(0)
+        model = QueryGNN(network_settings(questions))
+        objective = DocumentRetrieval([questions], {"polar": questions}, RetrievalLoss())
+        recipe = Recipe(epochs=1, warmup=1, average=0.0)
+        done = train(model, objective, recipe, tmp_path / str(len(weights)), silent, single_process(place))
+        assert done.best_epoch >= -1
+        weights.append(model.state_dict())
+    for name, value in weights[0].items():
+        assert weights[1][name].device.type == "cpu"
+        torch.testing.assert_close(weights[1][name], value, rtol=0, atol=0 if device == "cpu" else 1e-3)
+
+
+@pytest.mark.parametrize("device", ["cpu", "mps"])
+def test_adapting_trains_on_the_device_of_the_option(
+    polar: Index, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(
+        model: object, objective: object, recipe: object, run: Path, progress: object, group: ProcessGroup
+    ) -> None:
+        raise InputError(f"would train on {group.device}")
+
+    monkeypatch.setattr("clew.training.recipes.gfm.train", stop)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    place = polar.table.location.name
+    weights = tmp_path / "weights"
+    raw = QueryGNN(query_network_settings(RECIPE, 384))
+    encoder = TextEncoder(polar.context.encoder.name, polar.context.encoder.fingerprint)
+    save_weights(weights, TrainedGNN(raw.network(), "passages", encoder, 80, ""), {})
+    options = ("--questions", "20", "--device", device)
+    done = run_clew("adapt", "--index", place, "--start", weights, "--out", tmp_path / "out", *options)
+    assert done.err.splitlines()[-1] == f"clew: would train on {device}"
 
 
 def network_settings(questions: GFMExamples) -> QueryGNNSettings:

@@ -13,19 +13,24 @@ from clew.answering.graph_readers.protocols import GraphReader
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs, split_dataset
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
+from clew.inference.subgraph_network import NodeInput
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.arrays import export_arrays
+from clew.nn.subgraph_policy import NodeBatch
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, save_scorer
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions
+from clew.training.distributed import single_process
 from clew.training.hyperparameters import FeedbackRecipe, Recipe
+from clew.training.objectives.subgraph_feedback import SubgraphFeedback
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import (
     local_reader,
     train_selection,
 )
 from clew.training.result import TrainingResult
+from tests.devices import DEVICES
 
 ENCODER = HashingEncoder(48)
 DECOYS = ("met with", "drove with", "sang to")
@@ -95,6 +100,38 @@ def first(
     """A whole run, and the files of its weights."""
     found, result = train_network(question_sets, tmp_path_factory.mktemp("run"))
     return found, result, saved_bytes(tmp_path_factory.mktemp("weights"), found)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_device_trains_a_selection(question_sets: Sets, tmp_path: Path, device: str) -> None:
+    reader, short = local_reader(ENCODER, question_sets[0], ()), replace(RECIPE, epochs=1)
+    selection = SelectionRecipe(SETTINGS, FEEDBACK, short)
+    on_processor, on_device = (
+        train_selection(*question_sets, reader, ENCODER, selection, tmp_path / str(run), silent, single_process(place))
+        for run, place in enumerate(("cpu", device))
+    )
+    assert on_device[1].questions == on_processor[1].questions
+    for name, array in on_processor[0].model.arrays.items():
+        tolerance = 0 if device == "cpu" else 1e-2
+        np.testing.assert_allclose(on_device[0].model.arrays[name], array, rtol=0, atol=tolerance)
+
+
+def test_a_selection_runs_on_the_device_and_is_sampled_on_the_processor(
+    question_sets: Sets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    make = NodeBatch.from_input
+
+    def record(nodes: NodeInput, device: torch.device | str = "cpu") -> NodeBatch:
+        seen.append(str(device))
+        return make(nodes, device)
+
+    monkeypatch.setattr(NodeBatch, "from_input", record)
+    model = SETTINGS.build_network(ENCODER.dimension, 0).to("meta")
+    objective = SubgraphFeedback(question_sets[0], [], local_reader(ENCODER, question_sets[0], ()), SETTINGS, FEEDBACK)
+    with pytest.raises(NotImplementedError, match="meta"):  # a device without memory, from which nothing is copied
+        objective.loss(model, (0, question_sets[0][:2]))
+    assert seen == ["meta"]
 
 
 def gold_share(scorer: TrainedScorer, questions: list[EncodedQuestion]) -> float:

@@ -16,7 +16,7 @@ from clew.arrays.kernels import njit
 from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.segments.vector_lists import VectorLists, round_rows
 
-READ_SHARE = 0.04
+READ_SHARE = 0.06
 """Share of the allowed passages that are compared with a question."""
 _MIN_READ = 20_000  # passages compared at least; of so few allowed ones all are compared exactly
 _RESCORED = 10  # exact comparisons for each passage wanted

@@ -9,7 +9,8 @@ it mentions, in both directions. Equivalent names are not joined: that leads fro
 import numpy as np
 
 from clew.arrays import IntArray
-from clew.graph.csr import Adjacency, build_adjacency
+from clew.arrays.kernels import njit
+from clew.graph.csr import Adjacency
 
 
 def entity_nodes(title_entities: IntArray, mentioned_in: Adjacency) -> IntArray:
@@ -33,8 +34,61 @@ def entity_nodes(title_entities: IntArray, mentioned_in: Adjacency) -> IntArray:
 
 def walk_graph(nodes: IntArray, mentions: Adjacency) -> Adjacency:
     """Return the edges between `entity_nodes` (E,) in both directions, without loops, from P rows of mentions."""
-    passages, entities = mentions.row_indices(), nodes[mentions.indices].astype(np.int64)
-    proper = passages != entities
-    passages, entities, weights = passages[proper], entities[proper], np.tile(mentions.weights[proper], 2)
     count = max(mentions.row_count, int(nodes.max(initial=-1)) + 1)
-    return build_adjacency(np.concatenate([passages, entities]), np.concatenate([entities, passages]), weights, count)
+    return Adjacency(*_join_nodes(nodes, *mentions.arrays, count))
+
+
+@njit
+def _join_nodes(nodes, mention_indptr, entities, mention_weights, count):  # type: ignore[no-untyped-def]
+    """Return the rows of `count` nodes: each edge is written to both its ends, then rows are sorted and made distinct.
+
+    Of equal edges the highest weight stays.
+    """
+    starts = np.zeros(count + 1, dtype=np.int64)
+    for passage in range(len(mention_indptr) - 1):
+        for i in range(mention_indptr[passage], mention_indptr[passage + 1]):
+            node = nodes[entities[i]]
+            if node != passage:
+                starts[passage + 1] += 1
+                starts[node + 1] += 1
+    for node in range(count):
+        starts[node + 1] += starts[node]
+    cursor = starts[:-1].copy()
+    indices, weights = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.float32)
+    for passage in range(len(mention_indptr) - 1):
+        for i in range(mention_indptr[passage], mention_indptr[passage + 1]):
+            node = nodes[entities[i]]
+            if node != passage:
+                indices[cursor[passage]], weights[cursor[passage]] = node, mention_weights[i]
+                indices[cursor[node]], weights[cursor[node]] = passage, mention_weights[i]
+                cursor[passage] += 1
+                cursor[node] += 1
+    indptr = np.zeros(count + 1, dtype=np.int64)
+    size = 0
+    for node in range(count):
+        _sort_row(indices[starts[node] : starts[node + 1]], weights[starts[node] : starts[node + 1]])
+        for i in range(starts[node], starts[node + 1]):
+            if size > indptr[node] and indices[size - 1] == indices[i]:
+                weights[size - 1] = max(weights[size - 1], weights[i])
+            else:
+                indices[size], weights[size] = indices[i], weights[i]
+                size += 1
+        indptr[node + 1] = size
+    return indptr, indices[:size].copy(), weights[:size].copy()
+
+
+# Shell's sort: numpy's takes seconds to compile.
+@njit
+def _sort_row(neighbours, weights):  # type: ignore[no-untyped-def]
+    gap = 1
+    while 3 * gap < len(neighbours):
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, len(neighbours)):
+            neighbour, weight = neighbours[i], weights[i]
+            j = i
+            while j >= gap and neighbours[j - gap] > neighbour:
+                neighbours[j], weights[j] = neighbours[j - gap], weights[j - gap]
+                j -= gap
+            neighbours[j], weights[j] = neighbour, weight
+        gap //= 3

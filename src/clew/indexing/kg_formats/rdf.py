@@ -21,6 +21,7 @@ from clew.indexing.kg_formats.statements import (
     relation_to_words,
 )
 from clew.indexing.kg_formats.tables import find_text_fault
+from clew.plugins.extras import import_extra
 
 LABEL_PREDICATES = frozenset(
     {"http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel"}
@@ -44,13 +45,11 @@ def read_n_triples(lines: Iterable[str], file_name: str) -> Iterator[Statement]:
 
 
 def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
-    """Yield the statements of a Turtle document, parsed whole; an InputError if it is none or `rdflib` is missing."""
-    try:
-        from rdflib import BNode, Graph, URIRef
-        from rdflib.plugins.parsers.notation3 import BadSyntax
-    except ImportError as error:
-        message = "Turtle needs the package rdflib, which is not installed"
-        raise InputError(f"{message}: pip install 'clew[graphs]', or convert the file to N-Triples") from error
+    """Yield the statements of a Turtle document, parsed whole; an InputError if it is none."""
+    import_extra("rdflib", "graphs", "reading Turtle", "convert the file to N-Triples")
+    from rdflib import BNode, Graph, URIRef
+    from rdflib.plugins.parsers.notation3 import BadSyntax
+
     triples: list[tuple[Any, Any, Any]] = []
 
     class InOrder(Graph):

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.free_memory import return_free_memory
 from clew.graph.csr import Adjacency, run_starts
 from clew.graph.segments.segment import HashArray, Ragged, Segment, Vocabulary
 from clew.graph.sentences.sentence_index import SentenceRows
@@ -36,6 +37,7 @@ from clew.indexing.merging.vocabularies import (
     positions_of_hashes,
     union_of_hashes,
 )
+from clew.models.threads import map_in_threads, worker_count
 
 MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]
 """A function of segments, their matches and the salt that returns the texts of the matches."""
@@ -79,11 +81,15 @@ def merge_segments(
     entities, entity_of_key = _number_entities(linked, graph)
     relations, relation_numbers = _number_relations(linked, graph)
     mentions = order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids))
-    triples = _merge_triples(linked, order, entity_of_key, relation_numbers, entities, relations, graph)
     title_entities = _title_entities(linked, order, entity_of_key)
+    name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
+    triples = _merge_triples(linked.facts, order, entity_of_key, relation_numbers, entities, relations, graph)
+    entity_passages = np.bincount(mentions.indices, minlength=len(entities))
+    sentence_rows = _merge_sentences(segments, linked, order, entity_of_key, entity_passages)
+    del linked
+    return_free_memory()
     mentioned_in = mentions.transpose(len(entities))
     nodes = entity_nodes(title_entities, mentioned_in)
-    name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
     return MergedArrays(
         places=order.places,
         positions=order.positions,
@@ -101,7 +107,7 @@ def merge_segments(
         mentioned_in=mentioned_in,
         entity_nodes=nodes,
         walk=walk_graph(nodes, mentions),
-        sentence_rows=_merge_sentences(linked, order, entity_of_key, mentioned_in.degrees()),
+        sentence_rows=sentence_rows,
     )
 
 
@@ -113,7 +119,7 @@ class _LinkedSegments:
     keys: JoinedVocabulary
     titles: TitleNames
     own_titles: Sequence[IntArray]
-    links: Sequence[SegmentLinks]
+    links: Sequence[SegmentLinks]  # of each segment
     targets: Ragged  # the titles of the names in matches
     facts: Sequence[PassageFacts]
     named: NamedKeys
@@ -132,17 +138,24 @@ def _link_titles(segments: Sequence[Segment], salt: int, texts: MatchTextSource)
     link_relation = int(relations.numbers[-1][link])
     form_keys = [_renumber(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
     links = _resolve_links(segments, keys, own_titles, titles)
-    facts, scratch = [], Scratch(len(keys))
-    for number, (segment, own_matches, own_texts) in enumerate(zip(segments, matches, match_texts, strict=True)):
-        match_relations = relations.numbers[len(segments) + number][own_texts.relations]
-        numbers = SegmentNumbers(
-            own_titles[number], form_keys[number], relations.numbers[number], match_relations, links[number],
-            link_relation,
-        )  # fmt: skip
-        facts.append(find_facts(segment, numbers, own_matches, targets, titles, scratch))
+
+    def find_run(first: int, end: int) -> list[PassageFacts]:
+        scratch, found = Scratch(titles), []
+        for number in range(first, end):
+            match_relations = relations.numbers[len(segments) + number][match_texts[number].relations]
+            numbers = SegmentNumbers(
+                own_titles[number], form_keys[number], relations.numbers[number], match_relations, links[number],
+                link_relation,
+            )  # fmt: skip
+            found.append(find_facts(segments[number], numbers, matches[number], targets, titles, scratch))
+        return found
+
+    bounds = np.linspace(0, len(segments), min(worker_count(), len(segments)) + 1).astype(int).tolist()
+    runs = map_in_threads(lambda i: find_run(bounds[i], bounds[i + 1]), len(bounds) - 1)
+    facts = [found for run in runs for found in run]
     forms = join_vocabularies([*(s.names.forms for s in segments), *(t.form_texts for t in match_texts)])
     named = name_entities(segments, facts, match_texts, forms, form_keys, titles.single)
-    names = [SegmentLinks(*parts) for parts in zip(segments, own_titles, form_keys, matches, strict=True)]
+    names = [SegmentLinks(*parts) for parts in zip(own_titles, form_keys, matches, strict=True)]
     return _LinkedSegments(keys, titles, own_titles, names, targets, facts, named, relations)
 
 
@@ -153,10 +166,7 @@ def _match_titles(
     tokens = join_vocabularies([segment.tokens.vocabulary for segment in segments])
     titles = name_titles(segments, keys, tokens, salt)
     table = make_name_table(segments, keys, tokens, titles)
-    matches = [
-        find_titles(segment, own, numbers, table)
-        for segment, own, numbers in zip(segments, own_titles, tokens.numbers, strict=True)
-    ]
+    matches = map_in_threads(lambda i: find_titles(segments[i], own_titles[i], tokens.numbers[i], table), len(segments))
     return titles, matches, table.targets
 
 
@@ -246,7 +256,7 @@ def _check_shared_texts(texts: StringArray, hashes: HashArray, others: Vocabular
 
 
 def _merge_triples(
-    linked: _LinkedSegments,
+    facts: Sequence[PassageFacts],
     order: PassageOrder,
     entity_of_key: IntArray,
     relation_numbers: IntArray,
@@ -259,17 +269,24 @@ def _merge_triples(
         entity = positions_of_hashes(entities.hashes, graph.keys.hashes)
         relation = positions_of_hashes(relations.hashes, graph.relations.hashes)
         imported = np.column_stack([entity[imported[:, 0]], relation[imported[:, 1]], entity[imported[:, 2]]])
-    triples, passages = order_triples(
-        linked.facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids)
-    )
+    triples, passages = order_triples(facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids))
     return distinct_triples(triples, passages, len(entities))
 
 
 def _merge_sentences(
-    linked: _LinkedSegments, order: PassageOrder, entity_of_key: IntArray, entity_passages: LongArray
+    segments: Sequence[Segment],
+    linked: _LinkedSegments,
+    order: PassageOrder,
+    entity_of_key: IntArray,
+    entity_passages: LongArray,
 ) -> SentenceRows:
-    entities = [name_sentences(own, linked.targets, linked.titles, entity_of_key) for own in linked.links]
-    return merge_sentences([own.segment for own in linked.links], order.positions, entities, entity_passages)
+    titles, sizes = linked.titles, np.maximum(np.diff(linked.titles.ambiguous.indptr), 1)
+
+    def name(number: int) -> Ragged:
+        return name_sentences(segments[number], linked.links[number], linked.targets, titles, sizes, entity_of_key)
+
+    entities = map_in_threads(name, len(segments))
+    return merge_sentences(segments, order.positions, entities, entity_passages)
 
 
 def _title_entities(linked: _LinkedSegments, order: PassageOrder, entity_of_key: IntArray) -> IntArray:

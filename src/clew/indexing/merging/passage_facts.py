@@ -58,7 +58,7 @@ def find_facts(
 ) -> PassageFacts:
     """Return the facts of a segment's passages; `targets` are those of the names in `matches`."""
     facts = segment.facts
-    sizes = np.maximum(np.diff(titles.ambiguous.indptr), 1)  # keys for each name
+    sizes = scratch.sizes
     form_sizes = np.where(numbers.form_keys >= 0, sizes[numbers.form_keys], 0)
     ends = form_sizes[facts.triples.values[:, 0]], form_sizes[facts.triples.values[:, 2]]
     used = int(form_sizes[facts.mentions.values].sum() + sum(int(end.sum()) for end in ends))
@@ -87,9 +87,11 @@ def find_facts(
 
 
 class Scratch:
-    """Working memory of `find_facts` for k keys, which all segments share."""
+    """Working memory of `find_facts` for the k keys of titles, for one segment after the other."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, titles: TitleNames) -> None:
+        count = len(titles.single)
+        self.sizes = np.maximum(np.diff(titles.ambiguous.indptr), 1)  # (k,) how many keys each may mean
         # For each key the last passage that mentions it, where that mention stands, and the last one that states a
         # triple of it; side by side, since reading them from memory takes most of the time.
         self.state = np.full((count, 4), -1, dtype=np.int32)

@@ -25,21 +25,27 @@ from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_has
 
 
 class SegmentLinks(NamedTuple):
-    """A segment, with the keys of the whole corpus that its names stand for."""
+    """The keys of the whole corpus that the names of a segment stand for."""
 
-    segment: Segment
     own_titles: IntArray  # (p,) key of each passage's title, -1 for none
     form_keys: IntArray  # (f,) key of each form, -1 for none
     matches: TitleMatches
 
 
-def name_sentences(links: SegmentLinks, targets: Ragged, titles: TitleNames, entity_of_key: IntArray) -> Ragged:
+def name_sentences(
+    segment: Segment,
+    links: SegmentLinks,
+    targets: Ragged,
+    titles: TitleNames,
+    sizes: LongArray,
+    entity_of_key: IntArray,
+) -> Ragged:
     """Return the entities (s lists, ascending and distinct) of each sentence of a segment.
 
-    `targets` are the titles of the names in its matches, `entity_of_key` the entity of each key.
+    `targets` are the titles of the names in its matches, `sizes` (k,) how many keys each may mean, `entity_of_key` (k,)
+    the entity of each.
     """
-    facts, sentences = links.segment.facts, links.segment.sentences
-    sizes = np.maximum(np.diff(titles.ambiguous.indptr), 1)
+    facts, sentences = segment.facts, segment.sentences
     form_sizes = np.where(links.form_keys >= 0, sizes[links.form_keys], 0)
     capacity = int(form_sizes[facts.mentions.values].sum() + np.diff(targets.indptr)[links.matches.names].sum())
     indptr, entities = _name_sentences(

@@ -11,6 +11,7 @@ from clew.arrays.kernels import njit
 from clew.graph.segments.segment import CollisionError, HashArray, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringWriter, unequal_row
+from clew.models.threads import map_in_threads
 
 _MERGE_RATIO = 16  # from this share on, walking both lists costs less than a binary search for each hash
 
@@ -31,7 +32,7 @@ class JoinedVocabulary:
 def join_vocabularies(vocabularies: Sequence[Vocabulary]) -> JoinedVocabulary:
     """Return the union of vocabularies; CollisionError where two texts have one hash."""
     hashes = union_of_hashes([vocabulary.hashes for vocabulary in vocabularies])
-    numbers = [positions_of_hashes(hashes, vocabulary.hashes) for vocabulary in vocabularies]
+    numbers = map_in_threads(lambda i: positions_of_hashes(hashes, vocabularies[i].hashes), len(vocabularies))
     is_written = np.zeros(len(hashes), dtype=bool)
     writer = StringWriter(len(hashes))
     known: list[bool] = []
@@ -41,9 +42,10 @@ def join_vocabularies(vocabularies: Sequence[Vocabulary]) -> JoinedVocabulary:
         writer.add(vocabulary.texts, new, positions[new])
         known.append(len(new) == len(positions))
     texts = writer.finish()
-    for vocabulary, positions, is_known in zip(vocabularies, numbers, known, strict=True):
-        if not is_known:
-            check_texts(vocabulary.texts, texts, positions)
+    unchecked = [number for number, is_known in enumerate(known) if not is_known]
+    map_in_threads(
+        lambda i: check_texts(vocabularies[unchecked[i]].texts, texts, numbers[unchecked[i]]), len(unchecked)
+    )
     return JoinedVocabulary(hashes, texts, numbers)
 
 

@@ -1,8 +1,9 @@
 """The segments of an index on disk: made where they are missing, from the table alone, and discarded out of use."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final, overload
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,8 @@ from clew.types import Progress
 if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
+PartT = TypeVar("PartT")
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,35 @@ class SegmentFile:
     def open(self) -> Segment:
         """Map the segment into memory; a damaged file is an IndexFormatError."""
         return unflatten_segment(map_arrays(self.path), self.name)
+
+
+@final
+class OpenedParts(Sequence[PartT], Generic[PartT]):
+    """Something of each segment in some files, opened anew whenever it is read.
+
+    What has been read is unmapped with the last array of it: a pass over all segments has the pages of one in memory.
+    """
+
+    def __init__(self, files: Sequence[SegmentFile], part: Callable[[Segment], PartT]) -> None:
+        self._files = files
+        self._part = part
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @overload
+    def __getitem__(self, index: int) -> PartT: ...
+    @overload
+    def __getitem__(self, index: slice) -> "OpenedParts[PartT]": ...
+    def __getitem__(self, index: int | slice) -> "PartT | OpenedParts[PartT]":
+        if isinstance(index, slice):
+            return OpenedParts(self._files[index], self._part)
+        return self._part(self._files[index].open())
+
+
+def open_segments(files: Sequence[SegmentFile]) -> OpenedParts[Segment]:
+    """Return the segments in some files, opened anew whenever one is read."""
+    return OpenedParts(files, lambda segment: segment)
 
 
 def ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> list[SegmentFile]:

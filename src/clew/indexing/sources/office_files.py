@@ -5,25 +5,25 @@ import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
+from clew.errors import ClewError, InputError, MissingPackageError
 from clew.indexing.sources.plain_text import make_markdown_document
+from clew.plugins.extras import import_extra, missing_package
 from clew.types import Document
 
 if TYPE_CHECKING:
     from markitdown import MarkItDown, MarkItDownException
 
-_INSTALL_COMMAND = "pip install 'clew[files]'"
-
 
 def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> Document:
-    """Return a file's bytes as a Markdown document, with `name` as its last title; an InputError if it cannot be."""
+    """Return a file's bytes as a Markdown document, with `name` as its last title.
+
+    Raises InputError where it cannot be converted, MissingPackageError where a package for it is missing.
+    """
     if not data:
         raise InputError("empty: the file holds no bytes")
-    try:
-        from markitdown import MarkItDownException, StreamInfo
-    except ImportError as error:
-        message = f"reading {suffix} files needs markitdown, which is not installed"
-        raise InputError(f"{message}; run: {_INSTALL_COMMAND}") from error
+    import_extra("markitdown", "files", f"reading {suffix} files")
+    from markitdown import MarkItDownException, StreamInfo
+
     stream = StreamInfo(extension=suffix)
     try:
         # Warnings of the parsers (fonts, deep nesting) do not concern the caller.
@@ -31,7 +31,7 @@ def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> D
             warnings.simplefilter("ignore")
             result = _make_converter().convert_stream(io.BytesIO(data), stream_info=stream)
     except MarkItDownException as error:
-        raise InputError(_failure_reason(error, suffix)) from error
+        raise _conversion_error(error, suffix) from error
     text = result.markdown
     if not text.strip():
         raise InputError("empty: the file has no text; pages that are pictures need OCR first")
@@ -51,12 +51,17 @@ def _make_converter() -> "MarkItDown":
     return converter
 
 
-def _failure_reason(error: "MarkItDownException", suffix: str) -> str:
+def _conversion_error(error: "MarkItDownException", suffix: str) -> ClewError:
     from markitdown import FileConversionException, MissingDependencyException
 
     attempts = error.attempts if isinstance(error, FileConversionException) else None
     causes = [attempt.exc_info[1] for attempt in attempts or () if attempt.exc_info]
-    if any(isinstance(cause, MissingDependencyException) for cause in causes):
-        return f"reading {suffix} files needs parts of markitdown that are not installed; run: {_INSTALL_COMMAND}"
-    cause = " ".join((f"{type(causes[0]).__name__}: {causes[0]}" if causes else str(error)).split())
-    return f"the {suffix} file is damaged or locked ({cause[:200]}); save it again or leave it out"
+    for cause in causes:
+        if isinstance(cause, MissingDependencyException):
+            part = cause.__cause__
+            absent = part if isinstance(part, ImportError) else ImportError("a part of it is not installed")
+            return MissingPackageError(
+                missing_package(f"reading {suffix} files", absent, "markitdown", "'clew[files]'")
+            )
+    reason = " ".join((f"{type(causes[0]).__name__}: {causes[0]}" if causes else str(error)).split())
+    return InputError(f"the {suffix} file is damaged or locked ({reason[:200]}); save it again or leave it out")

@@ -1,15 +1,17 @@
 """Reading of files, folders and standard input into documents, and a failure for each input that cannot be used."""
 
+import json
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from clew.errors import InputError
+from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.discovery import (
     JSON_LINES_SUFFIXES,
     OFFICE_SUFFIXES,
@@ -42,6 +44,14 @@ def source_bytes(paths: Sequence[str | Path]) -> int:
         return 0
     sources = (source for path in paths for source in find_sources(Path(path)))
     return sum(_file_size(source) for source in sources if isinstance(source, SourceFile))
+
+
+def hash_sources(paths: Sequence[str | Path]) -> str:
+    """Return a hash of the ids and sizes of the files of paths; standard input counts by its name alone."""
+    listed = [("-", 0)] if "-" in paths else []
+    sources = (source for path in paths if path != "-" for source in find_sources(Path(path)))
+    listed += [(source.id, _file_size(source)) for source in sources if isinstance(source, SourceFile)]
+    return blake2b(json.dumps(listed, ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
 
 def read_documents(
@@ -159,7 +169,7 @@ def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> It
     """End a file's documents with a failure when its bytes cannot be read or used."""
     try:
         yield from items
-    except InputError as error:
+    except (InputError, MissingPackageError) as error:
         yield Failure(item, str(error))
     except OSError as error:
         yield Failure(item, f"cannot be read: {error.strerror or error}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 from clew.errors import InputError, ProviderError
 from clew.models.hub import check_model
 from clew.models.library_errors import first_line, map_load_errors
+from clew.plugins.extras import import_extra
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,7 +78,10 @@ class CausalModel:
         return list(self.load().network.parameters()) if self.trainable else []
 
     def load(self) -> LoadedModel:
-        """Return the model, opened once; InputError: no `transformers`, device or type; ProviderError: otherwise."""
+        """Return the model, opened once.
+
+        Raises MissingPackageError without `transformers`, InputError without the device or type, else ProviderError.
+        """
         with self._lock:
             if self._loaded is None:
                 self._loaded = _open_model(self.name, self.device, self.dtype)
@@ -108,17 +112,10 @@ def weights_digest(weights: "Iterable[tuple[str, Tensor]]") -> str:
 
 
 def _open_model(name: str, device: str, dtype: str) -> LoadedModel:
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        message = f"the reader {name} needs the package transformers, which cannot be imported ({error})"
-        raise InputError(f"{message}: pip install 'clew[local-llm]'") from error
+    torch, transformers = (import_extra(one, "local-llm", f"the reader {name}") for one in ("torch", "transformers"))
     kind = getattr(torch, dtype, None)
     if not isinstance(kind, torch.dtype) or not kind.is_floating_point:
         raise InputError(f"the type of the weights is {dtype!r}; wanted float32, bfloat16 or float16")
-    models: Any = AutoModelForCausalLM  # neither is typed
-    tokenizers: Any = AutoTokenizer
     _check_device(torch, device)
     check_model(name, None, "causal language model", "give the folder of one that transformers opens")
     with map_load_errors(
@@ -127,8 +124,9 @@ def _open_model(name: str, device: str, dtype: str) -> LoadedModel:
             "hub with a tokenizer and weights in safetensors"
         )
     ):
-        tokenizer = tokenizers.from_pretrained(name)
-        network = models.from_pretrained(name, dtype=kind, use_safetensors=True).to(device).eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+        opened = transformers.AutoModelForCausalLM.from_pretrained(name, dtype=kind, use_safetensors=True)
+        network = opened.to(device).eval()
     return _describe_model(name, network, tokenizer)
 
 

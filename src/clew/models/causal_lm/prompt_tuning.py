@@ -8,8 +8,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import InputError, ProviderError
+from clew.errors import ProviderError
 from clew.models.causal_lm.model import LoadedModel
+from clew.plugins.extras import import_extra
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +28,7 @@ def init_prompt_tuning(model: LoadedModel, tokens: int, seed: int) -> Any:
 def load_prompt_tuning(model: LoadedModel, folder: str | Path) -> Any:
     """Wrap a model in a `peft` model with the virtual tokens of a folder that `save_pretrained` wrote.
 
-    No `peft` is an InputError; no virtual tokens in safetensors, or those of another width, a ProviderError.
+    No `peft` is a MissingPackageError; no virtual tokens in safetensors, or those of another width, a ProviderError.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -68,9 +69,4 @@ def soft_prompt_weight(tuned: Any) -> Any:
 
 
 def _import_peft() -> Any:
-    try:
-        import peft
-    except ImportError as error:
-        message = f"a soft prompt needs the package peft, which cannot be imported ({error})"
-        raise InputError(f"{message}: pip install 'clew[local-llm]'") from error
-    return peft
+    return import_extra("peft", "local-llm", "a soft prompt")

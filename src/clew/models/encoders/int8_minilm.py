@@ -4,7 +4,6 @@ The file is made by tools/quantise_encoder.py. Each text is one run of the model
 its own text only, whatever the batch and the number of threads; several texts run side by side in several threads.
 """
 
-import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from typing import Any, final
 import numpy as np
 
 from clew.arrays import FloatArray, LongArray
-from clew.errors import ProviderError
 from clew.models.threads import worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
@@ -25,6 +23,8 @@ SHA256 = "d0be0e558f0b3ab4664e688adc9986f3101272d18fe8c879763578c9304a1035"
 """SHA-256 of model.onnx."""
 _ROWS = "40ab27dc4504c54f63bc2e3fc7e8c608"
 """Start of the SHA-256 of the first file that gave these rows, bit for bit; it had no other output."""
+TOKENIZER_SHA256 = "3ad857958ba886d154a5a852119fb31a0dd549d03d8a3fc20e33f2336272cc19"
+"""SHA-256 of tokenizer.json, on which vectors depend as much."""
 MAX_TOKENS = 256
 """Tokens read of a text, its two special tokens included; the model was trained with no more."""
 
@@ -115,15 +115,11 @@ class Int8MiniLM:
 
 def _open_model(folder: Path) -> _LoadedModel:
     check_weights(folder / "model.onnx", SHA256)
+    check_weights(folder / "tokenizer.json", TOKENIZER_SHA256)
     import onnxruntime
     from tokenizers import Tokenizer
 
-    try:
-        rules = (folder / "tokenizer.json").read_text(encoding="utf-8")
-        json.loads(rules)["model"]  # the tokenizer raises a bare Exception for a damaged file
-        tokenizer = Tokenizer.from_str(rules)
-    except (OSError, KeyError, ValueError) as error:
-        raise ProviderError(f"cannot read {folder / 'tokenizer.json'}: {error!r}; install Clew again") from error
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
     options = onnxruntime.SessionOptions()

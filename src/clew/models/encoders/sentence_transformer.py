@@ -62,6 +62,7 @@ class SentenceTransformerEncoder:
         revision: A commit, tag or branch of the hub's repository; None for its main branch.
         config: Normalisation and prompts in place of the model's own.
         device: "auto", "cpu", "cuda" (in bfloat16) or "mps".
+        otherwise: What to do where the model cannot be opened, for the end of messages.
     """
 
     def __init__(
@@ -70,11 +71,13 @@ class SentenceTransformerEncoder:
         revision: str | None = None,
         config: "EmbeddingConfig | None" = None,
         device: str = "auto",
+        otherwise: str = "choose another encoder",
     ) -> None:
         self._name = name
         self._revision = revision
         self._config = config
         self._device = device
+        self._otherwise = otherwise
         self._model: _LoadedModel | None = None
         self._lock = threading.Lock()
 
@@ -125,23 +128,23 @@ class SentenceTransformerEncoder:
     def _load(self) -> _LoadedModel:
         with self._lock:
             if self._model is None:
-                self._model = _open_model(self._name, self._revision, self._config, self._device)
+                self._model = _open_model(self._name, self._revision, self._config, self._device, self._otherwise)
             return self._model
 
 
-def _open_model(name: str, revision: str | None, config: "EmbeddingConfig | None", device: str) -> _LoadedModel:
-    SentenceTransformer = import_extra("sentence_transformers", "encoders", f"the encoder {name!r}").SentenceTransformer  # noqa: N806
-    check_model(
-        name, revision, "encoder", "use --encoder all-MiniLM-L6-v2-int8, hashing or none", "sentence-transformers"
-    )
+def _open_model(
+    name: str, revision: str | None, config: "EmbeddingConfig | None", device: str, otherwise: str
+) -> _LoadedModel:
+    package = import_extra("sentence_transformers", "encoders", f"the encoder {name}", otherwise)
+    check_model(name, revision, "encoder", otherwise, "sentence-transformers")
     chosen = choose_device(device)
     with map_load_errors(
         lambda reason: (
             f"cannot open the encoder {name!r}: {reason}; wanted a folder or a name on the Hugging Face hub; "
-            "check the name and the network, or use --encoder all-MiniLM-L6-v2-int8"
+            f"check the name and the network, or {otherwise}"
         )
     ):
-        model = SentenceTransformer(name, revision=revision, device=chosen, trust_remote_code=False)
+        model = package.SentenceTransformer(name, revision=revision, device=chosen, trust_remote_code=False)
     model.eval()
     max_tokens = min(model.max_seq_length or BATCH_LENGTHS[-1], BATCH_LENGTHS[-1])
     prompts: dict[str, str] = {key: value or "" for key, value in model.prompts.items()}

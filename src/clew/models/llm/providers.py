@@ -3,10 +3,10 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
+from clew.errors import InputError, MissingPackageError
+from clew.plugins.extras import missing_package, require_extra
 
 if TYPE_CHECKING:
     import httpx2
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
 # Variable with the key of a server given by a base URL; providers' keys are never sent there.
 CUSTOM_KEY_VARIABLE = "CLEW_API_KEY"
+_PACKAGES = ("pydantic_ai", "anyio", "httpx2", "genai_prices")
 _KEY_HEADERS = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
 _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "none"
@@ -42,9 +43,8 @@ def api_key(provider: str, base_url: str) -> str:
 
 
 def check_installed() -> None:
-    """Raise an `InputError` where the packages for providers are not installed."""
-    if any(find_spec(package) is None for package in ("pydantic_ai", "anyio", "httpx2", "genai_prices")):
-        raise InputError("language models need packages that are not installed: pip install 'clew[llm]'")
+    """Raise a MissingPackageError where one of the packages for providers is not installed."""
+    require_extra(_PACKAGES, "llm", "asking a language model")
 
 
 @asynccontextmanager
@@ -67,8 +67,8 @@ async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int
         try:
             opened = _build_model(provider, model, key, base_url, client)
         except ImportError as error:
-            message = f"{provider} needs a package that is not installed ({error})"
-            raise InputError(f"{message}: pip install 'clew[llm]'") from error
+            message = missing_package(provider, error, "pydantic_ai", "'clew[llm]'")
+            raise MissingPackageError(message) from error
         yield opened
     finally:
         with move_on_after(_CLOSE_SECONDS, shield=True):  # also when the calls were cancelled

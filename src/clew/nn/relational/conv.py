@@ -95,7 +95,7 @@ def _scale_weights(weights: Tensor | None, scale: Tensor | None) -> Tensor | Non
 
 
 def _kernels(tensor: Tensor) -> ModuleType:
-    """Return the kernels for the device of a tensor; those of the other device are not loaded."""
+    """Return the kernels for the device of a tensor, the processor's for all but CUDA; the others are not loaded."""
     if tensor.is_cuda:
         from clew.nn.relational import cuda_kernels
 

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any, Protocol, final
 
 from clew.errors import InputError, ProviderError
+from clew.plugins.extras import import_package
 from clew.rerankers.amr.graph import AMRGraph
 from clew.rerankers.amr.penman_files import AMREntry, read_amr
 from clew.rerankers.amr.penman_notation import parse_penman
@@ -49,7 +50,7 @@ class FileAMRParser:
     """Looks the graphs of pairs up in a file of `penman_files`, by question and passage or by the parsed text.
 
     Raises InputError where the file cannot be read, holds no graph, or holds two different graphs of one pair;
-    ProviderError where the package `penman` is not installed.
+    MissingPackageError where the package `penman` is not installed.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -119,7 +120,7 @@ class AmrlibParser:
     def fingerprint(self) -> str:
         """Version of `amrlib` and hash of the model's files, computed once.
 
-        Raises ProviderError where `amrlib` is not installed, or the folder cannot be read.
+        Raises MissingPackageError where `amrlib` is not installed, ProviderError where the folder cannot be read.
         """
         if not self._fingerprint:
             amrlib = _import_amrlib()
@@ -183,10 +184,5 @@ def _hash_folder(folder: Path) -> str:
 
 
 def _import_amrlib() -> Any:
-    try:
-        import amrlib
-    except ImportError as error:
-        message = f"parsing AMR needs the package amrlib, which cannot be imported ({error})"
-        # amrlib imports unidecode without declaring it as a dependency.
-        raise ProviderError(f"{message}: pip install amrlib unidecode, or give a file of AMR graphs") from error
-    return amrlib
+    # amrlib imports unidecode without declaring it as a dependency.
+    return import_package("amrlib", "amrlib unidecode", "parsing AMR", "give a file of AMR graphs")

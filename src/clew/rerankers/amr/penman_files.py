@@ -42,7 +42,7 @@ class AMREntry:
 def amr_entry(notation: str, metadata: Sequence[tuple[str, str]] = ()) -> AMREntry:
     """Return an entry to write, with the notation reformatted and each value on one line.
 
-    Raises InputError where the notation is malformed; ProviderError where the package `penman` is not installed.
+    Raises InputError where the notation is malformed; MissingPackageError where the package `penman` is not installed.
     """
     notation = format_penman(notation)
     values = tuple((key, " ".join(value.split())) for key, value in metadata)
@@ -52,7 +52,7 @@ def amr_entry(notation: str, metadata: Sequence[tuple[str, str]] = ()) -> AMREnt
 def read_amr(path: str | Path) -> list[AMREntry]:
     """Return the entries of a UTF-8 file, in order; the `graph` of a malformed one is a `Failure`.
 
-    Raises InputError where the file cannot be read; ProviderError where the package `penman` is not installed.
+    Raises InputError where the file cannot be read; MissingPackageError where the package `penman` is not installed.
     """
     path = Path(path)
     try:
@@ -68,7 +68,7 @@ def write_amr(path: str | Path, entries: Sequence[AMREntry]) -> None:
     """Write entries atomically, after checking that they are read back equal.
 
     Raises InputError where an entry would be read back differently: a value holds a line break, or a graph an empty
-    line; ProviderError where the file cannot be written, or the package `penman` is not installed.
+    line; ProviderError where the file cannot be written, MissingPackageError where `penman` is not installed.
     """
     path = Path(path)
     text = "\n".join(_format_entry(entry) for entry in entries)

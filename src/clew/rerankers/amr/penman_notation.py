@@ -12,7 +12,8 @@ import logging
 import re
 from typing import Any
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
+from clew.plugins.extras import import_extra
 from clew.rerankers.amr.graph import AMRGraph, plain_word
 
 _OP = re.compile(r":op(\d+)")
@@ -27,7 +28,7 @@ _Triples = list[tuple[str, str, str]]
 def parse_penman(notation: str, line: int = 1) -> AMRGraph:
     """Parse the notation of one graph that starts at a line; concepts are in its order, the top first.
 
-    Raises InputError, with the line's number, where it is malformed; ProviderError where `penman` is not installed.
+    Raises InputError, with the line's number, where it is malformed; MissingPackageError without `penman`.
     """
     penman = import_penman()
     from penman.models.amr import model
@@ -42,19 +43,15 @@ def parse_penman(notation: str, line: int = 1) -> AMRGraph:
 def format_penman(notation: str) -> str:
     """Reformat a notation in the package's layout, one relation per line.
 
-    Raises InputError where it is malformed; ProviderError where the package `penman` is not installed.
+    Raises InputError where it is malformed; MissingPackageError where the package `penman` is not installed.
     """
     penman = import_penman()
     return str(penman.format(_parse_tree(penman, notation, 1)))
 
 
 def import_penman() -> Any:
-    """Import the package `penman` and silence its warnings; raises ProviderError where it is not installed."""
-    try:
-        import penman
-    except ImportError as error:
-        message = f"AMR graphs need the package penman, which cannot be imported ({error})"
-        raise ProviderError(f"{message}: pip install 'clew[amr]'") from error
+    """Import the package `penman` and silence its warnings; raises MissingPackageError where it is not installed."""
+    penman = import_extra("penman", "amr", "reading AMR graphs")
     logger = logging.getLogger("penman")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())

@@ -85,7 +85,7 @@ def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) ->
         if trained.targets == "passages":
             _check_encoder(trained, encoder)
         config = EmbeddingConfig(wanted.normalize, wanted.query, wanted.text)
-        encoder = open_encoder(wanted.name, config, context.device)
+        encoder = open_encoder(wanted.name, config, context.device, "choose another retriever, or other weights")
     if encoder.dimension != trained.model.settings.text_width:
         raise InputError(
             f"the weights in {folder} read vectors of width {trained.model.settings.text_width}, and those of "

@@ -59,10 +59,11 @@ def distinct_names(folders: Sequence[Path]) -> dict[Path, str]:
     }
 
 
-def open_corpus_index(folder: Path, run: Path, progress: Progress) -> IndexContext:
+def open_corpus_index(folder: Path, run: Path, progress: Progress, device: str | None = None) -> IndexContext:
     """Open the index of a folder's corpus below `run`; it is made or completed first if necessary.
 
-    A complete index is only read, so that several training runs may share it at the same time. Raises InputError if a
+    A complete index is only read, so that several training runs may share it at the same time. `device` is as
+    `clew.open` takes it. Raises InputError if a
     document cannot be read, and IndexLockedError while another process makes the index.
     """
     # Named by content: a changed corpus, or another one of the same name, gets an index of its own.
@@ -71,11 +72,11 @@ def open_corpus_index(folder: Path, run: Path, progress: Progress) -> IndexConte
     complete = location.with_name(f".{location.name}.whole")
     exists = open_dataset(locate(location)) is not None
     if exists and complete.is_file():
-        return open_index(location, progress).context
+        return open_index(location, progress, device=device).context
     if not exists:
         complete.unlink(missing_ok=True)  # left from an index that was removed
-        create(location, progress=progress)
-    index = open_index(location, progress)
+        create(location, progress=progress, device=device)
+    index = open_index(location, progress, device=device)
     report = index.add([folder / CORPUS_FILE])
     if report.failures:
         failure = report.failures[0]

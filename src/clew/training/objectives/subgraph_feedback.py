@@ -100,9 +100,8 @@ class SubgraphFeedback:
         """Return a surrogate loss: its gradient is meaningful, its value is not. None if all costs are equal."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
-        nodes = NodeBatch.from_input(make_node_batch([one.question_graph for one in questions], self._settings))
-        scores, ends = model(nodes)
-        by_question = scores.split(torch.bincount(nodes.graph_of, minlength=nodes.graph_count).tolist())
+        scores, ends, sizes = self._score_nodes(model, questions)
+        by_question = torch.split(scores, sizes)
         generator = torch.Generator().manual_seed(seed)
         orders = [
             [torch.argsort(own.detach(), descending=True, stable=True)[: recipe.budget]]
@@ -120,8 +119,8 @@ class SubgraphFeedback:
             graphs = [one.question_graph.graph.graph for one in questions]
             loss = paper_loss(by_question, [context.subgraph for context in contexts], graphs, costs[:, 0])
         else:
-            sizes = torch.tensor([len(context.subgraph.nodes) for context in contexts]).reshape(costs.shape)
-            loss = reinforce_loss(by_question, ends, orders, costs + recipe.price * sizes, recipe.budget)
+            counts = torch.tensor([len(context.subgraph.nodes) for context in contexts]).reshape(costs.shape)
+            loss = reinforce_loss(by_question, ends, orders, costs + recipe.price * counts, recipe.budget)
         if not reader_losses.requires_grad:
             return loss
         return reader_losses.mean() if loss is None else loss + reader_losses.mean()
@@ -133,7 +132,7 @@ class SubgraphFeedback:
         contexts: list[GraphContext] = []
         with torch.no_grad():
             for one in self._validation:
-                scores, ends = model(NodeBatch.from_input(make_node_batch([one.question_graph], self._settings)))
+                scores, ends, _ = self._score_nodes(model, [one])
                 nodes = sample_without_replacement(scores, ends[0], self._recipe.budget, None)
                 contexts.append(_selected_context(one, nodes))
         with self._averaged_reader(model):
@@ -141,6 +140,15 @@ class SubgraphFeedback:
         sizes = np.array([len(context.subgraph.nodes) for context in contexts])
         cost = float(np.mean(losses + self._recipe.price * sizes))
         return {"minus loss": -cost, "nodes": float(sizes.mean())}
+
+    def _score_nodes(self, model: nn.Module, questions: Sequence[EncodedQuestion]) -> tuple[Tensor, Tensor, list[int]]:
+        """Return the scores of all nodes (n,) and of ending (b,), on the processor, and the nodes of each question.
+
+        The network runs on the model's device; sampling from some hundred nodes is fastest on the processor.
+        """
+        graphs = make_node_batch([one.question_graph for one in questions], self._settings)
+        scores, ends = model(NodeBatch.from_input(graphs, next(model.parameters()).device))
+        return scores.cpu(), ends.cpu(), np.bincount(graphs.graph_of, minlength=graphs.graph_count).tolist()
 
     def _differentiable_losses(
         self, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext], *, trainable: bool

@@ -225,8 +225,8 @@ def _word_encoder(
     """Return an encoder of texts, its fingerprint, and words for made-up questions."""
     if recipe.kind == TERMS:
         return (lambda texts: np.zeros((len(texts), 1), dtype=np.float32)), "", []
-    encoder = open_encoder(str(graphs[0][0].table.settings["encoder"]) if graphs else DEFAULT_ENCODER)
-    if not encoder.dimension:
+    encoder = graphs[0][0].context.index_encoder if graphs else open_encoder(DEFAULT_ENCODER)
+    if encoder is None:
         raise InputError("the index was made with --encoder none: train --kind tf-idf, or import with an encoder")
     words = encoder_vocabulary(encoder.name) if recipe.made_up else []
     return encoder.encode, encoder.fingerprint, words

@@ -65,7 +65,7 @@ def train_gfm(
             )
     names = corpora.distinct_names(folders)
     with group.rank_zero_first():
-        views = {folder: open_graph_view(folder, run, recipe, progress) for folder in folders}
+        views = {folder: open_graph_view(folder, run, recipe, progress, group.device.type) for folder in folders}
     model, encoder = _initial_network(recipe, views[data[0]])
     key = _run_key(recipe, hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE))
     state, size = run / f"state-{key}", 0
@@ -93,11 +93,19 @@ def train_gfm(
     return replace(result, questions=size)
 
 
-def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress: Progress) -> TrainingResult:
+def adapt_gfm(
+    index: Index,
+    start: Path,
+    out: Path,
+    recipe: GFMRecipe,
+    progress: Progress,
+    group: ProcessGroup = SINGLE_PROCESS,
+) -> TrainingResult:
     """Tune weights on questions made from an index, and write them if they win on the held-out ones.
 
     No question or label is needed, and the shape is that of the weights to start with. New weights are written to `out`
-    if `best_epoch` of the result is not -1. Raises InputError if too few questions can be made, or for another encoder.
+    if `best_epoch` of the result is not -1. `group` is a single process and its device. Raises InputError if too few
+    questions can be made, or for another encoder.
     """
     corpora.check_out_folder(out)
     seed = recipe.loop.seed
@@ -111,7 +119,7 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress:
     version = f"{index.table.version}-{trained.key}-{_run_key(recipe, loop=True)}"
     state = index.table.location.derived / "adapting" / version
     model = QueryGNN.from_network(trained.model)
-    result = train(model, objective, recipe.loop, state, progress)
+    result = train(model, objective, recipe.loop, state, progress, group)
     discard(state)
     if result.best_epoch >= 0:
         about = {"adapted from": trained.key, "questions": len(training), **_describe_recipe(recipe)}
@@ -134,9 +142,11 @@ def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRec
     return make_examples(view, loaded, recipe.loop.seed)
 
 
-def open_graph_view(folder: Path, run: Path, recipe: GFMRecipe, progress: Progress) -> GraphView:
+def open_graph_view(
+    folder: Path, run: Path, recipe: GFMRecipe, progress: Progress, device: str | None = None
+) -> GraphView:
     """Return the graphs of a folder of data; its corpus is indexed in `run` unless that is done."""
-    return graph_view(corpora.open_corpus_index(folder, run, progress), recipe)
+    return graph_view(corpora.open_corpus_index(folder, run, progress, device), recipe)
 
 
 def _build_splits(

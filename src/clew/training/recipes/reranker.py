@@ -57,18 +57,19 @@ def train_reranker(
     """
     _check_inputs(data, validation, out, bases, also)
     names, run = corpora.distinct_names([*data, *validation]), run or out / "run"
-    source = corpora.open_corpus_index(data[0], run, progress).encoder
+    device = group.device.type
+    source = corpora.open_corpus_index(data[0], run, progress, device).encoder
     own = [also.get(folder, ()) for folder in data]
     training = [
         example
         for folder, others in zip(data, own, strict=True)
-        for pools in _find_folder_pools(folder, TRAIN_FILE, run, (*bases, *others), recipe, progress).values()
+        for pools in _find_folder_pools(folder, TRAIN_FILE, run, (*bases, *others), recipe, progress, device).values()
         for example in pools
     ]
     held_out = {
         f"{names[folder]} {base}": examples
         for folder in validation
-        for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, run, bases, recipe, progress).items()
+        for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, run, bases, recipe, progress, device).items()
     }
     read = input_columns(recipe)
     columns = FeatureColumns.locate(read, available_columns(recipe))
@@ -174,9 +175,15 @@ def _check_gold(questions: Sequence[Question], context: IndexContext, path: Path
 
 
 def _find_folder_pools(
-    folder: Path, questions: str, run: Path, bases: Sequence[str], recipe: RerankRecipe, progress: Progress
+    folder: Path,
+    questions: str,
+    run: Path,
+    bases: Sequence[str],
+    recipe: RerankRecipe,
+    progress: Progress,
+    device: str,
 ) -> dict[str, list[PoolExample]]:
-    context = corpora.open_corpus_index(folder, run, progress)
+    context = corpora.open_corpus_index(folder, run, progress, device)
     pools = run / "pools" / hash_file(folder / CORPUS_FILE)
     pools.mkdir(parents=True, exist_ok=True)
     return {base: find_pools(context, folder / questions, base, recipe, pools, progress) for base in bases}

@@ -52,6 +52,7 @@ def train_routed(
     retrievers: Sequence[str],
     recipe: RoutingRecipe,
     progress: Progress,
+    device: str | None = None,
 ) -> tuple[RoutedWeights, TrainingResult]:
     """Fit the choice among retrievers on the questions of some folders, and write its weights.
 
@@ -59,7 +60,8 @@ def train_routed(
     choices and the default price of a second are calibrated. `out`/run holds the indexes, and the observations of each
     folder. The choices are given as `--retriever` takes them, `pagerank`, whose walk gives the signals, among them. The
     result has, for each set of validation and each choice, `routed` among them, a figure "set, choice: recall@cutoff"
-    and a figure "set, choice: seconds" per question.
+    and a figure "set, choice: seconds" per question. `device` is where the models of the choices run; the choice is
+    fitted on the processor.
     """
     started = time.perf_counter()
     names = [name.partition(":")[0] for name in retrievers]
@@ -71,7 +73,7 @@ def train_routed(
     files = corpora.question_files(data, validation)
     set_names = corpora.distinct_names([*data, *validation])
     observations = [
-        observe_choices(folder, questions, set_names[folder], out / "run", retrievers, recipe, progress)
+        observe_choices(folder, questions, set_names[folder], out / "run", retrievers, recipe, progress, device)
         for folder, questions in files
     ]
     training, held_out = observations[: len(data)], observations[len(data) :] or observations
@@ -109,13 +111,14 @@ def observe_choices(
     retrievers: Sequence[str],
     recipe: RoutingRecipe,
     progress: Progress,
+    device: str | None = None,
 ) -> RoutingObservations:
     """Return recalls and seconds of every choice on the questions of a folder; stored observations are read again.
 
     The folder has a corpus and the file of `questions` with gold; `name` stands for it in progress and results. `run`
     holds the indexes, and one file of recalls and one of seconds per folder of data.
     """
-    context = corpora.open_corpus_index(folder, run, progress)
+    context = corpora.open_corpus_index(folder, run, progress, device)
     opened = _open_all(context, retrievers)
     with_gold = [question for question in load_questions(folder / questions) if question.gold]
     if not with_gold:

@@ -15,15 +15,16 @@ from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion, digest_questions
+from clew.training.distributed import ProcessGroup
 from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
 from clew.training.hyperparameters import Recipe
-from clew.training.loop import train
+from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
 from clew.training.objectives.subgraph_feedback import SubgraphFeedback
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.result import TrainingResult
 from clew.training.run_folder import own_run_folder
-from clew.training.trainable_parameters import as_trainable
+from clew.training.trainable_parameters import ReaderParameters, as_trainable
 from clew.types import Progress
 
 TUNING_BATCH = 8
@@ -51,10 +52,12 @@ def train_selection(
     recipe: SelectionRecipe,
     run: Path,
     progress: Progress,
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> tuple[TrainedScorer, TrainingResult]:
     """Train a network that selects subgraphs; a run of the same inputs that was killed resumes in its folder.
 
-    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained too.
+    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained too, and is
+    on the device of `group`, a single process.
     """
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
@@ -64,7 +67,8 @@ def train_selection(
     trainable = objective.trainable_module(model)  # opens the reader, which may fail, before the folder is written
     identity = {"network": repr(network), "feedback": repr(feedback)}
     with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
-        result = train(trainable, objective, recipe.loop, run, progress)
+        result = train(trainable, objective, recipe.loop, run, progress, group)
+    _move_parameters(reader, group)
     model.eval()
     about = {  # without seconds: the same run twice gives the same file
         "recipe": asdict(recipe.loop),
@@ -93,11 +97,13 @@ def tune_reader(
     recipe: Recipe,
     run: Path,
     progress: Progress,
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> float:
     """Train a reader in place on fixed selections; return the seconds, 0 for one without trainable parameters.
 
     Questions are learned by the first of their answers; `validation` chooses the epoch. The selections have at most
-    `budget` nodes; `selection` names the selector in the identity of the run.
+    `budget` nodes; `selection` names the selector in the identity of the run. The reader is on the device of `group`, a
+    single process.
     """
     trainable = as_trainable(reader)
     if trainable is None:
@@ -106,7 +112,15 @@ def tune_reader(
     objective = ReaderTuning(examples, others, trainable, TUNING_BATCH)
     identity = {"selection": f"{selection}, {budget} nodes"}
     with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
-        return train(objective.trainable_module(), objective, recipe, run, progress).seconds
+        seconds = train(objective.trainable_module(), objective, recipe, run, progress, group).seconds
+    _move_parameters(reader, group)
+    return seconds
+
+
+def _move_parameters(reader: GraphReader, group: ProcessGroup) -> None:
+    """Move the parameters of a reader, which training leaves on the processor, to the device of the rest of it."""
+    if (trainable := as_trainable(reader)) is not None:
+        ReaderParameters(trainable.parameters()).to(group.device)
 
 
 def _run_identity(
