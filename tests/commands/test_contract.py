@@ -96,7 +96,7 @@ def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
     done = run_clew("search", QUESTION, "--index", index, "--retriever", "bm25", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
-    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics"]
+    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics", "chains"]
     assert found["usage"].keys() == {"seconds", "calls", "input_tokens", "output_tokens", "cost"}
     for passage in found["passages"]:
         source = next(row for row in ROWS if row["id"] == passage["document_id"])
