@@ -102,7 +102,6 @@ def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(
 ) -> None:
     rng = random.Random(2)
     expected = parse_answer(search_index(sound_index))
-    error_count = 0
     for file in find_files(sound_index, "passages.lance/**/*"):
         index = tmp_path / "index"
         shutil.copytree(sound_index, index)
@@ -112,10 +111,10 @@ def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(
         table_hash = folder_hash(index / "passages.lance")
         outcome = search_index(index)
         assert is_clear(outcome) or (outcome.code == 0 and parse_answer(outcome) == expected), (file, outcome)
-        error_count += outcome.code != 0
+        # Of a version's own file some bits mean nothing; of data files every page is read, where nothing is derived.
+        assert derived or file.parent.name != "data" or outcome.code != 0, file
         assert folder_hash(index / "passages.lance") == table_hash
         shutil.rmtree(index)
-    assert derived or error_count >= 3  # two data files and the newest version
 
 
 @pytest.mark.slow
