@@ -10,10 +10,8 @@ What is timed alternates between the sides, so that only ratios within one run c
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
-import sys
 import tarfile
 from collections.abc import Sequence
 from io import BytesIO
@@ -24,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from clew.evaluation.significance import compare_means
-from workbench import BENCHMARKS, DATA, WORK, build_corpus, describe_machine, print_table
+from workbench import BENCHMARKS, DATA, WORK, build_corpus, describe_machine, print_table, run_python
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = ("2wiki", "hotpotqa", "musique-dev")
@@ -59,15 +57,6 @@ for name in names.split(","):
 json.dump(result, open(out, "w"))
 """
 
-MEASURE = (
-    "import json, resource, subprocess, sys, time\n"
-    "start = time.perf_counter()\n"
-    "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
-    "wall = time.perf_counter() - start\n"
-    "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-    "print(json.dumps([done.returncode, wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stderr]))\n"
-)
-
 
 class Side:
     """The package of one commit, or of this checkout."""
@@ -75,16 +64,12 @@ class Side:
     def __init__(self, name: str, source: Path, work: Path) -> None:
         self.name = name
         self.work = work / name
-        self.environment = {**os.environ, "PYTHONPATH": str(source)}
+        self._source = source
 
     def run(self, arguments: Sequence[str]) -> tuple[float, float, float]:
         """Run Python with arguments; return wall-clock seconds, processor seconds and peak MiB."""
-        command = [sys.executable, "-c", MEASURE, sys.executable, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=self.environment)
-        code, wall, processor, peak, errors = json.loads(done.stdout)
-        if code:
-            raise SystemExit(f"{self.name}: python {' '.join(arguments)[:200]} exited with {code}: {errors[-2000:]}")
-        return wall, processor, peak
+        process = run_python(arguments, self._source)
+        return process.seconds, process.processor_seconds, process.peak_mib
 
     def index(self, name: str) -> Path:
         """Return the index of a set, made if necessary."""

@@ -14,30 +14,29 @@ The corpus is all shared corpora and copies of them with every title renamed. No
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 import corpora
-from workbench import BENCHMARKS, DATA, ROOT, WORK, describe_machine, load_question_texts, load_records, print_table
+from workbench import (
+    BENCHMARKS,
+    DATA,
+    ROOT,
+    WORK,
+    Process,
+    describe_machine,
+    load_question_texts,
+    load_records,
+    print_table,
+    run_python,
+)
 
 SOURCES = ("2wiki", "2wiki-train", "hotpotqa", "musique", "musique-dev")
 PARTS = ("index", "add", "small", "open")
 SMALL, QUESTIONS = 10_000, 200
 EXTRA_ID = "ten-more"
-
-MEASURE = (
-    "import json, resource, subprocess, sys, time\n"
-    "start = time.perf_counter()\n"
-    "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
-    "wall = time.perf_counter() - start\n"
-    "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024\n"
-    "print(json.dumps([done.returncode, wall, peak, done.stdout, done.stderr]))\n"
-)
 
 ASK = """
 import json, resource, sys, time
@@ -101,16 +100,11 @@ class Side:
         self.name = name
         self.passages = passages
         self._work = work
-        self._environment = {**os.environ, "PYTHONPATH": str(source)}
+        self._source = source
 
-    def run(self, arguments: Sequence[str]) -> tuple[float, float, str]:
-        """Run Python with arguments; return wall-clock seconds, peak MiB and standard output."""
-        command = [sys.executable, "-c", MEASURE, sys.executable, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=self._environment)
-        code, wall, peak, output, errors = json.loads(done.stdout)
-        if code:
-            raise SystemExit(f"{self.name}: python {' '.join(arguments)[:200]} exited with {code}: {errors[-2000:]}")
-        return wall, peak, output
+    def run(self, arguments: Sequence[str]) -> Process:
+        """Run Python with arguments."""
+        return run_python(arguments, self._source)
 
     def folder(self, passages: int | None) -> Path:
         """Return the folder of the index of so many passages, None for 2wiki."""
@@ -132,8 +126,8 @@ class Side:
         rmtree(folder, ignore_errors=True)
         options = ["--workers", str(workers)] if workers is not None else []
         arguments = ["-m", "clew", "index", str(self.corpus(passages)), "--index", str(folder), "--encoder", "none"]
-        wall, peak, _ = self.run([*arguments, *options])
-        return wall, peak
+        process = self.run([*arguments, *options])
+        return process.seconds, process.peak_mib
 
     def index(self, passages: int | None) -> Path:
         """Return the index of so many passages, made if it is missing."""
@@ -170,8 +164,8 @@ def print_add(side: Side, folder: Path) -> None:
     ids = [document["id"] for document in documents]
     removed = side.run(["-m", "clew", "remove", *ids, "--index", str(folder)])
     rows = [
-        [side.name, folder.name, label, f"{wall:.1f} s", f"{peak:.0f} MiB"]
-        for label, (wall, peak, _) in (("added", added), ("removed again", removed))
+        [side.name, folder.name, label, f"{process.seconds:.1f} s", f"{process.peak_mib:.0f} MiB"]
+        for label, process in (("added", added), ("removed again", removed))
     ]
     print_table(("checkout", "index", "ten documents", "seconds", "peak"), rows)
     print(f"bytes of the snapshot after that: {'as before' if snapshot_hashes(folder) == before else 'OTHER'}")
@@ -185,8 +179,7 @@ def print_open(side: Side) -> None:
     for passages in (SMALL, side.passages):
         folder = side.index(passages)
         given.write_text(json.dumps(texts), encoding="utf-8")
-        _, _, output = side.run(["-c", ASK, str(folder), str(given)])
-        imported, opened, found, peak = json.loads(output)
+        imported, opened, found, peak = json.loads(side.run(["-c", ASK, str(folder), str(given)]).output)
         medians.append(found)
         times = [f"{found[name]:.2f} ms" for name in ("pagerank", "bm25")]
         rows.append([side.name, f"{passages:,}", f"{imported:.2f} s", f"{opened:.2f} s", *times, f"{peak:.0f} MiB"])

@@ -71,32 +71,41 @@ DERIVED = {
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Cost of a command as a whole process: wall-clock seconds and peak resident memory in MiB."""
+    """Cost of a whole process."""
 
-    seconds: float
-    peak_mib: float
+    seconds: float  # by the clock
+    processor_seconds: float
+    peak_mib: float  # of resident memory
     output: str
 
 
 def run_clew(*arguments: str) -> Process:
-    """Run the command line in a separate process.
+    """Run the command line in a separate process (see `run_python`)."""
+    return run_python(["-m", "clew", *arguments])
+
+
+def run_python(arguments: Sequence[str], source: Path | None = None) -> Process:
+    """Run Python with arguments in a separate process, where `clew` is imported from another `src` folder if given.
 
     Raises:
-        SystemExit: The command failed.
+        SystemExit: The process failed.
     """
     script = (
         "import json, resource, subprocess, sys, time\n"
         "start = time.perf_counter()\n"
         "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
         "seconds = time.perf_counter() - start\n"
-        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024\n"
-        "print(json.dumps([done.returncode, seconds, peak, done.stdout + done.stderr]))\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "cost = seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024\n"
+        "print(json.dumps([done.returncode, *cost, done.stdout, done.stderr]))\n"
     )
-    command = [sys.executable, "-c", script, sys.executable, "-m", "clew", *arguments]
-    code, seconds, peak, output = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    environment = os.environ if source is None else {**os.environ, "PYTHONPATH": str(source)}
+    command = [sys.executable, "-c", script, sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    code, seconds, processor, peak, output, errors = json.loads(done.stdout)
     if code:
-        raise SystemExit(f"clew {' '.join(arguments)} exited with {code}: {output}")
-    return Process(seconds, peak, output)
+        raise SystemExit(f"python {' '.join(arguments)[:200]} exited with {code}: {errors[-2000:] or output[-2000:]}")
+    return Process(seconds, processor, peak, output)
 
 
 def build_index(benchmark: Benchmark, encoder: str = DEFAULT_ENCODER) -> Path:

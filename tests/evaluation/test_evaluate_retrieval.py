@@ -1,6 +1,7 @@
 """`clew eval --positives`: measures over all gold ids, the depth of the run, and the output without the option."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +66,11 @@ def test_without_the_option_nothing_is_added(polar: Index, tmp_path: Path) -> No
 def test_the_depth_is_limited_by_the_index(small: Index, tmp_path: Path) -> None:
     figures, _ = run_eval(small.table.location.name, tmp_path, "--retriever", "bm25", "--positives")
     assert figures["depth"] == len(small.snapshot.passage_ids) < 100
+
+
+def test_a_missing_package_of_measures_is_told_before_any_search(polar: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    monkeypatch.setattr("clew.evaluation.evaluate_retrieval.execute", pytest.fail)
+    done = run_clew("eval", "--index", polar.table.location.name, "--questions", QUESTIONS, "--retriever", "bm25")
+    assert done.code == 2
+    assert "pip install 'clew[eval]'" in done.err

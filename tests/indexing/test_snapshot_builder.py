@@ -1,6 +1,9 @@
 """The snapshot of a version: rebuilt equal from the table, never stale, kept while open, described by its manifest."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -306,3 +309,14 @@ def test_after_a_collision_all_is_hashed_with_the_next_salt(
     again.add([TOWN])  # the first salt would do, and is the smallest: it is used again
     assert again.snapshot.salt == 0
     assert verify(tmp_path / "index") == []
+
+
+def test_what_a_killed_writer_left_beside_a_whole_snapshot_is_removed_on_opening(index: Index, tmp_path: Path) -> None:
+    folder = current_folder(index)
+    code = "import os,sys,pathlib\nfrom clew.store.atomic import atomic_folder\n"
+    code += "with atomic_folder(pathlib.Path(sys.argv[1])) as folder: os._exit(9)\n"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code, str(folder.with_name("00000001-old"))], env=environment, check=False)
+    assert len(list(folder.parent.iterdir())) == 2
+    assert clew.open(tmp_path / "index").snapshot
+    assert list(folder.parent.iterdir()) == [folder]

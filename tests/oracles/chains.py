@@ -1,4 +1,4 @@
-"""Chains of sentences by the formulas of the spec, in plain Python over all sentences."""
+"""Chains of sentences by the formulas of docs/chains.md, in plain Python over all sentences."""
 
 import math
 from collections.abc import Mapping, Sequence

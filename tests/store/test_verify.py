@@ -13,9 +13,10 @@ from clew.store.integrity import add_integrity_columns, row_checksums
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.schema import passages_schema, rows_to_table
-from clew.store.verify import repair, verify
+from clew.store.verify import ADD_AGAIN, repair, verify
 from clew.store.writer_lock import writer_lock
 from clew.types import Mention
+from tests.faults.commands import run_clew
 from tests.store.rows import WIDTH, data_files, make_documents, make_index, make_row
 
 SIZES = (("a", 3), ("b'", 2), ("c", 2))
@@ -290,3 +291,11 @@ def test_whatever_byte_is_changed_repair_and_indexing_bring_everything_back(tmp_
         assert verify(folder) == []
         reindex(folder)
         assert PassageTable.open(folder).read().equals(expected)
+
+
+def test_the_command_says_whether_a_repair_lost_something(tmp_path: Path) -> None:
+    make_index(tmp_path, *SIZES)
+    assert run_clew("repair", "--index", tmp_path).out == "done: nothing was lost\n"
+    data_files(tmp_path)[1].write_bytes(b"")
+    lines = run_clew("repair", "--index", tmp_path).out.splitlines()
+    assert lines[-2:] == [ADD_AGAIN, "done"]

@@ -27,6 +27,13 @@ BoolArray = NDArray[np.bool_]
 _BLOCK_COUNT = 32
 
 
+def expand_ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> tuple[LongArray, LongArray]:
+    """Return the numbers (m,) of n ranges, one range after the other, and the position (m,) of the range of each."""
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    begins = np.cumsum(sizes) - sizes
+    return np.arange(len(owners)) + (np.asarray(starts, dtype=np.int64) - begins)[owners], owners
+
+
 def top_order(scores: Scores, k: int) -> LongArray:
     """Return the positions (min(k, n),) of the `k` highest scores (n,), best first, equal scores by position.
 

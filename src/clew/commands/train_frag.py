@@ -1,6 +1,6 @@
 """`clew train router` and `clew train paths`: the retriever frag on questions on graphs."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -29,32 +29,41 @@ QuestionsOption = Annotated[
 OutOption = Annotated[Path, typer.Option(help="Folder for the weights.")]
 
 
+@dataclass(frozen=True, slots=True)
+class HopTraining:
+    """Kind, length and seed of the training of a hop predictor."""
+
+    kind: Annotated[str, typer.Option(help="words (vectors of words), or tf-idf.")] = WORDS
+    epochs: Annotated[int | None, typer.Option(help="Passes over the questions; 14, of feedback alone 3.")] = None
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0
+
+
 def router(
+    training: HopTraining,
     out: OutOption,
     index: IndexesOption = None,
     questions: QuestionsOption = None,
-    kind: Annotated[str, typer.Option(help="words (vectors of words), or tf-idf.")] = "words",
     start: Annotated[
         Path | None, typer.Option(help="Weights to begin with; the shipped ones with --feedback alone.")
     ] = None,
     feedback: Annotated[
         list[Path] | None, typer.Option(help="Logs of clew ask --feedback or clew eval --feedback.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the questions; 14, of feedback alone 3.")] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    device: DeviceOption = None,
 ) -> None:
     """Train the hop predictor of frag; use it by --retriever frag:router_weights=FOLDER."""
+    kind, epochs = training.kind, training.epochs
     if kind not in (WORDS, TERMS):
         raise InputError(f"--kind is {kind!r}; wanted {WORDS} or {TERMS}")
     check_folder("--out", out)
     logs = feedback or []
     feedback_alone = bool(logs) and not index
     recipe = FEEDBACK_RECIPE if feedback_alone else HopRecipe()
-    recipe = replace(recipe, kind=kind, seed=seed, epochs=recipe.epochs if epochs is None else epochs)
+    recipe = replace(recipe, kind=kind, seed=training.seed, epochs=recipe.epochs if epochs is None else epochs)
     recipe = replace(recipe, decay=1e-4) if kind == TERMS else recipe
     initial = PRETRAINED_FOLDER / "router" if start is None and feedback_alone else start
     with progress_on_stderr() as progress:
-        graphs = _open_graphs(index, questions, progress, None, required=not logs)
+        graphs = _open_graphs(index, questions, progress, device, required=not logs)
         result = train_frag_hops(graphs, out, recipe, progress, initial, logs)
     _print_result(result)
     print(f"weights in {out}; use them: --retriever frag:router_weights={out}")

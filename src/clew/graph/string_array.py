@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import LongArray
+from clew.arrays import LongArray, expand_ranges
 
 
 class StringArray(Sequence[str]):
@@ -36,7 +36,7 @@ class StringArray(Sequence[str]):
         starts, sizes = self.offsets[:-1][positions], np.diff(self.offsets)[positions]
         offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(sizes, out=offsets[1:])
-        return StringArray(self.data[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)], offsets)
+        return StringArray(self.data[expand_ranges(starts, sizes)[0]], offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

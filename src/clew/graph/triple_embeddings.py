@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, expand_ranges
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.paths.beam_search import PathScorer
@@ -81,7 +81,7 @@ class TripleEmbeddings:
         starts = stated_in.indptr[triples]
         counts = stated_in.indptr[triples + 1] - starts
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
+        entries, _ = expand_ranges(starts, counts)
         passages, which = np.unique(stated_in.indices[entries], return_inverse=True)
         cosines = np.full(len(passages), -1.0, dtype=np.float32)
         usable = np.ones(len(passages), dtype=bool) if allowed is None else allowed[passages]

@@ -3,8 +3,7 @@
 The walk restarts at the names of the question and at the passages whose vectors are nearest to it; without vectors, at
 the best ones by BM25. First sentences are those of the best passages by the walk, by BM25 and by vector.
 
-Source: the spec of sentence chains; no paper. Differs from the source: first sentences are of a few dozen passages; the
-walk restarts at passages near the question, and not at sentences, and is not attracted by them (docs/decisions.md).
+Source: none; docs/decisions.md has the forms of the walk that were compared.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,22 +5,22 @@
 
 for question q with words t, of which sentence s covers B(s, t).
 
-Source: the spec of sentence chains; no paper. Differs from the source: only the sentences of a few dozen passages are
-scored, since the rest would cost time linear in the index.
+Only the sentences of a few dozen passages are scored, since the rest would cost time linear in the index.
+Source: none; the formula was found by prototypes of this project (docs/decisions.md).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from clew.arrays import DoubleArray, IntArray, LongArray
+from clew.arrays import DoubleArray, IntArray, LongArray, expand_ranges
 from clew.graph.paths.sentence_chains import ChainQuestion
 from clew.graph.sentences.sentence_index import SentenceIndex
 
 
 @dataclass(frozen=True, slots=True)
 class FirstWeights:
-    """Weights of a first sentence's score; those of the spec, but for `words` (0.3) and `named` (0.05)."""
+    """Weights of a first sentence's score."""
 
     words: float = 0.5  # of the words that it covers
     named: float = 0.1  # bonus for an entity that the question names
@@ -29,11 +29,8 @@ class FirstWeights:
 
 def sentences_of(passages: IntArray | LongArray, offsets: LongArray) -> tuple[IntArray, LongArray]:
     """Return the sentences (n,) of passages (p,), and the position of the passage (n,) of each."""
-    starts, ends = offsets[passages], offsets[passages + 1]
-    sizes = ends - starts
-    owners = np.repeat(np.arange(len(passages)), sizes)
-    within = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return (starts[owners] + within).astype(np.int32), owners
+    sentences, owners = expand_ranges(offsets[passages], offsets[passages + 1] - offsets[passages])
+    return sentences.astype(np.int32), owners
 
 
 def score_first(
@@ -59,9 +56,7 @@ def score_first(
 def names_any(index: SentenceIndex, sentences: IntArray, entities: IntArray) -> DoubleArray:
     """Return 1.0 for each sentence (n,) that names any of some entities, else 0.0."""
     first, last = index.entities.indptr[sentences], index.entities.indptr[sentences + 1]
-    sizes = last - first
-    owners = np.repeat(np.arange(len(sentences)), sizes)
-    entries = first[owners] + np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    entries, owners = expand_ranges(first, last - first)
     found = np.zeros(len(sentences))
     found[owners[np.isin(index.entities.indices[entries], entities)]] = 1.0
     return found

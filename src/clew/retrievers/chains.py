@@ -2,7 +2,7 @@
 
 A passage scores 2 x (its chain's share of the best chain's score) + log(its share of the best PageRank) / 7.
 
-Source: the spec of sentence chains, found by prototypes; no paper. Differs from the source: see `query.chain_search`.
+Source: none; see `graph.paths.sentence_chains`.
 """
 
 import time

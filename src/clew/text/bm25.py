@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from Stemmer import Stemmer
 from Stemmer import version as stemmer_version
 
-from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.text.layered_postings import (
     LAYERS,
@@ -273,9 +273,7 @@ class BM25Index:
         if allowed is not None:
             positions = positions[allowed[positions]]
         starts = self.row_offsets[positions]
-        sizes = self.row_offsets[positions + 1] - starts
-        rows = np.repeat(np.arange(len(positions)), sizes)
-        entries = np.arange(len(rows)) + (starts - np.cumsum(sizes) + sizes)[rows]
+        entries, rows = expand_ranges(starts, self.row_offsets[positions + 1] - starts)
         columns = np.minimum(np.searchsorted(query.terms, self.row_terms[entries]), len(query.terms) - 1)
         known = query.terms[columns] == self.row_terms[entries]
         rows, columns, counts = rows[known], columns[known], self.row_counts[entries[known]].astype(np.float64)

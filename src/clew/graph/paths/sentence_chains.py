@@ -10,9 +10,7 @@ A third step begins at the best distinct s2, in the same way, with B the maximum
 sentences of one passage side by side, nor the first and third of one. A passage's score is that of the best chain it
 stands in. Nothing is read but the bridges of the first and second sentences, and where they lead.
 
-Source: the spec of sentence chains, found by prototypes; no paper.
-Differs from the source: a sentence covers the words that it has and those of a name that is its passage's title, but no
-similar ones; fewer chains are followed.
+Source: none; the formula was found by prototypes of this project (docs/decisions.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +30,7 @@ SentenceSimilarity = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ChainWeights:
-    """Weights of the parts of a chain's score: those of the spec, but for `remainder` (0.5) and the numbers (60)."""
+    """Weights of the parts of a chain's score."""
 
     remainder: float = 0.4  # of the cosine of a later sentence with the remainder
     question: float = 0.1  # of its cosine with the question

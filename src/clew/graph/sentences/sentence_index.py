@@ -2,7 +2,7 @@
 
 A bridge is an entity that few passages name, or a rare term of `clew.text.bm25`. Sentences are numbered by passage, and
 within a passage by their place.
-Source: the spec of sentence chains, found by prototypes; no paper.
+Source: none.
 """
 
 from dataclasses import dataclass

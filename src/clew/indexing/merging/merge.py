@@ -280,10 +280,10 @@ def _merge_sentences(
     entity_of_key: IntArray,
     entity_passages: LongArray,
 ) -> SentenceRows:
-    titles, sizes = linked.titles, np.maximum(np.diff(linked.titles.ambiguous.indptr), 1)
+    titles, meanings = linked.titles, linked.titles.count_meanings()
 
     def name(number: int) -> Ragged:
-        return name_sentences(segments[number], linked.links[number], linked.targets, titles, sizes, entity_of_key)
+        return name_sentences(segments[number], linked.links[number], linked.targets, titles, meanings, entity_of_key)
 
     entities = map_in_threads(name, len(segments))
     return merge_sentences(segments, order.positions, entities, entity_passages)

@@ -11,7 +11,7 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.segments.segment import Ragged, Segment
-from clew.indexing.merging.title_matches import TitleMatches
+from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
 from clew.indexing.merging.title_names import TitleNames
 
 LINK_RELATION = "links to"
@@ -58,7 +58,7 @@ def find_facts(
 ) -> PassageFacts:
     """Return the facts of a segment's passages; `targets` are those of the names in `matches`."""
     facts = segment.facts
-    sizes = scratch.sizes
+    sizes = scratch.meanings
     form_sizes = np.where(numbers.form_keys >= 0, sizes[numbers.form_keys], 0)
     ends = form_sizes[facts.triples.values[:, 0]], form_sizes[facts.triples.values[:, 2]]
     used = int(form_sizes[facts.mentions.values].sum() + sum(int(end.sum()) for end in ends))
@@ -91,7 +91,7 @@ class Scratch:
 
     def __init__(self, titles: TitleNames) -> None:
         count = len(titles.single)
-        self.sizes = np.maximum(np.diff(titles.ambiguous.indptr), 1)  # (k,) how many keys each may mean
+        self.meanings = titles.count_meanings()
         # For each key the last passage that mentions it, where that mention stands, and the last one that states a
         # triple of it; side by side, since reading them from memory takes most of the time.
         self.state = np.full((count, 4), -1, dtype=np.int32)
@@ -173,13 +173,7 @@ def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901
                     m = _add_mention(tails[j], tail_count, passage, state, mentioned, weights, m)
         first_match, end_match = match_indptr[row], match_indptr[row + 1]
         for i in range(mention_indptr[row], mention_indptr[row + 1]):
-            # The longer name is the more specific one: a mention inside a match counts for nothing.
-            inside = False
-            for j in range(first_match, end_match):
-                if match_first[j] <= mention_spans[i, 0] and mention_spans[i, 1] <= match_last[j]:
-                    inside = True
-                    break
-            if inside:
+            if is_inside_match(mention_spans[i], first_match, end_match, match_first, match_last):
                 continue
             form = mention_forms[i]
             head_count, o = _resolve(form, own, form_keys, uses, several_indptr, several, heads, other_forms, o)

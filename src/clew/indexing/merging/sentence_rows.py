@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, IntArray, LongArray, expand_ranges
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency, unweighted_rows
 from clew.graph.segments.segment import Ragged, Segment
@@ -19,7 +19,7 @@ from clew.graph.sentences.sentence_index import (
     MIN_TERM_PASSAGES,
     SentenceRows,
 )
-from clew.indexing.merging.title_matches import TitleMatches
+from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
 from clew.indexing.merging.title_names import TitleNames
 from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_hashes
 
@@ -37,16 +37,16 @@ def name_sentences(
     links: SegmentLinks,
     targets: Ragged,
     titles: TitleNames,
-    sizes: LongArray,
+    meanings: LongArray,
     entity_of_key: IntArray,
 ) -> Ragged:
     """Return the entities (s lists, ascending and distinct) of each sentence of a segment.
 
-    `targets` are the titles of the names in its matches, `sizes` (k,) how many keys each may mean, `entity_of_key` (k,)
-    the entity of each.
+    `targets` are the titles of the names in its matches, `meanings` (k,) how many keys each key may mean, and
+    `entity_of_key` (k,) the entity of each.
     """
     facts, sentences = segment.facts, segment.sentences
-    form_sizes = np.where(links.form_keys >= 0, sizes[links.form_keys], 0)
+    form_sizes = np.where(links.form_keys >= 0, meanings[links.form_keys], 0)
     capacity = int(form_sizes[facts.mentions.values].sum() + np.diff(targets.indptr)[links.matches.names].sum())
     indptr, entities = _name_sentences(
         sentences.spans.indptr, sentences.first_tokens, sentences.mentions,
@@ -111,7 +111,7 @@ def _joining_terms(segments: Sequence[Segment], columns: Sequence[IntArray], cou
 
 def _positions_of_sentences(indptr: LongArray, positions: IntArray, offsets: LongArray) -> LongArray:
     """Return the number in the snapshot of each sentence of a segment."""
-    return np.repeat(offsets[positions] - indptr[:-1], np.diff(indptr)) + np.arange(indptr[-1])
+    return expand_ranges(offsets[positions], np.diff(indptr))[0]
 
 
 def _order_rows(parts: Sequence[Ragged], targets: Sequence[LongArray], count: int) -> Adjacency:
@@ -170,12 +170,7 @@ def _name_sentences(  # type: ignore[no-untyped-def]  # noqa: C901
             key = form_keys[mention_forms[i]]
             if mention_sentences[i] < 0 or key < 0:
                 continue
-            inside = False
-            for j in range(first_match, end_match):
-                if match_first[j] <= mention_spans[i, 0] and mention_spans[i, 1] <= match_last[j]:
-                    inside = True
-                    break
-            if inside:
+            if is_inside_match(mention_spans[i], first_match, end_match, match_first, match_last):
                 continue
             sentence = begin + mention_sentences[i]
             if single[key] >= 0:

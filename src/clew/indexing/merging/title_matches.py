@@ -89,6 +89,18 @@ def find_titles(segment: Segment, own_titles: IntArray, token_numbers: IntArray,
 
 
 @njit
+def is_inside_match(span: np.ndarray, begin: int, end: int, first: np.ndarray, last: np.ndarray) -> bool:
+    """Return whether a span of tokens (2,) lies inside any of the matches `begin` to `end` - 1.
+
+    A longer name is the more specific one: a mention inside a match counts for nothing.
+    """
+    for match in range(begin, end):  # noqa: SIM110 (a generator is not compiled)
+        if first[match] <= span[0] and span[1] <= last[match]:
+            return True
+    return False
+
+
+@njit
 def _write_words(names, word_indptr, words, token_numbers, indptr, values):  # type: ignore[no-untyped-def]
     for key in range(len(names)):
         if names[key] >= 0:

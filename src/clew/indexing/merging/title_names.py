@@ -37,6 +37,10 @@ class TitleNames:
     matched: IntArray  # (n,) names that are looked for in texts, ascending
     targets: Ragged  # n lists of the titles that they may mean, 1 to `MAX_CANDIDATES`
 
+    def count_meanings(self) -> LongArray:
+        """Return how many keys each key (k,) may mean, at least one."""
+        return np.maximum(np.diff(self.ambiguous.indptr), 1)
+
 
 def name_titles(segments: Sequence[Segment], keys: JoinedVocabulary, tokens: JoinedVocabulary, salt: int) -> TitleNames:
     """Return the names of all titles, given the joined vocabularies of keys and of tokens, hashed with this salt."""

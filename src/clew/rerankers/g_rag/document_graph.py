@@ -18,7 +18,7 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, LongArray
+from clew.arrays import FloatArray, LongArray, expand_ranges
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import LinkedQuestion, link_question
@@ -179,10 +179,8 @@ class IndexDocumentGraphBuilder:
         order = np.argsort(titles, kind="stable")
         for ends in (self._nodes[heads], self._nodes[tails]):
             first, last = (np.searchsorted(titles[order], ends, side=side) for side in ("left", "right"))
-            count = last - first  # several where passages of one document share a title
-            stated = np.repeat(np.arange(len(ends)), count)
-            offsets = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-            about = order[offsets + np.repeat(first, count)]
+            places, stated = expand_ranges(first, last - first)  # several where passages of one document share a title
+            about = order[places]
             differ = titles[owners[stated]] != titles[about]
             stated, about = stated[differ], about[differ]
             np.maximum.at(relevant, (owners[stated], about), cosines[stated])
