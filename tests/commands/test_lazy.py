@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.commands.app import COMMANDS, GROUPS, LazyGroup
+from clew.commands.app import COMMANDS, GROUPS, LazyCommand, LazyGroup
 from tests.faults.commands import load_command, run_clew
 
 HEAVY = ("clew.index", "clew.settings", "lance", "numpy", "rich", "torch")
@@ -95,3 +95,17 @@ def test_a_misspelled_command_is_told_its_neighbour() -> None:
     assert (done.code, done.out) == (2, "")
     assert "No such command 'serach'. Did you mean 'search'?" in done.err
     assert isinstance(load_command("train"), LazyGroup)
+
+
+@pytest.mark.parametrize(("command", "wanted"), [("search", "1"), ("eval", "1"), ("index", None)])
+def test_a_command_that_answers_questions_multiplies_small_matrices_in_one_thread(
+    command: str, wanted: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "8")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    target, help_line = COMMANDS[command]
+    LazyCommand(command, target, help_line).load()
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == wanted
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    LazyCommand(command, target, help_line).load()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "2"

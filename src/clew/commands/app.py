@@ -18,6 +18,8 @@ from clew.commands.record_options import expand_records
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 
+_ASKING = frozenset({"search", "evaluate"})  # modules of commands that answer questions
+
 COMMANDS = {
     "index": (
         "index:index",
@@ -146,6 +148,10 @@ class LazyCommand(TyperCommand):
     def load(self) -> Any:
         """Return the command with its options."""
         module, _, function = self._target.partition(":")
+        if module in _ASKING:
+            # Threads of a product of small matrices wait for each other: on a busy machine that takes a hundred times
+            # as long. numpy reads this when it is loaded.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         command = getattr(import_module(f"clew.commands.{module}"), function)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(self.name)(expand_records(command))

@@ -54,6 +54,7 @@ class QuestionChains:
     """Result of a question's search: m passages near it."""
 
     walk: QuestionWalk
+    question: ChainQuestion
     chains: SentenceChains
     passages: IntArray  # (m,) ascending: those that the walk reached, those of first sentences, those of chains
     walk_shares: DoubleArray  # (m,) share of the best PageRank, at least `least_share`
@@ -95,8 +96,14 @@ class ChainSearch:
         if self._vectors is None:
             walk = self._graph_walk.walk_linked(linked, allowed)
             return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
-        has_remainder = bool(linked.remainder.strip())
-        rows = self._vectors.encode([question, linked.remainder] if has_remainder else [question])
+        return self.search_vectors(linked, self._vectors.encode(texts_to_encode(linked)), allowed)
+
+    def search_vectors(self, linked: LinkedQuestion, rows: FloatArray, allowed: BoolArray) -> QuestionChains:
+        """Search from a question whose names are linked, with the vectors (1 or 2, d) of `texts_to_encode`.
+
+        The index has vectors.
+        """
+        assert self._vectors is not None
         depth = max(self.config.restart_zero, self.config.similar_passages)
         similar, notes = self._vectors.passages.rank(rows[0], depth, allowed)
         walk = self._graph_walk.walk_linked(linked, allowed, self._restart(similar))
@@ -125,11 +132,8 @@ class ChainSearch:
         scores = score_first(self.sentences, first, titles[pool][owners], shares[owners], question, self.config.first)
         chains = search_chains(self.sentences, titles, first, scores, question, self.config.chains)
         passages = np.union1d(np.union1d(walk.nodes, pool), chains.passages).astype(np.int32)
-        chain_shares = np.zeros(len(passages))
-        if len(chains.scores) and chains.scores.max() > 0.0:
-            chain_shares[passages.searchsorted(chains.passages)] = chains.scores / chains.scores.max()
-        chain_shares = np.clip(chain_shares, -1.0, 1.0)
-        return QuestionChains(walk, chains, passages, self._walk_shares(walk, passages), chain_shares, notes)
+        chain_shares = shares_of_best(passages, chains.passages, chains.scores)
+        return QuestionChains(walk, question, chains, passages, self._walk_shares(walk, passages), chain_shares, notes)
 
     def _chain_question(self, walk: QuestionWalk, queries: FloatArray | None, allowed: BoolArray) -> ChainQuestion:
         terms = walk.matches.full_query
@@ -167,6 +171,22 @@ class ChainSearch:
             reached = walk.nodes[places] == passages
             shares[reached] = walk.scores[places[reached]] / max(float(walk.scores.max()), np.finfo(np.float32).tiny)
         return np.maximum(shares, self.config.least_share)
+
+
+def texts_to_encode(linked: LinkedQuestion) -> list[str]:
+    """Return the texts whose vectors a search reads: the question, and its remainder if that says anything."""
+    return [linked.text, linked.remainder] if linked.remainder.strip() else [linked.text]
+
+
+def shares_of_best(passages: IntArray, scored: IntArray, scores: DoubleArray) -> DoubleArray:
+    """Return the scores of passages (n,), ascending, as shares of the best one, from -1 to 1; 0 for those without.
+
+    The passages `scored` (p,), all among them, have scores (p,).
+    """
+    shares = np.zeros(len(passages))
+    if len(scores) and scores.max() > 0.0:
+        shares[passages.searchsorted(scored)] = scores / scores.max()
+    return np.clip(shares, -1.0, 1.0)
 
 
 def _similarities(vectors: SentenceVectors, queries: FloatArray, sentences: IntArray) -> FloatArray:

@@ -24,6 +24,7 @@ from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel
+from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionVectors
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.metadata_columns import MetadataColumns
 from clew.query.relation_matching import RelationTexts
@@ -136,6 +137,14 @@ class IndexContext:
     def graph_walk(self) -> GraphWalk:
         """Return the walk from questions through this index, with its default settings."""
         return GraphWalk(self.scope, self.lexical, GraphWalkConfig())
+
+    def chain_search(self, config: ChainSearchConfig | None = None) -> ChainSearch:
+        """Return the search of chains of sentences of this index; without `config` with its default settings."""
+        vectors = None
+        if self.index_encoder is not None:
+            vectors = QuestionVectors(self.encode_questions, self.similar_passages())
+        config = ChainSearchConfig() if config is None else config
+        return ChainSearch(self.scope, self.lexical, self.scope.snapshot.sentences, vectors, config)
 
     def encode_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit rows (n, d) of short texts, through the vector cache on disk."""

@@ -14,7 +14,7 @@ import numpy as np
 from clew.arrays import BoolArray, top_order
 from clew.graph.paths.sentence_chains import ChainWeights
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
-from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains, QuestionVectors
+from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains
 from clew.query.context import IndexContext
 from clew.query.first_sentences import FirstWeights
 from clew.query.graph_walk import NO_MATCH
@@ -104,11 +104,7 @@ class ChainRetriever(PassageRetriever):
 
 def build_chains(context: IndexContext, settings: Chains) -> ChainRetriever:
     """Return the retriever over one index."""
-    sentences = context.scope.snapshot.sentences
-    vectors = None
-    if context.index_encoder is not None:
-        vectors = QuestionVectors(context.encode_questions, context.similar_passages())
-    search = ChainSearch(context.scope, context.lexical, sentences, vectors, settings.search_config())
+    sentences, search = context.scope.snapshot.sentences, context.chain_search(settings.search_config())
     quoter = ChainQuoter(context.scope.snapshot, context.lexical, sentences) if context.paths_per_passage else None
     notes = () if sentences.vectors is not None else (NO_SENTENCE_VECTORS,)
     return ChainRetriever(context.scope, search, quoter, settings.chain_weight, settings.walk_weight, notes)

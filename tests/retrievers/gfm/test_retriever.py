@@ -12,6 +12,7 @@ from clew.arrays import LongArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
 from clew.index import Index
+from clew.inference.query_network import QueryNetwork
 from clew.inference.relational_sums import SortedEdges
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
@@ -19,9 +20,10 @@ from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import GraphBatch, collate
 from clew.retrievers.gfm.explanations import most_important_walks
 from clew.retrievers.gfm.factory import project_all_relations
-from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, PassageGraphBuilder
+from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, FEATURES, PassageGraphBuilder
 from clew.retrievers.gfm.retriever import GFMRetriever
-from clew.retrievers.gfm.weights import load_weights
+from clew.retrievers.gfm.settings import GFM
+from clew.retrievers.gfm.weights import load_weights, save_weights
 from clew.retrievers.registry import default_retriever, open_retriever, parse_retriever
 from clew.settings import Settings
 from clew.store.pretrained import PRETRAINED_FOLDER
@@ -120,15 +122,16 @@ def test_removing_the_best_path_lowers_a_score_more_than_removing_others(index: 
     gfm = retriever(index)
     walker = GraphWalk(index.context.scope, index.context.lexical, GraphWalkConfig())
     edges = passage_graph(index.snapshot)
-    graphs = PassageGraphBuilder(edges, walker, 500)
+    graphs = PassageGraphBuilder(edges, walker, 500, chains=index.context.chain_search())
     allowed = index.context.scope.mask(None)
     random = np.random.default_rng(0)
     explained: list[float] = []
     others: list[float] = []
     for question, _ in questions()[:20]:
-        vector = index.context.encoder.encode_queries([question])[0]
-        graph = graphs.build(link_question(index.snapshot, question), lambda v=vector: v, allowed)  # type: ignore[misc]
-        batch = collate([graph], [vector], edges)
+        linked = link_question(index.snapshot, question)
+        rows = index.context.encoder.encode_queries(graphs.texts(linked))
+        graph = graphs.build(linked, lambda v=rows: v, allowed)  # type: ignore[misc]
+        batch = collate([graph], [rows[0]], edges)
         before = gfm.logits(batch)
         ranked = [int(p) for p in np.argsort(-np.where(graph.targets, before, -np.inf))[:3] if not graph.seeds[p]]
         for target in ranked:
@@ -223,3 +226,33 @@ def test_an_index_prefers_its_own_weights(index: Index, tmp_path: Path) -> None:
             open_retriever("gfm", index.context)
     finally:
         shutil.rmtree(own)
+
+
+def test_chains_of_the_best_passages_are_quoted(index: Index) -> None:
+    evidence = index.search(QUESTION, 5, "gfm")
+    assert evidence.chains
+    assert [chain.score for chain in evidence.chains] == sorted((c.score for c in evidence.chains), reverse=True)
+    texts = {scored.item.id: scored.item.text for scored in evidence.passages}
+    for chain in evidence.chains:
+        assert any(quote.passage_id in texts for quote in chain.item.sentences)
+    assert index.search(QUESTION, 5, "gfm", paths=0).chains == ()
+
+
+def test_weights_without_chains_read_the_features_of_before(index: Index, tmp_path: Path) -> None:
+    """Weights that were trained before there were chains, or with --no-chains, still rank."""
+    trained = load_weights(PRETRAINED_FOLDER / "gfm")
+    few = replace(trained.model.settings, features=len(FEATURES))
+    arrays = dict(trained.model.arrays)
+    arrays["feature_mlp.weight"] = arrays["feature_mlp.weight"][:, : len(FEATURES)]
+    save_weights(tmp_path, replace(trained, model=QueryNetwork(few, arrays), chains=False), {})
+    assert "chains" not in json.loads((tmp_path / "config.json").read_text())
+    evidence = index.search(QUESTION, 5, GFM(weights=tmp_path))
+    assert len(evidence.passages) == 5
+    assert evidence.chains == ()
+
+
+def test_weights_whose_features_do_not_fit_are_refused(index: Index, tmp_path: Path) -> None:
+    trained = load_weights(PRETRAINED_FOLDER / "gfm")
+    save_weights(tmp_path, replace(trained, chains=False), {})
+    with pytest.raises(InputError, match="no usable 'features'"):
+        index.search(QUESTION, 5, GFM(weights=tmp_path))

@@ -16,6 +16,7 @@ from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
 from clew.nn.query_gnn import QueryGNN
+from clew.query.chain_features import CHAIN_FEATURES
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
@@ -163,14 +164,15 @@ def test_adapting_trains_on_the_device_of_the_option(
     weights = tmp_path / "weights"
     raw = QueryGNN(query_network_settings(RECIPE, 384))
     encoder = TextEncoder(polar.context.encoder.name, polar.context.encoder.fingerprint)
-    save_weights(weights, TrainedGNN(raw.network(), "passages", encoder, 80, ""), {})
+    save_weights(weights, TrainedGNN(raw.network(), "passages", encoder, 80, "", chains=True), {})
     options = ("--questions", "20", "--device", device)
     done = run_clew("adapt", "--index", place, "--start", weights, "--out", tmp_path / "out", *options)
     assert done.err.splitlines()[-1] == f"clew: would train on {device}"
 
 
 def network_settings(questions: GFMExamples) -> QueryGNNSettings:
-    return QueryGNNSettings(16, questions.relations.shape[1], 2, len(FEATURES), prior=True, learned_inverse=True)
+    features = len(FEATURES) + len(CHAIN_FEATURES)
+    return QueryGNNSettings(16, questions.relations.shape[1], 2, features, prior=True, learned_inverse=True)
 
 
 def test_batches_are_of_one_index_and_the_same_for_a_seed(questions: GFMExamples) -> None:
@@ -337,7 +339,9 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     raw = QueryGNN(
         query_network_settings(replace(RECIPE, prior=False), 384)
     )  # knows nothing, and has no ranking to start from
-    save_weights(tmp_path / "raw", TrainedGNN(raw.network(), "passages", load_weights(out).encoder, 80, ""), {})
+    save_weights(
+        tmp_path / "raw", TrainedGNN(raw.network(), "passages", load_weights(out).encoder, 80, "", chains=True), {}
+    )
     longer = replace(recipe, loop=Recipe(epochs=4, rate=5e-3, average=0.5))
     learnt = adapt_gfm(index, tmp_path / "raw", tmp_path / "learnt", longer, silent)
     assert learnt.figures["mean"] > learnt.initial_figures["mean"]

@@ -152,7 +152,16 @@ class SentenceChains:
     scores: DoubleArray  # (p,)
     _numbers: LongArray  # (p,) of the chains, counted through the first sentences, then the steps
     _first_sentences: IntArray
+    _candidates: tuple[tuple[IntArray, DoubleArray], ...]  # by length, passages and scores of all chains
     _steps: tuple[_Steps, ...]
+
+    def best_of_length(self, sentences: int) -> tuple[IntArray, DoubleArray]:
+        """Return the passages (q,), ascending, in chains of that many sentences, and their best scores (q,)."""
+        if sentences > len(self._candidates):
+            return np.zeros(0, dtype=np.int32), np.zeros(0)
+        passages, scores = self._candidates[sentences - 1]
+        numbers = first_of_best(passages, scores)
+        return passages[numbers], scores[numbers]
 
     def rows(self, positions: LongArray) -> tuple[IntArray, LongArray]:
         """Return the chains of the passages at some positions (n,): their sentences (n, 3) and bridges (n, 2).
@@ -233,10 +242,10 @@ def _take_step(
 def _best_by_passage(
     index: SentenceIndex, first_sentences: IntArray, first_scores: DoubleArray, steps: list[_Steps]
 ) -> SentenceChains:
-    candidates = [(passages_of(first_sentences, index.offsets), first_scores), *(step.candidates() for step in steps)]
+    candidates = (passages_of(first_sentences, index.offsets), first_scores), *(step.candidates() for step in steps)
     passages, scores = (np.concatenate(column) for column in zip(*candidates, strict=True))
     numbers = first_of_best(passages, scores)
-    return SentenceChains(passages[numbers], scores[numbers], numbers, first_sentences, tuple(steps))
+    return SentenceChains(passages[numbers], scores[numbers], numbers, first_sentences, candidates, tuple(steps))
 
 
 def _step_arrays(index: SentenceIndex, question: ChainQuestion) -> tuple[NDArray[Any], ...]:

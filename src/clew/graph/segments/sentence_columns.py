@@ -5,6 +5,7 @@ A vector is stored as whole numbers from -127 to 127, the largest of which is 12
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import final
 
@@ -71,14 +72,21 @@ class SentencePlaces:
         if not len(sentences):
             return
         passages = np.searchsorted(self._offsets, sentences, "right") - 1
-        within = sentences - self._offsets[passages]
-        places = self._places[passages]
-        order = np.argsort(places >> _ROW_BITS, kind="stable")
-        segments = places[order] >> _ROW_BITS
+        segments = self._places[passages] >> _ROW_BITS
+        order = np.argsort(segments, kind="stable")
+        rows = (self._first_rows[passages] + (sentences - self._offsets[passages]))[order]
+        segments = segments[order]
         bounds = [0, *(np.flatnonzero(np.diff(segments)) + 1).tolist(), len(order)]
-        for first, last in pairwise(bounds):
-            part, chosen = self._parts[int(segments[first])], order[first:last]
-            yield part, chosen, part.indptr[places[chosen] & _ROW_MASK] + within[chosen]
+        for (first, last), segment in zip(pairwise(bounds), segments[bounds[:-1]].tolist(), strict=True):
+            yield self._parts[segment], order[first:last], rows[first:last]
+
+    @cached_property
+    def _first_rows(self) -> LongArray:
+        """The row (P,) of each passage's first sentence in its segment."""
+        begins = np.cumsum([0, *(len(part.indptr) - 1 for part in self._parts)])
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(part.indptr[:-1] for part in self._parts)])
+        first: LongArray = rows[begins[self._places >> _ROW_BITS] + (self._places & _ROW_MASK)]
+        return first
 
 
 @final
@@ -112,15 +120,14 @@ class PlacedSentenceVectors:
 
     def rows(self, sentences: NDArray[np.integer]) -> FloatArray:
         """Return unit rows (n, d) of sentences (n,)."""
-        codes = np.empty((len(sentences), self.dimension), dtype=np.int8)
-        for part, chosen, rows in self._places.find(sentences):
-            codes[chosen] = part.vectors[rows]
-        return unit_sentences(codes)
+        return unit_sentences(self._codes(sentences))
 
     def similarities(self, sentences: NDArray[np.integer], vectors: FloatArray) -> FloatArray:
         """Return the cosines (n, m) of sentences (n,) with unit rows (m, d), computed on the rounded rows."""
-        queries = round_queries(vectors)
-        similarities = np.zeros((len(sentences), len(vectors)), dtype=np.float32)
+        return byte_similarities(self._codes(sentences), round_queries(vectors))  # type: ignore[no-any-return]
+
+    def _codes(self, sentences: NDArray[np.integer]) -> NDArray[np.int8]:
+        codes = np.empty((len(sentences), self.dimension), dtype=np.int8)
         for part, chosen, rows in self._places.find(sentences):
-            similarities[chosen] = byte_similarities(part.vectors, rows, queries)
-        return similarities
+            codes[chosen] = part.vectors[rows]
+        return codes

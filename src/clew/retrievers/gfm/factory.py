@@ -25,6 +25,7 @@ from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker, Ran
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.settings import ENTITY_SETTINGS, GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
+from clew.retrievers.quoted_chains import ChainQuoter
 
 if TYPE_CHECKING:
     from clew.nn.device_network import DeviceQueryNetwork
@@ -48,8 +49,18 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     )
     network = _choose_network(trained.model, context.device, whole_graph=_node_limit(settings, trained) is None)
     paths = EdgePathBuilder(snapshot, graphs.edges, entities=trained.targets == "entities")
+    quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
     return GFMRetriever(
-        context.scope, encoder, graphs, network, projected, ranker, paths, context.paths_per_passage, trained.key
+        context.scope,
+        encoder,
+        graphs,
+        network,
+        projected,
+        ranker,
+        paths,
+        context.paths_per_passage,
+        trained.key,
+        quoter if trained.chains else None,
     )
 
 
@@ -66,7 +77,8 @@ def _make_graphs_and_ranker(
                 f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out"
             )
         similar = context.similar_passages()
-        return PassageGraphBuilder(context.load_passage_graph(), walk, nodes, similar), PassageRanker()
+        chains = context.chain_search() if trained.chains else None
+        return PassageGraphBuilder(context.load_passage_graph(), walk, nodes, similar, chains), PassageRanker()
     nearest = None if encoder is None else find_nearest_passages(context.similar_passages(), encoder)
     ranker = EntityRanker(
         snapshot,

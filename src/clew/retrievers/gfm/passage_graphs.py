@@ -14,19 +14,24 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
+from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.chain_features import CHAIN_FEATURES, best_by_chains, chain_shares, describe_passages
+from clew.query.chain_search import ChainSearch, QuestionChains, texts_to_encode
 from clew.query.graph_walk import GraphWalk, QuestionWalk
 from clew.query.linking import LinkedQuestion
 from clew.query.similar_passages import SimilarPassages
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
-"""Features of a node, in order; all between about -1 and 1."""
+"""Features of a node, in order; all between about -1 and 1. Those of chains follow where the network reads them."""
 
 FALLBACK_NOTE = "the question names nothing in the index: the passages nearest in meaning stand in for names"
 FALLBACK_SEED_COUNT = 10
 _MIN_SHARE = 1e-6  # as a share of the best value; the walk separates no nodes below it
 _SCALE = float(-np.log(_MIN_SHARE))
+_CHAIN_PRIOR = 10.0  # weight of a passage's share of the best chain in the prior
+_CHAIN_NODES, _SENTENCE_NODES = 20, 10  # further nodes: passages of the best chains, and of the best sentences
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,13 +43,15 @@ class QuestionGraph:
     receivers: IntArray  # (m,) positions in `nodes`
     edges: LongArray  # (m,) positions in the whole graph's edges
     seeds: FloatArray  # (n,) weights of the named nodes, the greatest 1
-    features: FloatArray  # (n, len(FEATURES))
-    prior: FloatArray  # (n,) log of the walk's score as a share of the best; above the minimum for passages only
+    features: FloatArray  # (n, len(FEATURES)), or with those of chains
+    # (n,) log of the walk's score as a share of the best, and that of the passage's chain with a weight; for passages
+    prior: FloatArray
     targets: BoolArray  # (n,) whether a node is ranked
     has_fallback_seeds: bool  # whether the seeds are similar passages, because the question names nothing in the index
     # passages near the walk, ascending, and their values; empty where there was no walk
     walk_passages: tuple[IntArray, FloatArray]
     notes: tuple[str, ...]  # explanations for the user
+    chains: SentenceChains | None = None  # chains near the question, where the builder searches them
 
 
 class NodeFeatures(NamedTuple):
@@ -63,10 +70,13 @@ class QuestionGraphBuilder(Protocol):
     def edges(self) -> RelationalEdges:
         """The whole graph."""
 
-    def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
-        """Build the graph of a question with a vector (d,) from the passages (P,) that may be ranked, or state edges.
+    def texts(self, linked: LinkedQuestion) -> list[str]:
+        """Return the texts of a question that `build` wants vectors of: the question, and it may be its remainder."""
 
-        The vector is asked for as late as possible, since another thread may be computing it.
+    def build(self, linked: LinkedQuestion, vectors: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
+        """Build the graph of a question from the passages (P,) that may be ranked, or state edges.
+
+        The vectors (1 or 2, d) of its texts are asked for as late as possible, since another thread may compute them.
         """
 
     def describe_nodes(
@@ -74,7 +84,7 @@ class QuestionGraphBuilder(Protocol):
     ) -> NodeFeatures:
         """Return the inputs of the network for nodes (n,), ascending, given the walk's values (n,) and seeds' weights.
 
-        `vector` is as for `build`.
+        `vector` returns that of the question (d,).
         """
 
 
@@ -95,11 +105,17 @@ def allowed_edges(
 class PassageGraphBuilder:
     """Builds graphs of passages, the first nodes of the whole, and entities that link them; size None for all nodes.
 
-    `similar` finds the passages that stand in for names, by a scan of all vectors if None.
+    `similar` finds the passages that stand in for names, by a scan of all vectors if None. With `chains` the walk is
+    that of the search of chains, whose best passages are nodes too, with further features and another prior.
     """
 
     def __init__(
-        self, edges: RelationalEdges, graph_walk: GraphWalk, size: int | None, similar: SimilarPassages | None = None
+        self,
+        edges: RelationalEdges,
+        graph_walk: GraphWalk,
+        size: int | None,
+        similar: SimilarPassages | None = None,
+        chains: ChainSearch | None = None,
     ) -> None:
         self.edges = edges
         self._graph_walk = graph_walk
@@ -107,24 +123,51 @@ class PassageGraphBuilder:
         self._vectors = self._snapshot.vectors
         self._similar = SimilarPassages(graph_walk.scope) if similar is None else similar
         self._size = size
+        self._chains = chains
         self._highest_degree = max(float(np.log1p(np.float32(edges.largest_degree))), 1.0)
 
-    def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
+    def texts(self, linked: LinkedQuestion) -> list[str]:
+        """Return the question, and with chains its remainder (see `QuestionGraphBuilder`)."""
+        return [linked.text] if self._chains is None else texts_to_encode(linked)
+
+    def build(self, linked: LinkedQuestion, vectors: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question (see `QuestionGraphBuilder`)."""
-        walk, some = self._graph_walk.walk_linked(linked, allowed), self._graph_walk.scope.restriction(allowed)
-        fallback = {} if walk.named_nodes else self._fallback_seeds(vector(), allowed)
-        nodes, values = self._select_nodes(walk, fallback, allowed)
+        found, further = None, np.zeros(0, dtype=np.int32)
+        if self._chains is None:
+            walk = self._graph_walk.walk_linked(linked, allowed)
+        else:
+            found = self._chains.search_vectors(linked, vectors(), allowed)
+            walk, further = found.walk, best_by_chains(found, _CHAIN_NODES, _SENTENCE_NODES)
+        some = self._graph_walk.scope.restriction(allowed)
+        fallback = {} if walk.named_nodes else self._fallback_seeds(vectors()[0], allowed)
+        nodes, values = self._select_nodes(walk, np.union1d(further, list(fallback)).astype(np.int32), allowed)
         senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, some)
         passages = nodes[nodes < len(allowed)]
         seeds = fallback or walk.named_nodes
-        inputs = self.describe_nodes(nodes, values, seeds, vector)
+        inputs = self.describe_nodes(nodes, values, seeds, lambda: vectors()[0])
         inputs.features[: len(passages), :2] = walk.shares(passages)
         if fallback:
             inputs.features[:, 6] = 0.0  # similar passages are not named
+        if found is not None:
+            self._add_chains(found, passages, inputs)
         notes = (*walk.notes, *((FALLBACK_NOTE,) if fallback else ()))
         return QuestionGraph(
-            nodes, senders, receivers, edges, *inputs, bool(fallback), (walk.nodes, walk.scores), notes
+            nodes,
+            senders,
+            receivers,
+            edges,
+            *inputs,
+            bool(fallback),
+            (walk.nodes, walk.scores),
+            notes,
+            None if found is None else found.chains,
         )
+
+    def _add_chains(self, found: QuestionChains, passages: IntArray, inputs: NodeFeatures) -> None:
+        assert self._chains is not None
+        described = describe_passages(self._chains.sentences, self._snapshot.title_entities, found, passages)
+        inputs.features[: len(passages), len(FEATURES) :] = described
+        inputs.prior[: len(passages)] += _CHAIN_PRIOR * (chain_shares(found, passages) - 1.0)
 
     def describe_nodes(
         self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
@@ -132,7 +175,8 @@ class PassageGraphBuilder:
         """Return the inputs of the network for nodes (see `QuestionGraphBuilder` and `FEATURES`)."""
         is_passage = nodes < len(self._vectors)
         passages = nodes[is_passage]
-        features = np.zeros((len(nodes), len(FEATURES)), dtype=np.float32)
+        of_chains = len(CHAIN_FEATURES) if self._chains is not None else 0
+        features = np.zeros((len(nodes), len(FEATURES) + of_chains), dtype=np.float32)
         shares = np.maximum(values / max(float(values.max(initial=0.0)), 1e-30), _MIN_SHARE)
         features[:, 2] = 1.0 + np.log(shares) / _SCALE
         features[:, 4] = is_passage
@@ -157,10 +201,8 @@ class PassageGraphBuilder:
         best, _ = self._similar.rank(vector, FALLBACK_SEED_COUNT, allowed)
         return {passage: similarity for passage, similarity in best if similarity > 0}
 
-    def _select_nodes(
-        self, walk: QuestionWalk, fallback: dict[int, float], allowed: BoolArray
-    ) -> tuple[IntArray, FloatArray]:
-        """Return the nodes (n,) of the graph, ascending, and the values that the walk gives them."""
+    def _select_nodes(self, walk: QuestionWalk, further: IntArray, allowed: BoolArray) -> tuple[IntArray, FloatArray]:
+        """Return the nodes (n,) of the graph, ascending, `further` ones among them, and the walk's values for them."""
         near, values = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         if walk.walk is not None:
             near, values = walk.walk.nodes, walk.walk.values.copy()
@@ -172,7 +214,7 @@ class PassageGraphBuilder:
             chosen = np.flatnonzero(is_allowed).astype(np.int32)
         else:
             kept = near[top_order(values, self._size)] if len(near) > self._size else near
-            chosen = np.unique(np.concatenate([kept, np.array(list(fallback), dtype=np.int32)]))
+            chosen = np.unique(np.concatenate([kept, further]))
         chosen_values = np.zeros(len(chosen), dtype=np.float32)
         places = np.minimum(near.searchsorted(chosen), max(len(near) - 1, 0))
         known = near[places] == chosen if len(near) else np.zeros(len(chosen), dtype=bool)

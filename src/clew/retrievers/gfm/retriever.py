@@ -12,7 +12,7 @@ passages are nodes, are scored directly, and nodes have features and a prior; no
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,8 @@ from clew.retrievers.gfm.batch import GraphBatch, WholeGraph, collate
 from clew.retrievers.gfm.explanations import EdgePathBuilder, most_important_walks
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
-from clew.types import Evidence, Filter, Path, Scored
+from clew.retrievers.quoted_chains import ChainQuoter
+from clew.types import Evidence, Filter, Path, Scored, SentenceChain
 
 if TYPE_CHECKING:
     from clew.nn.device_network import DeviceQueryNetwork
@@ -55,6 +56,7 @@ class GFMRetriever:
     path_builder: EdgePathBuilder  # converts edges to triples
     paths_per_passage: int = 1  # number of paths that explain each passage; each costs a backward pass
     fingerprint: str = ""  # identifier of the weights
+    quoter: ChainQuoter | None = None  # quotes chains; None where none are shown
     _whole_graph: WholeGraph = field(init=False, default_factory=WholeGraph)
     _encoder_thread: ThreadPoolExecutor = field(
         init=False, default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="clew-encode")
@@ -92,25 +94,31 @@ class GFMRetriever:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
+        linked = link_question(self.scope.snapshot, question)
+        texts = self.graphs.texts(linked)
         if encoder_thread is None:
-            vector = self._encode_question(question)
-            graph = self.graphs.build(link_question(self.scope.snapshot, question), lambda: vector, allowed)
+            vectors = self._encode(texts)
+            graph = self.graphs.build(linked, lambda: vectors, allowed)
         else:
-            pending = encoder_thread.submit(self._encode_question, question)
-            graph = self.graphs.build(link_question(self.scope.snapshot, question), pending.result, allowed)
-            vector = pending.result()
+            pending = encoder_thread.submit(self._encode, texts)
+            graph = self.graphs.build(linked, pending.result, allowed)
+            vectors = pending.result()
+        vector = vectors[0]
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
         batch = collate([graph], [vector], self.graphs.edges, self._whole_graph)
         ranked = self.ranker.rank(graph, self.logits(batch), vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()
-        return make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
+        chains: tuple[Scored[SentenceChain], ...] = ()
+        if self.quoter is not None and graph.chains is not None:
+            chains = self.quoter.quote(graph.chains, np.array([p for p, _ in ranked.passages], dtype=np.int32))
+        evidence = make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
+        return replace(evidence, chains=chains)
 
-    def _encode_question(self, question: str) -> FloatArray:
+    def _encode(self, texts: Sequence[str]) -> FloatArray:
         # No encoder takes a lone surrogate; it is replaced by a question mark.
-        vector: FloatArray = self.encoder.encode_queries([replace_surrogates(question)])[0]
-        return vector
+        return self.encoder.encode_queries([replace_surrogates(text) for text in texts])
 
     def _explain(
         self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: BoolArray

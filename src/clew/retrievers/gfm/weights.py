@@ -19,6 +19,8 @@ from safetensors.numpy import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.inference.query_network import QueryGNNSettings, QueryNetwork
+from clew.query.chain_features import CHAIN_FEATURES
+from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
 
 Targets = Literal["passages", "entities"]
@@ -47,6 +49,7 @@ class TrainedGNN:
     encoder: TextEncoder  # the encoder whose vectors it reads
     nodes: int | None  # number of nodes of the question graphs in training; None for the whole graph
     key: str  # identifier of weights and configuration
+    chains: bool = False  # whether nodes have features of the chains of sentences
 
 
 def load_weights(folder: Path) -> TrainedGNN:
@@ -78,7 +81,12 @@ def load_weights(folder: Path) -> TrainedGNN:
         raise InputError(f"the tensor {broken[0]} in {folder / TENSORS} holds NaN or infinite numbers: train again")
     model = QueryNetwork(settings, {name: value.astype(np.float32) for name, value in tensors.items()})
     return TrainedGNN(
-        model, config["targets"], TextEncoder(**config["encoder"]), config["nodes"], _weights_key(tensors, config)
+        model,
+        config["targets"],
+        TextEncoder(**config["encoder"]),
+        config["nodes"],
+        _weights_key(tensors, config),
+        config.get("chains", False),
     )
 
 
@@ -115,6 +123,8 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     tensors = {name: np.asarray(array, dtype=kind, order="C") for name, array in trained.model.arrays.items()}
     config: dict[str, Any] = {"format": WEIGHTS_FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
+    if trained.chains:
+        config["chains"] = True
     # New weights get a file of another name: the old file stays until the configuration names the new one.
     config["tensors"] = (
         TENSORS if not (folder / CONFIG_FILE).exists() else f"model-{_weights_key(tensors, config)}.safetensors"
@@ -141,10 +151,14 @@ def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     nodes = config.get("nodes", 0)
     if nodes is not None and (type(nodes) is not int or nodes < 1):
         wrong.append("nodes")
+    if config.get("features") not in (0, len(FEATURES) + len(CHAIN_FEATURES) * (config.get("chains", False) is True)):
+        wrong.append("features")
     if config.get("targets") not in ("passages", "entities"):
         wrong.append("targets")
     if not _is_encoder(config.get("encoder")):
         wrong.append("encoder")
+    if type(config.get("chains", False)) is not bool:
+        wrong.append("chains")
     if wrong:
         raise InputError(f"{folder / CONFIG_FILE} has no usable {wrong[0]!r}: train the weights again")
     return QueryGNNSettings(**given)  # type: ignore[arg-type]

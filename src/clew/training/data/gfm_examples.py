@@ -6,7 +6,7 @@ lower case, with some of its names unlinked, and with none linked.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -69,10 +69,8 @@ def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0)
         raise InputError("there are no questions to learn from: give a file with at least one")
     positions = _passage_positions(view.snapshot)
     random = np.random.default_rng(seed)
-    whole = view.encoder.encode_queries([question.text for question in questions])
-    lower = view.encoder.encode_queries([question.text.lower() for question in questions])
     items: list[GFMExample] = []
-    for question, vector, lowered in zip(questions, whole, lower, strict=True):
+    for question in questions:
         if absent := [id_ for id_ in question.gold if id_ not in positions]:
             raise InputError(
                 f"the question {question.id!r} has the gold passage {absent[0]!r}, which is not in the index: give the "
@@ -80,7 +78,7 @@ def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0)
             )
         gold = tuple(tuple(positions[id_]) for id_ in question.gold)
         forms = _question_forms(view.snapshot, question.text, random)
-        items.append(_make_example(view, forms, (vector, lowered, vector, vector), gold))
+        items.append(_make_example(view, forms, gold))
     passages = len(view.snapshot.passage_ids)
     return GFMExamples(tuple(items), passages, view.graphs.edges, view.relations, view.ranker)
 
@@ -94,19 +92,16 @@ def _passage_positions(snapshot: Snapshot) -> dict[str, list[int]]:
     return positions
 
 
-def _make_example(
-    view: GraphView,
-    linked: Sequence[LinkedQuestion],
-    vectors: tuple[FloatArray, ...],
-    gold: tuple[tuple[int, ...], ...],
-) -> GFMExample:
+def _make_example(view: GraphView, linked: Sequence[LinkedQuestion], gold: tuple[tuple[int, ...], ...]) -> GFMExample:
     allowed = np.ones(len(view.snapshot.passage_ids), dtype=bool)
+    encode = lru_cache(maxsize=None)(lambda text: view.encoder.encode_queries([text])[0])
+    vectors = [np.stack([encode(text) for text in view.graphs.texts(form)]) for form in linked]
     graphs = tuple(
         view.graphs.build(form, partial(np.asarray, v), allowed) for form, v in zip(linked, vectors, strict=True)
     )
     targets = _target_nodes(view, [passage for passages in gold for passage in passages])
     relevant = tuple(np.isin(graph.nodes, targets) & graph.targets for graph in graphs)
-    return GFMExample(graphs, vectors, relevant, gold)
+    return GFMExample(graphs, tuple(rows[0] for rows in vectors), relevant, gold)
 
 
 def _target_nodes(view: GraphView, passages: Sequence[int]) -> LongArray:

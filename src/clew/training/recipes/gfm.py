@@ -89,7 +89,11 @@ def train_gfm(
     }
     with group.rank_zero_first():
         if not group.rank:
-            save_weights(out, TrainedGNN(model.network(), recipe.targets, encoder, recipe.nodes, ""), about)
+            save_weights(
+                out,
+                TrainedGNN(model.network(), recipe.targets, encoder, recipe.nodes, "", _reads_chains(recipe)),
+                about,
+            )
     return replace(result, questions=size)
 
 
@@ -189,7 +193,9 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
         builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, source.nodes, nearest)
         ranker = EntityRanker(snapshot, weighted=True)
     else:
-        builder, ranker = PassageGraphBuilder(passage_graph(snapshot), walk, source.nodes), PassageRanker()
+        chains = context.chain_search() if source.chains else None
+        builder = PassageGraphBuilder(passage_graph(snapshot), walk, source.nodes, chains=chains)
+        ranker = PassageRanker()
     relations = context.encode_texts(relation_texts(snapshot, inverses=entities))
     encode = context.encode_texts
     return GraphView(snapshot, builder, ranker, context.encoder, relations, encode, targets_entities=entities)
@@ -229,11 +235,16 @@ def _check_encoder(trained: TrainedGNN, encoder: Encoder, is_read: Callable[[str
         )
 
 
+def _reads_chains(recipe: GFMRecipe) -> bool:
+    return recipe.targets == "passages" and recipe.chains
+
+
 def _describe_recipe(recipe: GFMRecipe) -> dict[str, Any]:
     start = None if recipe.start is None else load_weights(recipe.start).key
     of_passages = recipe.targets == "passages"  # entities have neither features nor a prior
     features, prior = of_passages and recipe.features, of_passages and recipe.prior
-    return {**asdict(recipe), "start": start, "features": features, "prior": prior}
+    chains = _reads_chains(recipe)
+    return {**asdict(recipe), "start": start, "features": features, "prior": prior, "chains": chains}
 
 
 def _run_key(recipe: GFMRecipe, *contents: list[str], loop: bool = False) -> str:

@@ -11,6 +11,7 @@ import torch
 from clew.inference.document_network import DocumentGNNSettings
 from clew.inference.query_network import QueryGNNSettings
 from clew.nn.document_gnn import DocumentGNN
+from clew.query.chain_features import CHAIN_FEATURES
 from clew.rerankers.g_rag import amr_document_graph, document_graph
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.retrievers.gfm.passage_graphs import FEATURES
@@ -33,6 +34,7 @@ def settings_of_weights(folder: Path) -> dict[str, Any]:
         "width": shape.width,
         "layers": shape.layers,
         "features": bool(shape.features),
+        "chains": trained.chains,
         "prior": shape.prior,
         "message": shape.message,
         "aggregate": shape.aggregate,
@@ -42,11 +44,12 @@ def settings_of_weights(folder: Path) -> dict[str, Any]:
 def query_network_settings(recipe: "GFMRecipe", text_width: int) -> QueryGNNSettings:
     """Return the shape of the network of `gfm` for text vectors of a width."""
     of_passages = recipe.targets == "passages"
+    features = len(FEATURES) + (len(CHAIN_FEATURES) if recipe.chains else 0)
     return QueryGNNSettings(
         recipe.width,
         text_width,
         recipe.layers,
-        len(FEATURES) if of_passages and recipe.features else 0,
+        features if of_passages and recipe.features else 0,
         prior=of_passages and recipe.prior,
         learned_inverse=of_passages,
         message=recipe.message,

@@ -51,6 +51,9 @@ class GFMRecipe(CheckedRecord):
         int, Field(ge=1, description="Nodes of a question's graph, at most; 1000 for entities, 250 to pretrain.")
     ] = DEFAULT_NODES["passages"]
     features: Annotated[bool, Field(description="Give nodes their numbers from the graph walk.")] = True
+    chains: Annotated[
+        bool, Field(description="Give nodes numbers from chains of sentences; with passages as targets only.")
+    ] = True
     prior: Annotated[bool, Field(description="Start scores from the ranking of the graph walk.")] = True
     message: Annotated[Literal["distmult", "transe"], Field(description="Message function.")] = "distmult"
     aggregate: Annotated[Literal["sum", "mean"], Field(description="Aggregation of messages.")] = "sum"
@@ -63,7 +66,7 @@ class GFMRecipe(CheckedRecord):
     ] = 1000
     loss: RetrievalLoss = field(default_factory=RetrievalLoss)
     completion: CompletionRecipe = field(default_factory=CompletionRecipe)
-    loop: Recipe = field(default_factory=lambda: Recipe(epochs=4))
+    loop: Recipe = field(default_factory=lambda: Recipe(epochs=4, average=0.998))
 
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
