@@ -97,7 +97,9 @@ def _make_example(view: GraphView, linked: Sequence[LinkedQuestion], gold: tuple
     encode = lru_cache(maxsize=None)(lambda text: view.encoder.encode_queries([text])[0])
     vectors = [np.stack([encode(text) for text in view.graphs.texts(form)]) for form in linked]
     graphs = tuple(
-        view.graphs.build(form, partial(np.asarray, v), allowed) for form, v in zip(linked, vectors, strict=True)
+        # Without the chains, which take more memory than the rest, and which no training reads.
+        replace(view.graphs.build(form, partial(np.asarray, v), allowed), chains=None)
+        for form, v in zip(linked, vectors, strict=True)
     )
     targets = _target_nodes(view, [passage for passages in gold for passage in passages])
     relevant = tuple(np.isin(graph.nodes, targets) & graph.targets for graph in graphs)
