@@ -142,13 +142,21 @@ class LinearRAGRetriever:
         if not names:
             return {}
         cosines = self.entity_vectors() @ self.encode_names(list(names)).T
-        if self.scope.restriction(allowed) is not None:
-            cosines[~_is_mentioned(snapshot, allowed)] = -np.inf
+        cosines[~self._is_mentioned(allowed)] = -np.inf
         starts: dict[int, float] = {}
         for best, column in zip(cosines.argmax(axis=0).tolist(), cosines.T, strict=True):
             if np.isfinite(column[best]):
                 starts[best] = max(float(column[best]), starts.get(best, -1.0))
         return starts
+
+    def _is_mentioned(self, allowed: BoolArray) -> BoolArray:
+        """Return which entities (E,) an allowed passage (P,) mentions; an imported graph may have others."""
+        mentions, mentioned_in = self.scope.snapshot.mentions, self.scope.snapshot.mentioned_in
+        if self.scope.restriction(allowed) is None:
+            return mentioned_in.degrees() > 0
+        found = np.zeros(mentioned_in.row_count, dtype=bool)
+        found[mentions.indices[allowed[mentions.row_indices()]]] = True
+        return found
 
     def _activate(self, question: str, starts: Mapping[int, float], allowed: BoolArray) -> ActivatedEntities:
         vector, some = self.dense.question_vector(question)[None], self.scope.restriction(allowed)
@@ -216,13 +224,6 @@ def _neighbour_pairs(
     order = np.lexsort((order, np.array(list(snapshot.starts), dtype=np.int64), documents))
     same = documents[order[:-1]] == documents[order[1:]]
     return order[:-1][same], order[1:][same]
-
-
-def _is_mentioned(snapshot: Snapshot, allowed: BoolArray) -> BoolArray:
-    """Return which entities (E,) an allowed passage (P,) mentions."""
-    found = np.zeros(len(snapshot.entities), dtype=bool)
-    found[snapshot.mentions.indices[allowed[snapshot.mentions.row_indices()]]] = True
-    return found
 
 
 def build_linearrag(context: IndexContext, settings: LinearRAG) -> LinearRAGRetriever:

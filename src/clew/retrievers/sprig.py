@@ -64,7 +64,7 @@ class Sprig(SettingsRecord):
     )
     steps: WholeNumber = setting(5, "steps of the power iteration", "published code: README")
     epsilon: Annotated[float, Field(ge=1e-9, allow_inf_nan=False)] = setting(
-        1e-6, "probability an edge at which the push stops"
+        1e-5, "probability an edge at which the push stops"
     )
 
 
