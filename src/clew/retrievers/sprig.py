@@ -10,8 +10,8 @@ its published code (Icemap/SPRIG); the defaults are its best form on HotpotQA, `
 Differs from the source: names are those of the index's extractor and linked as in other retrievers, where spaCy finds
 them there and they have to be equal; an entity occurs in a passage at least once where its name is written in another
 form; the push (`walk=push`) goes on while a node has more than `epsilon` for each of its edges, where the code's limit
-is 1e-4 a node; a step from a passage without entities leads back to the restart, where the code loses it; passages that
-the walk does not reach are not returned.
+is 1e-4 a node; in the power iteration a step from a passage without entities leads back to the restart, where the code
+loses it; passages that the walk does not reach are not returned.
 """
 
 import time
@@ -154,7 +154,9 @@ class SprigRetriever:
         )
         count = int(result.nodes.searchsorted(len(allowed)))
         values = np.zeros(len(allowed), dtype=np.float32)
-        values[result.nodes[:count]] = result.values[:count]
+        # At a passage without entities the push ends; the source's walk has the restart's share there, and no more.
+        ends = result.open_weights[:count] <= 0.0
+        values[result.nodes[:count]] = np.where(ends, self.settings.restart, 1.0) * result.values[:count]
         return values
 
     def _iterate(self, restart: tuple[IntArray, FloatArray], walk: PowerWalk) -> FloatArray:

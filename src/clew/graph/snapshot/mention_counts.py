@@ -1,4 +1,4 @@
-"""How often a passage has the name of each entity that it mentions."""
+"""Occurrences of the entities of each passage in its title and text."""
 
 import numpy as np
 
