@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, IntArray
+from clew.arrays import FloatArray
 from clew.graph.csr import build_adjacency
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
@@ -64,11 +64,12 @@ class GivenSimilarities:
 
     def rows(self, sentences: NDArray[np.integer]) -> FloatArray:
         """Return rows (n, 1)."""
-        return self._values[sentences][:, None]
+        return self.similarities(sentences, self._values)
 
-    def similarities(self, sentences: IntArray, vectors: FloatArray) -> FloatArray:
+    def similarities(self, sentences: NDArray[np.integer], vectors: FloatArray) -> FloatArray:
         """Return the given similarities (n, 1)."""
-        return self._values[sentences][:, None]
+        values: FloatArray = self._values[sentences][:, None]
+        return values
 
 
 def passage_id(number: int) -> str:

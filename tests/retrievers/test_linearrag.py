@@ -50,8 +50,9 @@ def weights_of(given_settings: LinearRAG) -> Weights:
 
 
 def neighbour_pairs(corpus: list[RandomPassage], neighbours: str) -> list[tuple[int, int]]:
-    every = range(len(corpus))
-    lists = {"none": [], "corpus": [every], "document": [[n for n in every if corpus[n].document == d] for d in "ab"]}
+    every = list(range(len(corpus)))
+    documents = [[number for number in every if corpus[number].document == document] for document in "ab"]
+    lists = {"none": list[list[int]](), "corpus": [every], "document": documents}
     return [pair for numbers in lists[neighbours] for pair in pairwise(numbers)]
 
 

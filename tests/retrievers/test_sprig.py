@@ -12,6 +12,7 @@ from clew.index import Index
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import link_question
 from clew.query.scope import Scope
+from clew.retrievers.registry import parse_retriever
 from clew.retrievers.sprig import Sprig, SprigRetriever
 from clew.types import Document
 from tests.oracles.sprig import Corpus, passage_mass
@@ -126,5 +127,5 @@ def test_without_vectors_other_seeds_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("setting", ["restart", "epsilon"])
 def test_a_walk_that_would_not_end_is_refused(setting: str) -> None:
-    with pytest.raises(InputError, match=f"sprig: {setting} is 0"):
-        Sprig(**{setting: 0})
+    with pytest.raises(InputError, match=f"sprig: {setting} is '0'"):
+        parse_retriever(f"sprig:{setting}=0")
