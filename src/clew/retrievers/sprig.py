@@ -5,7 +5,7 @@ idf = log((P + 1) / (df + 1)) + 1 for an entity of df among P passages. A step f
 df^-p. The walk restarts with probability 0.15: at each entity that the question names with weight df^-q, and at the
 passage of rank r in a ranking with weight 1 / r.
 
-Source: Wang, "Democratizing GraphRAG: Linear, CPU-Only Graph Retrieval for Multi-Hop QA" (2026, arXiv 2602.23372), and
+Source: Wang, "Democratizing GraphRAG: Linear, CPU-Only Graph Retrieval for Multi-Hop QA" (2025, arXiv 2602.23372), and
 its published code (Icemap/SPRIG); the defaults are its best form on HotpotQA, `graph_rrf`.
 Differs from the source: names are those of the index's extractor and linked as in other retrievers, where spaCy finds
 them there and they have to be equal; an entity occurs in a passage at least once where its name is written in another

@@ -3,7 +3,7 @@
 In each round an entity of a score s goes over the sentences that name it and that no entity went over before. In the
 best of them for the question, of cosine c, each entity gets the score s c, where that reaches a threshold.
 
-Source: Zhuang et al., "LinearRAG" (2025), section 3.3, and its published code.
+Source: Zhuang et al., "LinearRAG" (2025, arXiv 2510.10114), and its published code.
 Differs from the source: entities of a sentence are taken by number, equally good sentences by place, where the code
 takes them in the order of hash tables.
 """
