@@ -42,7 +42,7 @@ class Weights:
 
 
 def passage_mass(corpus: Corpus, given: Weights) -> dict[str, float]:
-    """Return the mass of every passage, or its similarity where the question has no entity."""
+    """Return the mass of every passage, or its similarity where the walk has nowhere to start."""
     if not corpus.starts:
         return dict(corpus.passages)
     active, sums = activate(corpus, given)
@@ -57,6 +57,8 @@ def passage_mass(corpus: Corpus, given: Weights) -> dict[str, float]:
         )
         weight = given.dense_weight * dense + math.log(1 + max(bonus, 0.0))
         restart["passage", passage] = given.passage_weight * weight
+    if not any(restart.values()):
+        return dict(corpus.passages)
     mass = _walk(_edges(corpus), restart, given.damping)
     return {passage: mass.get(("passage", passage), 0.0) for passage in corpus.passages}
 

@@ -15,7 +15,7 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.linking import link_question
 from clew.query.scope import Scope
-from clew.retrievers.linearrag import NO_NAME, LinearRAG, LinearRAGRetriever, build_occurrence_graph
+from clew.retrievers.linearrag import NO_NAME, NO_START, LinearRAG, LinearRAGRetriever, build_occurrence_graph
 from clew.settings import Settings
 from clew.types import Document
 from tests.oracles.linearrag import Corpus, Weights, passage_mass
@@ -39,14 +39,13 @@ SETTINGS = st.builds(
     sentences=st.integers(1, 3),
     threshold=st.sampled_from([0.0, 0.25, 0.5]),
     dense_weight=st.sampled_from([0.05, 1.5]),
+    passage_weight=st.sampled_from([0.0, 0.05]),
     neighbours=st.sampled_from(["document", "corpus", "none"]),
 )
 
 
-def weights_of(given_settings: LinearRAG) -> Weights:
-    return Weights(
-        given_settings.rounds, given_settings.sentences, given_settings.threshold, given_settings.dense_weight
-    )
+def weights_of(used: LinearRAG) -> Weights:
+    return Weights(used.rounds, used.sentences, used.threshold, used.dense_weight, used.passage_weight)
 
 
 def neighbour_pairs(corpus: list[RandomPassage], neighbours: str) -> list[tuple[int, int]]:
@@ -105,6 +104,8 @@ def test_random_corpora_are_ranked_as_described(
     actual = {scored.item.id: scored.score for scored in evidence.passages}
     assert actual == pytest.approx(passage_mass(expected, weights_of(given_settings)) if open_ else {}, abs=1e-6)
     assert (NO_NAME in evidence.notes) is not bool(starts)
+    nowhere = not given_settings.passage_weight and all(similarity <= 0.0 for similarity in starts.values())
+    assert (NO_START in evidence.notes) is (bool(starts) and nowhere)
 
 
 def describe(index: Index, question: str) -> Corpus:

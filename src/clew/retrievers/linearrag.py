@@ -42,6 +42,7 @@ from clew.retrievers.evidence import check_k, empty_question_evidence, make_evid
 from clew.types import Evidence, Filter
 
 NO_NAME = "no name in the question: dense ranking"
+NO_START = "no entity is similar to a name in the question: dense ranking"
 _CODE = "published code: config.py"
 
 
@@ -124,15 +125,20 @@ class LinearRAGRetriever:
         started = time.perf_counter()
         starts = self._start_entities(question, allowed)
         if not starts:
-            ranked, notes = self.dense.rank(question, k, allowed)
-            return make_evidence(self.scope.scored_passages(ranked), (), (NO_NAME, *notes), started)
+            return self._dense_evidence(question, k, allowed, NO_NAME, started)
         active = self._activate(question, starts, allowed)
         restart = self._restart(active, self.dense.similarity(question), allowed)
+        if not restart.any():  # passages may have the weight 0, and no entity may be similar to a name
+            return self._dense_evidence(question, k, allowed, NO_START, started)
         values = walk.values(restart / restart.sum(), self.settings.damping)[: len(allowed)].astype(np.float32)
         ranked = self.scope.rank(values, k, allowed, floor=-np.inf)
         names = ", ".join(self.scope.snapshot.entities[entity] for entity in starts)
         notes = (f"starts from {names}; {len(active.scores)} entities are active",)
         return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
+
+    def _dense_evidence(self, question: str, k: int, allowed: BoolArray, note: str, started: float) -> Evidence:
+        ranked, notes = self.dense.rank(question, k, allowed)
+        return make_evidence(self.scope.scored_passages(ranked), (), (note, *notes), started)
 
     def _start_entities(self, question: str, allowed: BoolArray) -> dict[int, float]:
         """Return for each name in the question the entity with the nearest name, and their cosine."""
