@@ -1,4 +1,4 @@
-"""Recall of `chains` beside `pagerank` and `gfm`, and the time of a question: `python bench/chains.py [SET ...]`.
+"""Recall of `chains` beside other graph retrievers, and the time of a question: `python bench/chains.py [SET ...]`.
 
 Times are processor time of single warm questions in one thread, retriever after retriever for each question, so that
 they are of one load; compare them within a table alone.
@@ -15,7 +15,7 @@ from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, load_question_texts, print_table
 
-RETRIEVERS = "chains,pagerank,gfm"
+RETRIEVERS = "chains,pagerank,gfm,linearrag,sprig"
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
 ROUNDS, WARM_UP = 3, 10
 

@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     from clew.retrievers.fused import Fused
     from clew.retrievers.gfm.settings import GFM
     from clew.retrievers.hipporag2 import HippoRAG2
+    from clew.retrievers.linearrag import LinearRAG
     from clew.retrievers.pagerank import PageRank
     from clew.retrievers.registry import RETRIEVERS, Reranked
     from clew.retrievers.routed.settings import Routed
     from clew.retrievers.spec import RetrieverEntry
+    from clew.retrievers.sprig import Sprig
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
@@ -79,10 +81,12 @@ _NAMES = {
     "clew.retrievers.fused": ("Fused",),
     "clew.retrievers.gfm.settings": ("GFM",),
     "clew.retrievers.hipporag2": ("HippoRAG2",),
+    "clew.retrievers.linearrag": ("LinearRAG",),
     "clew.retrievers.pagerank": ("PageRank",),
     "clew.retrievers.registry": ("RETRIEVERS", "Reranked"),
     "clew.retrievers.routed.settings": ("Routed",),
     "clew.retrievers.spec": ("RetrieverEntry",),
+    "clew.retrievers.sprig": ("Sprig",),
     "clew.retrievers.subgraph.settings": ("GCNSubgraph", "Steiner"),
     "clew.retrievers.title_links": ("TitleLinks",),
     "clew.settings": ("Settings",),
@@ -104,10 +108,10 @@ __all__ = [
     "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
     "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
     "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG2", "IRCoT", "Index",
-    "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
+    "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank", "LinearRAG",
     "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError", "Question", "Reranked",
     "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings",
-    "SettingsRecord", "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
+    "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

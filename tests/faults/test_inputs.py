@@ -156,6 +156,16 @@ def test_a_question_without_words_finds_nothing_and_is_no_error(question: str, s
 
 def test_a_question_of_a_hundred_kilobytes(small_folder: Path) -> None:
     question = ("Where was the commander of the Vega born, and who was Louis Palander? " * 1500)[:100_000]
-    for retriever in ("bm25", "dense", "fused", "title-links", "entity-graph", "pagerank", "hipporag2"):
+    for retriever in (
+        "bm25",
+        "dense",
+        "fused",
+        "title-links",
+        "entity-graph",
+        "pagerank",
+        "hipporag2",
+        "linearrag",
+        "sprig",
+    ):
         assert search_passages(small_folder, question, retriever)
     assert run_clew("ask", question, "--index", small_folder).code == 0

@@ -191,7 +191,7 @@ def test_a_passage_that_mentions_an_entity_of_a_graph_means_the_same_entity(mixe
     assert len(s.mentioned_in.row(int(norway))) == 0
 
 
-RETRIEVER_NAMES = "bm25 dense entity-graph gear hipporag2 ircot naive-ge pagerank sync-ge title-links"
+RETRIEVER_NAMES = "bm25 dense entity-graph gear hipporag2 ircot linearrag naive-ge pagerank sprig sync-ge title-links"
 
 
 @pytest.mark.parametrize("name", RETRIEVER_NAMES.split())
@@ -206,7 +206,9 @@ def test_every_retriever_searches_a_mixed_index(mixed_index: Index, name: str) -
     assert "palander" in {scored.item.id for scored in passages}
 
 
-@pytest.mark.parametrize("name", ["bm25", "dense", "fused", "gfm", "hipporag2", "pagerank", "sync-ge"])
+@pytest.mark.parametrize(
+    "name", ["bm25", "dense", "fused", "gfm", "hipporag2", "linearrag", "pagerank", "sprig", "sync-ge"]
+)
 def test_without_passages_retrievers_find_nothing_and_say_why(graph_index: Index, name: str) -> None:
     evidence = graph_index.search("Where was Louis Palander born?", 5, name)
     assert (evidence.passages, evidence.paths, evidence.notes) == ((), (), (ONLY_GRAPH,))

@@ -35,8 +35,10 @@ def test_the_names_the_command_line_promises() -> None:
         "fused",
         "gfm",
         "hipporag2",
+        "linearrag",
         "pagerank",
         "routed",
+        "sprig",
         "title-links",
     }
     single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner"}

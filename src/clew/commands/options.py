@@ -43,9 +43,9 @@ class RetrieverOptions:
     retriever: Annotated[
         str | None,
         typer.Option(
-            help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear, "
-            "ircot, reranked or routed; gcn-subgraph, steiner, frag, frag-simple or frag-complex for paths; "
-            "settings after a colon."
+            help="gfm, pagerank, chains, bm25, dense, fused, title-links, entity-graph, hipporag2, linearrag, sprig, "
+            "naive-ge, sync-ge, gear, ircot, reranked or routed; gcn-subgraph, steiner, frag, frag-simple or "
+            "frag-complex for paths; settings after a colon."
         ),
     ] = None
     base: Annotated[

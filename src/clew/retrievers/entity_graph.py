@@ -1,7 +1,8 @@
 """Entity graph without relations or title links: passages are joined only by the entities that they both mention.
 
 Source: LinearRAG (2025), the relation-free graph of passages and entities with PageRank over it.
-Differs from the source: no sentence nodes and no semantic activation of entities; the walk starts at names.
+Differs from the source: no sentence nodes and no semantic activation of entities; the walk starts at names. `linearrag`
+is the published form.
 """
 
 import time

@@ -18,12 +18,12 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.power_iteration import power_iteration, summed_adjacency
+from clew.graph.ppr.power_iteration import PowerWalk, summed_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.dense import Dense, DenseRetriever, build_dense
+from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.walk_paths import mention_triple
 from clew.types import Evidence, Filter, Path, Scored
@@ -50,17 +50,17 @@ class HippoRAG2Retriever:
         return self.encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
 
     @cached_property
-    def _graph(self) -> Adjacency:
-        return build_phrase_graph(self.scope.snapshot, np.ones(len(self.scope), dtype=bool))
+    def _walk(self) -> PowerWalk:
+        return PowerWalk(build_phrase_graph(self.scope.snapshot, np.ones(len(self.scope), dtype=bool)))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; without a triple to start from, the dense ranking."""
         check_k(k)
         allowed = self.scope.mask(where)
-        graph = self._graph if allowed.all() else build_phrase_graph(self.scope.snapshot, allowed)
-        return [self._retrieve_one(question, k, allowed, graph) for question in questions]
+        walk = self._walk if allowed.all() else PowerWalk(build_phrase_graph(self.scope.snapshot, allowed))
+        return [self._retrieve_one(question, k, allowed, walk) for question in questions]
 
-    def _retrieve_one(self, question: str, k: int, allowed: BoolArray, graph: Adjacency) -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: BoolArray, walk: PowerWalk) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
@@ -70,11 +70,11 @@ class HippoRAG2Retriever:
             notes = ("no triple to start from: dense ranking", *notes)
             return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
         similarity = self.dense.similarity(question)  # of all passages, as published
-        restart = np.zeros(graph.row_count, dtype=np.float64)
-        restart[: len(allowed)] = PASSAGE_WEIGHT * _min_max_scale(similarity, allowed)
+        restart = np.zeros(len(allowed) + len(self.scope.snapshot.entities), dtype=np.float64)
+        restart[: len(allowed)] = PASSAGE_WEIGHT * scale_similarities(similarity, allowed)
         for phrase, weight in self._phrase_weights(triples).items():
             restart[len(allowed) + phrase] = weight
-        values = power_iteration(graph, restart / restart.sum(), DAMPING)[: len(allowed)].astype(np.float32)
+        values = walk.values(restart / restart.sum(), DAMPING)[: len(allowed)].astype(np.float32)
         ranked = self.scope.rank(values, k, allowed, floor=-np.inf)
         passages = self.scope.scored_passages(ranked)
         return make_evidence(passages, self._paths(triples, ranked, allowed), (), started)
@@ -141,16 +141,6 @@ def build_phrase_graph(snapshot: Snapshot, allowed: BoolArray) -> Adjacency:
     return summed_adjacency(
         rows, columns, np.concatenate([weights, snapshot.equivalences.weights]), count + len(snapshot.entities)
     )
-
-
-def _min_max_scale(scores: FloatArray, allowed: BoolArray) -> FloatArray:
-    """Scale allowed scores to 0 (the lowest) to 1 (the best), all 1 when they are equal; others are 0."""
-    if not allowed.any():
-        return np.zeros_like(scores)
-    low, high = scores[allowed].min(), scores[allowed].max()
-    # Equal scores must not be 0: without a positive phrase either, the walk would have nowhere to start.
-    scaled = (scores - low) / (high - low) if high > low else np.ones_like(scores)
-    return np.where(allowed, scaled, np.float32(0.0)).astype(np.float32)
 
 
 class HippoRAG2(SettingsRecord):

@@ -112,6 +112,12 @@ RETRIEVERS = Registry(
             combines=True,
             over_base=True,
         ),
+        "linearrag": RetrieverEntry(
+            "a walk over passages and entities, from the entities that its sentences activate, after LinearRAG",
+            f"{_HERE}.linearrag:LinearRAG",
+            f"{_HERE}.linearrag:build_linearrag",
+            "passages, vectors, vectors of sentences",
+        ),
         "naive-ge": RetrieverEntry(
             "a base ranking, expanded along chains of all its triples, after GeAR",
             f"{_HERE}.agents.settings:NaiveGE",
@@ -142,6 +148,13 @@ RETRIEVERS = Registry(
             "passages; vectors for some of its choices",
             combines=True,
             explains_passages=True,
+        ),
+        "sprig": RetrieverEntry(
+            "a walk over passages and entities, from names and the first passages of `fused`, after SPRIG",
+            f"{_HERE}.sprig:Sprig",
+            f"{_HERE}.sprig:build_sprig",
+            "passages; vectors unless its seeds do without",
+            combines=True,
         ),
         "steiner": RetrieverEntry(
             "a tree that collects the entities and relations most similar to the question, after G-Retriever",

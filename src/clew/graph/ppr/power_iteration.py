@@ -4,6 +4,8 @@ Source: Page et al., "The PageRank Citation Ranking" (1999). Differs from the so
 its walk back to the restart.
 """
 
+from typing import final
+
 import numpy as np
 
 from clew.arrays import DoubleArray, FloatArray, LongArray
@@ -14,27 +16,41 @@ TOLERANCE = 1e-9
 MAX_STEPS = 200
 
 
+@final
+class PowerWalk:
+    """A walk on a graph of n nodes and positive weights, prepared once for any number of restarts."""
+
+    def __init__(self, graph: Adjacency) -> None:
+        n, sources = graph.row_count, graph.row_indices()
+        out: DoubleArray = np.bincount(sources, weights=graph.weights, minlength=n).astype(np.float64)
+        self._dangling = out == 0
+        self._scale = np.where(self._dangling, 0.0, 1.0 / np.where(self._dangling, 1.0, out))
+        order = np.argsort(graph.indices, kind="stable")
+        self._incoming = row_pointers(graph.indices, n), sources[order], graph.weights[order].astype(np.float64)
+
+    def values(self, restart: DoubleArray, damping: float, max_steps: int = MAX_STEPS) -> DoubleArray:
+        """Return where the walk is (n,) after `max_steps` steps, or before that once it does not change any more.
+
+        It begins at `restart` (n,), which sums to 1, and restarts with probability 1 - `damping` at each step.
+        """
+        values = restart.copy()
+        for _ in range(max_steps):
+            lost = float(values[self._dangling].sum())
+            moved = _sum_incoming(*self._incoming, values * self._scale) + restart * lost
+            following = damping * moved + (1.0 - damping) * restart
+            change = float(np.abs(following - values).sum())
+            values = following
+            if change < TOLERANCE:
+                break
+        return values
+
+
 def power_iteration(graph: Adjacency, restart: DoubleArray, damping: float) -> DoubleArray:
     """Return the stationary distribution (n,) of a walk that restarts with probability 1 - `damping` at each step.
 
     `graph` has n nodes and positive weights; `restart` (n,) sums to 1.
     """
-    n = graph.row_count
-    sources = graph.row_indices()
-    out: DoubleArray = np.bincount(sources, weights=graph.weights, minlength=n).astype(np.float64)
-    dangling = out == 0
-    scale = np.where(dangling, 0.0, 1.0 / np.where(dangling, 1.0, out))
-    order = np.argsort(graph.indices, kind="stable")
-    incoming = row_pointers(graph.indices, n), sources[order], graph.weights[order].astype(np.float64)
-    values = restart.copy()
-    for _ in range(MAX_STEPS):
-        moved = _sum_incoming(*incoming, values * scale) + restart * float(values[dangling].sum())
-        following = damping * moved + (1.0 - damping) * restart
-        change = float(np.abs(following - values).sum())
-        values = following
-        if change < TOLERANCE:
-            break
-    return values
+    return PowerWalk(graph).values(restart, damping)
 
 
 def summed_adjacency(rows: LongArray, columns: LongArray, weights: FloatArray, row_count: int) -> Adjacency:
