@@ -53,6 +53,10 @@ def adapt(
         Path | None, typer.Option(help="Folder for the weights; by default the index, where gfm finds them.")
     ] = None,
     start: Annotated[Path | None, typer.Option(help="Weights to begin with; by default those that gfm uses.")] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(help="Questions of your own with their evidence, a few dozen: JSONL as for clew eval."),
+    ] = None,
     recipe: Annotated[GFMRecipe, Only("questions", "epochs", "rate", "seed")] = ADAPTATION,
     device: DeviceOption = None,
 ) -> None:
@@ -64,7 +68,7 @@ def adapt(
         opened = open_index(index, progress, device=device)
         begin = opened.context.weights_folder("gfm") if start is None else start
         folder = opened.context.own_weights_folder("gfm") if out is None else out
-        result = adapt_gfm(opened, begin, folder, recipe, progress, single_process(opened.device))
+        result = adapt_gfm(opened, begin, folder, recipe, progress, single_process(opened.device), labelled)
     print(f"{result.questions} questions made of the index, {result.held_out} more held out; {result.seconds:.0f} s")
     for name, value in result.figures.items():
         print(f"{name}: {result.initial_figures[name]:.3f} before, {value:.3f} after")

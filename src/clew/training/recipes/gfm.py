@@ -25,6 +25,7 @@ from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.store.atomic import discard
 from clew.training.data import corpora
+from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_folders
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
@@ -39,6 +40,8 @@ from clew.types import Progress, Question
 
 HELD_OUT_SHARE = 0.2
 """Share of the questions made from an index that chooses the epoch."""
+LABELLED_SHARE = 0.25
+"""Share of the questions that adapting sees that are labelled ones, where such are given."""
 
 
 def train_gfm(
@@ -104,29 +107,41 @@ def adapt_gfm(
     recipe: GFMRecipe,
     progress: Progress,
     group: ProcessGroup = SINGLE_PROCESS,
+    labelled: Path | None = None,
 ) -> TrainingResult:
     """Tune weights on questions made from an index, and write them if they win on the held-out ones.
 
-    No question or label is needed, and the shape is that of the weights to start with. New weights are written to `out`
-    if `best_epoch` of the result is not -1. `group` is a single process and its device. Raises InputError if too few
-    questions can be made, or for another encoder.
+    The shape is that of the weights to start with. No question or label is needed; a file of `labelled` questions,
+    with their evidence, counts for a quarter of the steps, and a fifth of it is held out beside the generated ones. New
+    weights are written to `out` if `best_epoch` of the result is not -1. `group` is a single process and its device.
+    Raises InputError if too few questions can be made or are given, or for another encoder.
     """
     corpora.check_out_folder(out)
     seed = recipe.loop.seed
     trained = load_weights(start)
     view = graph_view(index.context, recipe, trained)
-    training, held_out = _split_holdout(PathQuestionMaker(view.snapshot, seed).make(recipe.questions), seed)
+    maker = ChainQuestionMaker if trained.chains else PathQuestionMaker
+    training, held_out = _split_holdout(maker(view.snapshot, seed).make(recipe.questions), seed)
     progress("building question graphs", 0, 0)
-    objective = DocumentRetrieval(
-        [make_examples(view, training, seed)], {"held out": make_examples(view, held_out, seed)}, recipe.loss
-    )
-    version = f"{index.table.version}-{trained.key}-{_run_key(recipe, loop=True)}"
+    examples = [make_examples(view, training, seed)]
+    validation = {"held out": make_examples(view, held_out, seed)}
+    given = 0
+    if labelled is not None:
+        own, others = _split_holdout(load_questions(labelled), seed)
+        given = len(own) + len(others)
+        answered = make_examples(view, own, seed)
+        times = max(1, round(len(training) * LABELLED_SHARE / (1 - LABELLED_SHARE) / len(own)))
+        examples.append(replace(answered, items=answered.items * times))
+        validation["labelled"] = make_examples(view, others, seed)
+    objective = DocumentRetrieval(examples, validation, recipe.loss)
+    contents = [] if labelled is None else [corpora.hash_file(labelled)]
+    version = f"{index.table.version}-{trained.key}-{_run_key(recipe, contents, loop=True)}"
     state = index.table.location.derived / "adapting" / version
     model = QueryGNN.from_network(trained.model)
     result = train(model, objective, recipe.loop, state, progress, group)
     discard(state)
     if result.best_epoch >= 0:
-        about = {"adapted from": trained.key, "questions": len(training), **_describe_recipe(recipe)}
+        about = {"adapted from": trained.key, "questions": len(training), "labelled": given, **_describe_recipe(recipe)}
         encoder = replace(trained.encoder, name=view.encoder.name, fingerprint=view.encoder.fingerprint)
         adapted = replace(trained, model=model.network(), encoder=encoder)
         save_weights(out, adapted, {**about, "figures": result.figures})
@@ -173,7 +188,7 @@ def _build_splits(
 
 def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Question], list[Question]]:
     if len(questions) < 5:
-        raise InputError(f"only {len(questions)} questions can be made of this index; at least 5 are needed")
+        raise InputError(f"there are only {len(questions)} questions, made or given; at least 5 are needed")
     order = np.random.default_rng(seed).permutation(len(questions)).tolist()
     cut = max(1, round(HELD_OUT_SHARE * len(questions)))
     return [questions[i] for i in order[cut:]], [questions[i] for i in order[:cut]]
