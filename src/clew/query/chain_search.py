@@ -18,7 +18,7 @@ from clew.graph.paths.sentence_chains import ChainQuestion, ChainWeights, Senten
 from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
 from clew.query.first_sentences import FirstWeights, score_first, sentences_of
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk
-from clew.query.linking import LinkedQuestion, link_question
+from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.query.similar_passages import SimilarPassages
 from clew.text.bm25 import BM25Index
@@ -91,12 +91,12 @@ class ChainSearch:
 
     def search(self, question: str, allowed: BoolArray) -> QuestionChains:
         """Search from a question that is not empty, through the allowed passages (P,) only."""
-        linked = link_question(self.scope.snapshot, question)
+        linked = self.scope.linker.link(question)
         if self._vectors is None:
             walk = self._graph_walk.walk_linked(linked, allowed)
             return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
-        has_remainder = bool(linked.remainder.strip())
-        rows = self._vectors.encode([question, linked.remainder] if has_remainder else [question])
+        text, has_remainder = linked.corrected(question), bool(linked.remainder.strip())
+        rows = self._vectors.encode([text, linked.remainder] if has_remainder else [text])
         depth = max(self.config.restart_zero, self.config.similar_passages)
         similar, notes = self._vectors.passages.rank(rows[0], depth, allowed)
         walk = self._graph_walk.walk_linked(linked, allowed, self._restart(similar))

@@ -25,7 +25,6 @@ from clew.models.threads import worker_count
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
-from clew.query.linking import link_question
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.gfm.batch import GraphBatch, WholeGraph, collate
@@ -93,11 +92,15 @@ class GFMRetriever:
         if not question.strip():
             return empty_question_evidence(started)
         if encoder_thread is None:
-            vector = self._encode_question(question)
-            graph = self.graphs.build(link_question(self.scope.snapshot, question), lambda: vector, allowed)
+            linked = self.scope.linker.link(question)
+            vector = self._encode_question(linked.corrected(question))
+            graph = self.graphs.build(linked, lambda: vector, allowed)
         else:
             pending = encoder_thread.submit(self._encode_question, question)
-            graph = self.graphs.build(link_question(self.scope.snapshot, question), pending.result, allowed)
+            linked = self.scope.linker.link(question)
+            if (corrected := linked.corrected(question)) != question:
+                pending = encoder_thread.submit(self._encode_question, corrected)
+            graph = self.graphs.build(linked, pending.result, allowed)
             vector = pending.result()
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
