@@ -68,7 +68,7 @@ class Index:
         self.table = table
         self.llm_factory = llm_factory
         self.device = device
-        self._similar_names = similar_names
+        self.similar_names = similar_names
         self._progress = progress
         self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
@@ -96,7 +96,7 @@ class Index:
                     self.open_model,
                     count_progress(self._progress, "encoding short texts"),
                     self.device,
-                    similar_names=self._similar_names,
+                    similar_names=self.similar_names,
                 )
             except IndexFormatError:
                 if folder.is_dir():

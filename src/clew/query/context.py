@@ -77,9 +77,10 @@ class IndexContext:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
         snapshot = load_snapshot(folder, partial(_open_passages, vectors.parent))
         columns = MetadataColumns(snapshot, partial(self._stored_arrays, COLUMN_PARTS))
-        linker = QuestionLinker(snapshot, partial(self._stored_arrays, PARTS), similar=similar_names)
-        self.scope = Scope(snapshot, columns, linker)
         self.lexical = BM25Index.load(folder / LEXICAL)
+        spellings = partial(self._stored_arrays, PARTS)
+        linker = QuestionLinker(snapshot, spellings, self.lexical.has_word, similar=similar_names)
+        self.scope = Scope(snapshot, columns, linker)
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
         self.open_model = open_model

@@ -9,8 +9,8 @@ Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import final
 
 from clew.graph.snapshot.snapshot import Snapshot
@@ -28,19 +28,34 @@ from clew.query.linking import (
 from clew.query.masking import FUNCTION_WORDS
 from clew.query.unknown_names import NameArrays, SimilarName, UnknownNames
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
-from clew.text.normalization import Token, tokens
+from clew.text.normalization import ARTICLES, Token, tokens
 
 _MAX_LOOKUPS = 512  # runs of words that are looked up, which bounds the time of a hostile question
 _JOINER = re.compile(r"[\s.\-–'’]*\Z")
+_MIN_MISSPELT = 2  # letters of a word that no passage has; a single one is an initial
+_REACH = 7  # words of a name before one that no passage has, and after it
+_Span = tuple[int, int]  # start and end in characters
 _Run = tuple[int, int]  # first word, and the one after the last
 
 
 @final
 class QuestionLinker:
-    """Links the names of questions; with `similar` also unknown names, whose arrays `store` keeps on disk."""
+    """Links the names of questions.
 
-    def __init__(self, snapshot: Snapshot, store: NameArrays | None = None, *, similar: bool = True) -> None:
+    With `similar` also unknown names: `store` keeps their arrays on disk, and `is_word` tells of a folded word whether
+    passages have it.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        store: NameArrays | None = None,
+        is_word: Callable[[str], bool] = lambda _: True,
+        *,
+        similar: bool = True,
+    ) -> None:
         self._snapshot = snapshot
+        self._is_word = is_word
         self._unknown = UnknownNames(snapshot, store) if similar and len(snapshot.entities) else None
 
     def link(self, question: str) -> LinkedQuestion:
@@ -79,10 +94,10 @@ class QuestionLinker:
     ) -> list[tuple[int, int, SimilarName]]:
         """Return the start and end of unknown names, in order, with the names that they are taken for."""
         assert self._unknown is not None
-        words = tokens(text)
+        words = _describe_words(text, spans, known, self._is_word)
         found: list[tuple[int, int, SimilarName]] = []
-        for first, last in _runs_with_unknown_words(text, words, spans, known):
-            start, end = words[first].start, words[last - 1].end
+        for first, last in _possible_runs(words, spans):
+            start, end = words.words[first].start, words.words[last - 1].end
             if any(start < other_end and other_start < end for other_start, other_end, _ in found):
                 continue
             if name := self._unknown.find(text[start:end]):
@@ -90,66 +105,114 @@ class QuestionLinker:
         return sorted(found, key=lambda item: item[0])
 
 
-def _runs_with_unknown_words(
-    text: str, words: Sequence[Token], spans: Sequence[tuple[int, int]], known: Sequence[LinkedName]
-) -> list[_Run]:
-    """Return the runs of words that may be unknown names, longest first; each has a word that is written as one."""
-    owners = _overlapping(words, [(name.start, name.end) for name in known])
-    in_span = _overlapping(words, spans)
-    unknown = [
-        own < 0 and (span >= 0 or _has_capital(text, word)) and word.key not in COMMON_WORDS | FUNCTION_WORDS
-        for own, span, word in zip(owners, in_span, words, strict=True)
-    ]
-    if not any(unknown):
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The n words of a question, and what is known of each."""
+
+    text: str
+    words: Sequence[Token]
+    owners: Sequence[int]  # the known name that a word is in, -1 for none
+    capitals: Sequence[bool]
+    unknown: Sequence[bool]  # whether a word is written as a name, and is in none that is known
+    misspelt: Sequence[bool]  # whether a word is in no known name and in no passage
+
+    def is_whole(self, first: int, last: int) -> bool:
+        """Return whether a run of words cuts no known name."""
+        starts_in_name = first > 0 and self.owners[first] >= 0 and self.owners[first - 1] == self.owners[first]
+        ends_in_name = (
+            last < len(self.words) and self.owners[last] >= 0 and self.owners[last - 1] == self.owners[last]
+        )
+        return not starts_in_name and not ends_in_name
+
+    def is_part(self, number: int) -> bool:
+        """Return whether a word is one of several with capitals, or beside one."""
+        before, after = self.words[number - 1 : number], self.words[number + 1 : number + 2]
+        gaps = [(self.capitals[number - 1], b.end, self.words[number].start) for b in before]
+        gaps += [(self.capitals[number + 1], self.words[number].end, a.start) for a in after]
+        return any(capital and _JOINER.match(self.text[end:start]) for capital, end, start in gaps)
+
+
+def _describe_words(
+    text: str, spans: Sequence[_Span], known: Sequence[LinkedName], is_word: Callable[[str], bool]
+) -> _Words:
+    words = tokens(text)
+    owners, in_span = _overlapping(words, [(name.start, name.end) for name in known]), _overlapping(words, spans)
+    capitals = [_has_capital(text, word) for word in words]
+    free = [owner < 0 and not _is_ordinary(word) for owner, word in zip(owners, words, strict=True)]
+    unknown = [f and (span >= 0 or capital) for f, span, capital in zip(free, in_span, capitals, strict=True)]
+    misspelt = [f and len(w.key) >= _MIN_MISSPELT and not is_word(w.key) for f, w in zip(free, words, strict=True)]
+    return _Words(text, words, owners, capitals, unknown, misspelt)
+
+
+def _possible_runs(question: _Words, spans: Sequence[_Span]) -> list[_Run]:
+    """Return the runs of words that may be unknown names, longest first.
+
+    Those have a word that is written as a name, and begin and end where names do; or any other bounds, and a word that
+    is in no passage. One word of several with capitals is no such run: it would be another name than the whole.
+    """
+    if not any(question.unknown) and not any(question.misspelt):
         return []
-    starts, ends = _possible_bounds(text, words, spans)
-    runs = [
+    starts, ends = _name_bounds(question, spans)
+    runs = {
         (first, last)
-        for first in sorted(starts)
-        for last in range(first + 1, min(first + MAX_NAME_TOKENS, len(words)) + 1)
-        if last in ends
-        and any(unknown[first:last])
-        and (first == 0 or owners[first] < 0 or owners[first - 1] != owners[first])
-        and (last == len(words) or owners[last] < 0 or owners[last - 1] != owners[last])
-    ]
-    return sorted(runs, key=lambda run: (run[0] - run[1], run[0]))[:_MAX_LOOKUPS]
+        for first in starts
+        for last in range(first + 1, min(first + MAX_NAME_TOKENS, len(question.words)) + 1)
+        if last in ends and any(question.unknown[first:last])
+    }
+    for number, is_misspelt in enumerate(question.misspelt):
+        if is_misspelt and len(runs) < _MAX_LOOKUPS:
+            bounds = range(max(number - _REACH, 0), number + 1), range(number + 1, number + _REACH + 2)
+            runs |= {
+                (first, last)
+                for first in bounds[0]
+                for last in bounds[1]
+                if last <= len(question.words) and (last - first > 1 or not question.is_part(number))
+            }
+    whole = [run for run in runs if question.is_whole(*run) and not _starts_with_article(question, run[0])]
+    return sorted(whole, key=lambda run: (run[0] - run[1], run[0]))[:_MAX_LOOKUPS]
 
 
-def _possible_bounds(
-    text: str, words: Sequence[Token], spans: Sequence[tuple[int, int]]
-) -> tuple[set[int], set[int]]:
+def _name_bounds(question: _Words, spans: Sequence[_Span]) -> tuple[set[int], set[int]]:
     """Return the words that names may start at, and those that they may end before.
 
     These are the bounds of what is written as a name, of runs of words with capitals, and of these with the word before
     or after, whose capital may be what is missing.
     """
-    span_starts, span_ends = {start for start, _ in spans}, {end for _, end in spans}
+    words, (span_starts, span_ends) = question.words, (set(), set()) if not spans else map(set, zip(*spans, strict=True))
     starts = {number for number, word in enumerate(words) if word.start in span_starts}
     ends = {number for number, word in enumerate(words, 1) if word.end in span_ends}
-    for first, last in _capital_runs(text, words):
-        starts.add(first)
+    for first, last in _capital_runs(question):
+        ordinary = next((n for n in range(first, last) if not _is_ordinary(words[n])), first)
+        starts |= set(range(first, ordinary + 1))
         ends.add(last)
-    ordinary = [word.key in COMMON_WORDS or word.key in FUNCTION_WORDS for word in words]
-    starts |= {number - 1 for number in starts if number and not ordinary[number - 1]}
-    ends |= {number + 1 for number in ends if number < len(words) and not ordinary[number]}
+    starts |= {number - 1 for number in starts if number and not _is_ordinary(words[number - 1])}
+    ends |= {n + 1 for n in ends if n < len(words) and (words[n].key == "s" or not _is_ordinary(words[n]))}
     return starts, ends
 
 
-def _capital_runs(text: str, words: Sequence[Token]) -> Iterator[_Run]:
-    first = 0
+def _capital_runs(question: _Words) -> Iterator[_Run]:
+    first, words = 0, question.words
     while first < len(words):
-        if words[first].key in COMMON_WORDS or not _has_capital(text, words[first]):
-            first += 1
-            continue
         last = first + 1
         while (
             last < len(words)
-            and _has_capital(text, words[last])
-            and _JOINER.match(text[words[last - 1].end : words[last].start])
+            and question.capitals[last]
+            and _JOINER.match(question.text[words[last - 1].end : words[last].start])
         ):
             last += 1
-        yield first, last
-        first = last
+        if question.capitals[first]:
+            yield first, last
+            first = last
+        else:
+            first += 1
+
+
+def _starts_with_article(question: _Words, first: int) -> bool:
+    return question.words[first].key in ARTICLES and not question.capitals[first]
+
+
+def _is_ordinary(word: Token) -> bool:
+    return word.key in COMMON_WORDS or word.key in FUNCTION_WORDS
 
 
 def _has_capital(text: str, word: Token) -> bool:

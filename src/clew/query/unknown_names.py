@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from clew.graph.names.similar_names import PARTS, SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.text.gazetteer import looks_like_name
 from clew.text.normalization import key_hash, name_key, strip_parentheses
 
 NameArrays = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]
@@ -55,7 +56,7 @@ class UnknownNames:
     def find(self, surface: str) -> SimilarName | None:
         """Return the name that one, as it is written, is taken for; None where there is none."""
         key, names = name_key(surface), self._open()
-        if len(full := names.full_names(key)) == 1:
+        if all(map(looks_like_name, surface.split())) and len(full := names.full_names(key)) == 1:
             return self._similar_name(full[0], "shortened")
         numbers = _NUMBER.findall(key)
         if near := [name for name in names.near(key) if _NUMBER.findall(name.key) == numbers]:

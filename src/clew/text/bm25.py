@@ -215,6 +215,10 @@ class BM25Index:
         repeats = np.array([counts[hash_] for hash_ in hashes[known].tolist()], dtype=np.float64)
         return QueryTerms.from_weights(columns.astype(np.int32), rarity * repeats)
 
+    def has_word(self, word: str) -> bool:
+        """Return whether a passage has a word, or one of the same stem; function words are had without a look."""
+        return word in STOP_WORDS or bool(len(self.query(word).terms))
+
     @property
     def row_arrays(self) -> tuple[LongArray, IntArray, NDArray[np.uint16], IntArray, float, float]:
         """The terms of passages, as the compiled functions take them."""

@@ -5,8 +5,8 @@ Memory is a few arrays, of about 80 bytes a name: the keys of names, and hashes 
 Source: see `clew.graph.names.spelling_kernels`; shortened forms have none. Differs from the source: nothing more.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any, final
 
@@ -30,14 +30,21 @@ from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
 from clew.text.normalization import key_hash, name_key, strip_parentheses
 
-ONE_EDIT_FROM, TWO_EDITS_FROM = 5, 13
-"""Letters from which a name may be misspelt by one edit, and by two; chosen in docs/decisions.md."""
 PARTS = ("data", "offsets", "hashes", "owners")
 """The arrays that the names are made of."""
 _CONNECTORS = ("of", "the", "and", "for", "in", "on", "at", "to", "de", "la", "le", "du", "des", "der", "und", "et")
 _MIN_ACRONYM, _MIN_SURNAME = 3, 4
 _MAX_CANDIDATES = 4096  # full names of one initial and surname; of more, none is meant more than the others
 _CHUNK = 50_000
+_MAX_MORE_WORDS = 2  # between the first and the last name
+
+
+@dataclass(frozen=True, slots=True)
+class EditFloors:
+    """Letters, without spaces, from which a name may be misspelt; chosen in docs/decisions.md."""
+
+    one_edit: int = 5
+    two_edits: int = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,10 @@ class SpeltName:
 
 @final
 class SimilarNames:
-    """The names of an index by their spelling; the arrays are those of `list_name_parts`."""
+    """The names of an index by their spelling; the arrays are those of `list_name_parts` with the same floors."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], floors: EditFloors | None = None) -> None:
+        self._floors = floors or EditFloors()
         self.names = StringArray(arrays["data"], arrays["offsets"])  # N keys, in no order
         self._hashes: NDArray[np.uint64] = arrays["hashes"]  # (m,) ascending
         self._owners: IntArray = arrays["owners"]  # (m,) the name of each
@@ -63,7 +71,7 @@ class SimilarNames:
         if not 1 < len(query) <= MAX_LETTERS:
             return []
         arrays = self.names.data, self.names.offsets, self._hashes, self._owners
-        found = {(int(e), int(n)) for n, e in near_names(query, *arrays, ONE_EDIT_FROM, TWO_EDITS_FROM)}
+        found = {(int(e), int(n)) for n, e in near_names(query, *arrays, *astuple(self._floors))}
         return sorted((SpeltName(self.names[n], e) for e, n in found), key=lambda name: (name.edits, name.key))
 
     def full_names(self, key: str) -> list[str]:
@@ -90,12 +98,13 @@ class SimilarNames:
         return [self.names[int(n)] for n in self._owners[first:last]] if last - first <= _MAX_CANDIDATES else []
 
 
-def list_name_parts(snapshot: Snapshot) -> dict[str, NDArray[Any]]:
+def list_name_parts(snapshot: Snapshot, floors: EditFloors | None = None) -> dict[str, NDArray[Any]]:
     """Return the arrays `PARTS` of the names of a snapshot's entities, with and without what stands in parentheses."""
     names = _known_names(snapshot)
     hashes, owners = np.empty(MAX_PARTS * len(names), np.uint64), np.empty(MAX_PARTS * len(names), np.int32)
     connectors = np.array([hash_part(CONNECTOR, 0, _letters(word), 0, len(word)) for word in _CONNECTORS], np.uint64)
-    count = list_parts(names.data, names.offsets, connectors, ONE_EDIT_FROM, TWO_EDITS_FROM, hashes, owners)
+    limits = astuple(floors or EditFloors())
+    count = list_parts(names.data, names.offsets, connectors, *limits, hashes, owners)
     order = np.argsort(hashes[:count], kind="stable")
     return {"data": names.data, "offsets": names.offsets, "hashes": hashes[order], "owners": owners[order]}
 
@@ -129,7 +138,7 @@ def _letters(text: str) -> IntArray:
 def _is_short_for(words: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether two names share their first and last words, and all words of the shorter one, or initials."""
     short, long = sorted((words, others), key=len)
-    if not (_fit(short[0], long[0]) and short[-1] == long[-1]):
+    if len(long) > len(short) + _MAX_MORE_WORDS or not (_fit(short[0], long[0]) and short[-1] == long[-1]):
         return False
     between = iter(long[1:-1])
     return all(any(_fit(word, other) for other in between) for word in short[1:-1])
@@ -143,7 +152,3 @@ def _fit(word: str, other: str) -> bool:
 def _initials(name: str) -> tuple[str, str]:
     words = name.split(" ")
     return "".join(w[0] for w in words), "".join(w[0] for w in words if w not in _CONNECTORS)
-
-
-NameParts = Callable[[], Mapping[str, NDArray[Any]]]
-"""Returns the arrays of the names of an index, from disk or computed."""
