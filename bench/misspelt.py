@@ -58,7 +58,7 @@ def main() -> None:
         changed = sum(a.text != b.text for a, b in zip(questions, misspelt, strict=True))
         print(f"\n{name}: {len(questions)} questions, {changed} of them misspelt", flush=True)
         if arguments.floors:
-            print_floors(exact.snapshot, questions, misspelt)
+            print_floors(exact.snapshot, questions)
             continue
         print_links(exact.snapshot, similar.context.scope.linker, questions, misspelt)
         rows = []
@@ -114,7 +114,9 @@ def _swap(letter: str, next_letter: str) -> str:
     """Return two letters swapped, with the capitals where they were."""
     if not next_letter.isalpha():
         return letter + next_letter
-    return (next_letter.upper() + letter.lower()) if letter.isupper() and next_letter.islower() else next_letter + letter
+    return (
+        (next_letter.upper() + letter.lower()) if letter.isupper() and next_letter.islower() else next_letter + letter
+    )
 
 
 class Measurement:
@@ -163,14 +165,16 @@ def print_links(
         started = time.perf_counter()
         for text in group:
             linker.link(text)
-        print(f"linking a question {label} an unknown name: {1000 * (time.perf_counter() - started) / len(group):.2f} ms")
+        print(
+            f"linking a question {label} an unknown name: {1000 * (time.perf_counter() - started) / len(group):.2f} ms"
+        )
 
 
 def _entities(link: Callable, question: str) -> set[int]:  # type: ignore[type-arg]
     return {entity for name in link(question).linked_names for entity in name.entities}
 
 
-def print_floors(snapshot: "Snapshot", questions: Sequence["Question"], misspelt: Sequence["Question"]) -> None:
+def print_floors(snapshot: "Snapshot", questions: Sequence["Question"]) -> None:
     """Print for each floor the misspelt names that are found, and the names that would be taken for others."""
     names = sorted(
         {

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import (
     MAX_NAME_TOKENS,
@@ -67,9 +69,7 @@ class QuestionLinker:
         found = self._find_similar_names(linked.text, spans, linked.linked_names)
         if not found:
             return linked
-        others = [
-            name for name in linked.linked_names if not any(s < name.end and name.start < e for s, e, _ in found)
-        ]
+        others = [name for name in linked.linked_names if not any(s < name.end and name.start < e for s, e, _ in found)]
         return _replace_names(linked.text, others, found, spans)
 
     def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
@@ -100,9 +100,13 @@ class QuestionLinker:
             start, end = words.words[first].start, words.words[last - 1].end
             if any(start < other_end and other_start < end for other_start, other_end, _ in found):
                 continue
-            if name := self._unknown.find(text[start:end]):
+            name = self._unknown.find(text[start:end])
+            if name and (words.is_name(first, last) or (words.is_lower and self._is_title(name))):
                 found.append((start, end, name))
         return sorted(found, key=lambda item: item[0])
+
+    def _is_title(self, name: SimilarName) -> bool:
+        return bool(self._snapshot.title_mask(np.array(name.entities, dtype=np.int32)).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +123,7 @@ class _Words:
     def is_whole(self, first: int, last: int) -> bool:
         """Return whether a run of words cuts no known name."""
         starts_in_name = first > 0 and self.owners[first] >= 0 and self.owners[first - 1] == self.owners[first]
-        ends_in_name = (
-            last < len(self.words) and self.owners[last] >= 0 and self.owners[last - 1] == self.owners[last]
-        )
+        ends_in_name = last < len(self.words) and self.owners[last] >= 0 and self.owners[last - 1] == self.owners[last]
         return not starts_in_name and not ends_in_name
 
     def is_part(self, number: int) -> bool:
@@ -130,6 +132,15 @@ class _Words:
         gaps = [(self.capitals[number - 1], b.end, self.words[number].start) for b in before]
         gaps += [(self.capitals[number + 1], self.words[number].end, a.start) for a in after]
         return any(capital and _JOINER.match(self.text[end:start]) for capital, end, start in gaps)
+
+    def is_name(self, first: int, last: int) -> bool:
+        """Return whether a run is written as a name: a word in lower case alone is none unless it is quoted."""
+        return last - first > 1 or self.capitals[first] or (self.unknown[first] and self.misspelt[first])
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether the question writes names without capitals, too; then the title of a document may be a name."""
+        return not any(map(str.isupper, self.text[1:]))
 
 
 def _describe_words(
@@ -168,7 +179,13 @@ def _possible_runs(question: _Words, spans: Sequence[_Span]) -> list[_Run]:
                 for last in bounds[1]
                 if last <= len(question.words) and (last - first > 1 or not question.is_part(number))
             }
-    whole = [run for run in runs if question.is_whole(*run) and not _starts_with_article(question, run[0])]
+    whole = [
+        (first, last)
+        for first, last in runs
+        if question.is_whole(first, last)
+        and not _starts_with_article(question, first)
+        and (question.is_name(first, last) or (question.is_lower and question.misspelt[first]))
+    ]
     return sorted(whole, key=lambda run: (run[0] - run[1], run[0]))[:_MAX_LOOKUPS]
 
 
@@ -178,7 +195,10 @@ def _name_bounds(question: _Words, spans: Sequence[_Span]) -> tuple[set[int], se
     These are the bounds of what is written as a name, of runs of words with capitals, and of these with the word before
     or after, whose capital may be what is missing.
     """
-    words, (span_starts, span_ends) = question.words, (set(), set()) if not spans else map(set, zip(*spans, strict=True))
+    words, (span_starts, span_ends) = (
+        question.words,
+        (set(), set()) if not spans else map(set, zip(*spans, strict=True)),
+    )
     starts = {number for number, word in enumerate(words) if word.start in span_starts}
     ends = {number for number, word in enumerate(words, 1) if word.end in span_ends}
     for first, last in _capital_runs(question):

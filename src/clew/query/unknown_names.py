@@ -18,7 +18,7 @@ from typing import Any, final
 
 from numpy.typing import NDArray
 
-from clew.graph.names.similar_names import PARTS, SimilarNames, list_name_parts
+from clew.graph.names.similar_names import SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.gazetteer import looks_like_name
 from clew.text.normalization import key_hash, name_key, strip_parentheses
@@ -54,8 +54,11 @@ class UnknownNames:
         self._lock = threading.Lock()
 
     def find(self, surface: str) -> SimilarName | None:
-        """Return the name that one, as it is written, is taken for; None where there is none."""
-        key, names = name_key(surface), self._open()
+        """Return the name that one, as it is written, is taken for; None where there is none, or the index knows it."""
+        key = name_key(surface)
+        if self._entities(key):
+            return None
+        names = self._open()
         if all(map(looks_like_name, surface.split())) and len(full := names.full_names(key)) == 1:
             return self._similar_name(full[0], "shortened")
         numbers = _NUMBER.findall(key)

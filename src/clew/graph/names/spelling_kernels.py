@@ -87,19 +87,13 @@ def near_names(query, data, offsets, hashes, owners, one_from, two_from):  # typ
                     while place < len(hashes) and hashes[place] == wanted:
                         owner = owners[place]
                         place += 1
-                        letters = _read_letters(data, offsets[owner], offsets[owner + 1], name, False)
+                        letters = _read_letters(data, offsets[owner], offsets[owner + 1], name, _SPACE)
                         if letters != name_length:  # another part with the same hash
                             continue
                         edits = edit_distance(query, length, name, letters, rows)
-                        if edits > limit:
-                            continue
-                        if count == len(found):
-                            larger = np.empty((2 * count, 2), dtype=np.int32)
-                            for i in range(count):
-                                larger[i, 0], larger[i, 1] = found[i, 0], found[i, 1]
-                            found = larger
-                        found[count, 0], found[count, 1] = owner, edits
-                        count += 1
+                        if edits <= limit:
+                            found = _append(found, count, owner, edits)
+                            count += 1
     return found[:count]
 
 
@@ -110,8 +104,8 @@ def list_parts(data, offsets, connectors, one_from, two_from, hashes, owners):  
     letters, words = np.empty(2 * MAX_LETTERS, dtype=np.int32), np.empty(MAX_LETTERS + 2, dtype=np.int64)
     spelling, initials = np.empty(MAX_LETTERS, dtype=np.int32), np.empty(MAX_LETTERS, dtype=np.int32)
     for name in range(len(offsets) - 1):
-        size = _read_letters(data, offsets[name], offsets[name + 1], letters, True)
-        length = _read_letters(data, offsets[name], offsets[name + 1], spelling, False)
+        size = _read_letters(data, offsets[name], offsets[name + 1], letters, -1)
+        length = _read_letters(data, offsets[name], offsets[name + 1], spelling, _SPACE)
         if size < 0 or length < 0:
             continue
         limit = edit_limit(length, one_from, two_from)
@@ -141,16 +135,33 @@ def list_parts(data, offsets, connectors, one_from, two_from, hashes, owners):  
         count += 1
         for word in range(word_count):
             own = hash_part(CONNECTOR, 0, letters, words[word], words[word + 1] - 1)
-            is_connector = False
-            for i in range(len(connectors)):
-                is_connector |= connectors[i] == own
-            if not is_connector:
+            if not _contains(connectors, own):
                 initials[shorter] = letters[words[word]]
                 shorter += 1
         if 3 <= shorter < word_count:
             hashes[count], owners[count] = hash_part(ACRONYM, 0, initials, 0, shorter), name
             count += 1
     return count
+
+
+@njit
+def _append(pairs, count, one, other):  # type: ignore[no-untyped-def]
+    """Return pairs with another after the first `count`, in a larger array if they fill theirs."""
+    if count == len(pairs):
+        larger = np.empty((2 * count, 2), dtype=np.int32)
+        for i in range(count):
+            larger[i, 0], larger[i, 1] = pairs[i, 0], pairs[i, 1]
+        pairs = larger
+    pairs[count, 0], pairs[count, 1] = one, other
+    return pairs
+
+
+@njit
+def _contains(values, wanted):  # type: ignore[no-untyped-def]
+    found = False
+    for i in range(len(values)):
+        found |= values[i] == wanted
+    return found
 
 
 @njit
@@ -167,8 +178,8 @@ def _first_place(values, wanted):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _read_letters(data, begin, end, out, spaces):  # type: ignore[no-untyped-def]
-    """Decode UTF-8 into code points, with spaces or without; return their number, -1 where there is no room."""
+def _read_letters(data, begin, end, out, without):  # type: ignore[no-untyped-def]
+    """Decode UTF-8 into code points without one of them; return their number, -1 where there is no room."""
     count, place = 0, begin
     while place < end:
         byte = np.int32(data[place])
@@ -177,7 +188,7 @@ def _read_letters(data, begin, end, out, spaces):  # type: ignore[no-untyped-def
         for i in range(1, size):
             code = (code << 6) | (np.int32(data[place + i]) & 0x3F)
         place += size
-        if code == _SPACE and not spaces:
+        if code == without:
             continue
         if count == len(out):
             return -1
