@@ -36,7 +36,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 @pytest.fixture(scope="module")
 def linker(index: Index) -> QuestionLinker:
-    return QuestionLinker(index.snapshot)
+    return index.context.scope.linker
 
 
 def names(index: Index, linked: LinkedQuestion) -> list[tuple[str, str, list[str]]]:

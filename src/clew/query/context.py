@@ -79,7 +79,7 @@ class IndexContext:
         columns = MetadataColumns(snapshot, partial(self._stored_arrays, COLUMN_PARTS))
         self.lexical = BM25Index.load(folder / LEXICAL)
         spellings = partial(self._stored_arrays, PARTS)
-        linker = QuestionLinker(snapshot, spellings, self.lexical.has_word, similar=similar_names)
+        linker = QuestionLinker(snapshot, spellings, self.lexical.has_words, similar=similar_names)
         self.scope = Scope(snapshot, columns, linker)
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}

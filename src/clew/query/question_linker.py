@@ -36,6 +36,7 @@ _MAX_LOOKUPS = 512  # runs of words that are looked up, which bounds the time of
 _JOINER = re.compile(r"[\s.\-–'’]*\Z")
 _MIN_MISSPELT = 2  # letters of a word that no passage has; a single one is an initial
 _REACH = 7  # words of a name before one that no passage has, and after it
+HasWords = Callable[[Sequence[str]], Sequence[bool]]
 _Span = tuple[int, int]  # start and end in characters
 _Run = tuple[int, int]  # first word, and the one after the last
 
@@ -44,20 +45,20 @@ _Run = tuple[int, int]  # first word, and the one after the last
 class QuestionLinker:
     """Links the names of questions.
 
-    With `similar` also unknown names: `store` keeps their arrays on disk, and `is_word` tells of a folded word whether
-    passages have it.
+    With `similar` also unknown names: `store` keeps their arrays on disk, and `has_words` tells which of
+    some folded words passages have; without it they have all.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         store: NameArrays | None = None,
-        is_word: Callable[[str], bool] = lambda _: True,
+        has_words: HasWords | None = None,
         *,
         similar: bool = True,
     ) -> None:
         self._snapshot = snapshot
-        self._is_word = is_word
+        self._has_words = has_words
         self._unknown = UnknownNames(snapshot, store) if similar and len(snapshot.entities) else None
 
     def link(self, question: str) -> LinkedQuestion:
@@ -94,7 +95,7 @@ class QuestionLinker:
     ) -> list[tuple[int, int, SimilarName]]:
         """Return the start and end of unknown names, in order, with the names that they are taken for."""
         assert self._unknown is not None
-        words = _describe_words(text, spans, known, self._is_word)
+        words = _describe_words(text, spans, known, self._has_words)
         found: list[tuple[int, int, SimilarName]] = []
         for first, last in _possible_runs(words, spans):
             start, end = words.words[first].start, words.words[last - 1].end
@@ -144,14 +145,16 @@ class _Words:
 
 
 def _describe_words(
-    text: str, spans: Sequence[_Span], known: Sequence[LinkedName], is_word: Callable[[str], bool]
+    text: str, spans: Sequence[_Span], known: Sequence[LinkedName], has_words: HasWords | None
 ) -> _Words:
     words = tokens(text)
     owners, in_span = _overlapping(words, [(name.start, name.end) for name in known]), _overlapping(words, spans)
     capitals = [_has_capital(text, word) for word in words]
     free = [owner < 0 and not _is_ordinary(word) for owner, word in zip(owners, words, strict=True)]
     unknown = [f and (span >= 0 or capital) for f, span, capital in zip(free, in_span, capitals, strict=True)]
-    misspelt = [f and len(w.key) >= _MIN_MISSPELT and not is_word(w.key) for f, w in zip(free, words, strict=True)]
+    keys = [word.key for word, is_free in zip(words, free, strict=True) if is_free and len(word.key) >= _MIN_MISSPELT]
+    lacking = set() if has_words is None else {k for k, has in zip(keys, has_words(keys), strict=True) if not has}
+    misspelt = [f and word.key in lacking for f, word in zip(free, words, strict=True)]
     return _Words(text, words, owners, capitals, unknown, misspelt)
 
 

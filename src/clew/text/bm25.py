@@ -215,9 +215,14 @@ class BM25Index:
         repeats = np.array([counts[hash_] for hash_ in hashes[known].tolist()], dtype=np.float64)
         return QueryTerms.from_weights(columns.astype(np.int32), rarity * repeats)
 
-    def has_word(self, word: str) -> bool:
-        """Return whether a passage has a word, or one of the same stem; function words are had without a look."""
-        return word in STOP_WORDS or bool(len(self.query(word).terms))
+    def has_words(self, keys: Sequence[str]) -> list[bool]:
+        """Return for folded words whether a passage has them, or words of their stem; True for function words."""
+        terms = terms_of_words(keys)
+        if not len(self.terms):
+            return [not term for term in terms]
+        hashes = np.array([key_hash(term) for term in terms], dtype=np.uint64)
+        is_term = self.terms[np.minimum(self.terms.searchsorted(hashes), len(self.terms) - 1)] == hashes
+        return [not term or bool(known) for term, known in zip(terms, is_term, strict=True)]
 
     @property
     def row_arrays(self) -> tuple[LongArray, IntArray, NDArray[np.uint16], IntArray, float, float]:
