@@ -189,10 +189,10 @@ def print_floors(snapshot: "Snapshot", questions: Sequence["Question"]) -> None:
     for one, two in FLOORS:
         floors = EditFloors(one, two)
         similar = SimilarNames(list_name_parts(snapshot, floors), floors)
-        found = [similar.near(text)[:1] for _, text in wrong]
+        found = [similar.nearest_names(text)[:1] for _, text in wrong]
         right = sum(bool(near) and near[0].key == name for near, (name, _) in zip(found, wrong, strict=True))
         other = sum(bool(near) and near[0].key != name for near, (name, _) in zip(found, wrong, strict=True))
-        false = sum(any(near.key != name for near in similar.near(name)) for name in names)
+        false = sum(any(near.key != name for near in similar.nearest_names(name)) for name in names)
         cells = (f"{100 * count / len(names):.1f}" for count in (right, other, false))
         rows.append([str(one), str(two) if two < 99 else "never", *cells])
     head = ("one edit from", "two from", "misspelt, found %", "taken for another %", "absent, taken for another %")

@@ -95,7 +95,7 @@ class ChainSearch:
         if self._vectors is None:
             walk = self._graph_walk.walk_linked(linked, allowed)
             return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
-        text, has_remainder = linked.corrected(question), bool(linked.remainder.strip())
+        text, has_remainder = linked.corrected_text(question), bool(linked.remainder.strip())
         rows = self._vectors.encode([text, linked.remainder] if has_remainder else [text])
         depth = max(self.config.restart_zero, self.config.similar_passages)
         similar, notes = self._vectors.passages.rank(rows[0], depth, allowed)

@@ -54,7 +54,7 @@ class LinkedQuestion:
         """The names, as written, that the index does not know."""
         return tuple(self.text[name.start : name.end] for name in self.names if not name.entities)
 
-    def corrected(self, question: str) -> str:
+    def corrected_text(self, question: str) -> str:
         """Return the whole question, of any length, or its text where that has other names than the question."""
         return self.text if any(name.written for name in self.names) else question
 

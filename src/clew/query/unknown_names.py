@@ -1,7 +1,8 @@
 """Names that no name of an index equals: the name that a misspelt or shortened one stands for.
 
 Tried in this order: the same first and last name with other words or initials between them, where one name alone fits;
-the nearest spelling (fewest edits, then most passages, then by name); a surname or an acronym that one name alone fits.
+the nearest spelling (fewest edits, then most passages, then by name); the first name's initial and the last name, a
+surname, or an acronym that one name alone fits.
 Numbers are never taken for others: `Rocky II` is no misspelt `Rocky III`.
 
 Source: none; measured in docs/decisions.md. Differs from the source: nothing.
@@ -59,12 +60,15 @@ class UnknownNames:
         if self._entities(key):
             return None
         names = self._open()
-        if all(map(looks_like_name, surface.split())) and len(full := names.full_names(key)) == 1:
+        full = names.full_names(key) if all(map(looks_like_name, surface.split())) else []
+        if len(full) == 1 and len(first := key.split(" ")[0]) > 1 and full[0].startswith(f"{first} "):
             return self._similar_name(full[0], "shortened")
         numbers = _NUMBER.findall(key)
-        if near := [name for name in names.near(key) if _NUMBER.findall(name.key) == numbers]:
+        if near := [name for name in names.nearest_names(key) if _NUMBER.findall(name.key) == numbers]:
             best = min(near, key=lambda name: (name.edits, -self._passage_count(name.key), name.key))
             return self._similar_name(best.key, _describe_edits(best.edits))
+        if len(full) == 1:
+            return self._similar_name(full[0], "shortened")
         if surface.isupper() and len(long := names.long_forms(key)) == 1:
             return self._similar_name(long[0], "acronym")
         if len(several := names.names_with_surname(key)) == 1:
@@ -96,4 +100,4 @@ class UnknownNames:
 
 
 def _describe_edits(edits: int) -> str:
-    return f"{edits} letter{'s differ' if edits > 1 else ' differs'}" if edits else "spaces differ"
+    return f"{edits} letter{'s differ' if edits > 1 else ' differs'}" if edits else "only spaces or punctuation differ"

@@ -65,7 +65,7 @@ class EntityGraphRetriever(PassageRetriever):
         snapshot = self.scope.snapshot
         entities = [e for name in linked.linked_names for e in name.entities]
         named = {len(allowed) + e: float(max(len(snapshot.mentioned_in.row(e)), 1)) ** -0.5 for e in entities}
-        query = self._lexical.query(linked.corrected(question))
+        query = self._lexical.query(linked.corrected_text(question))
         positions, scores = self._lexical.top(query, LEXICAL_DEPTH, self.scope.restriction(allowed))
         lexical = dict(zip(positions.tolist(), scores.tolist(), strict=True))
         return mix_restart(named, lexical, LEXICAL_RESTART)

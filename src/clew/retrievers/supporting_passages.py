@@ -93,7 +93,7 @@ def find_supporting_passages(
         for id_ in (id_ for triple in path.item for id_ in triple.passages):
             best.setdefault(id_, max(path.score, 0.0))
     # Passages that share words fill up what the paths leave; their scores are below those that state a path.
-    corrected = scope.linker.link(question).corrected(question)
+    corrected = scope.linker.link(question).corrected_text(question)
     query, some = lexical.query(corrected), scope.restriction(allowed)
     positions, scores = lexical.top(query, k + len(best), some)
     highest = float((scores[:1] if some is None else lexical.top(query, 1)[1]).sum())

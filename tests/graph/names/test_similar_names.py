@@ -24,7 +24,7 @@ def similar_names(*names: str, salt: int = 0, floors: EditFloors = FLOORS) -> Si
 
 
 def found(similar: SimilarNames, key: str) -> list[tuple[int, str]]:
-    return [(name.edits, name.key) for name in similar.near(key)]
+    return [(name.edits, name.key) for name in similar.nearest_names(key)]
 
 
 # Few letters, so that random texts are near each other; é is folded, о and 卡 are of other scripts, ि is a mark.

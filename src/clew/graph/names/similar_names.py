@@ -33,7 +33,7 @@ from clew.text.normalization import key_hash, name_key, strip_parentheses
 PARTS = ("data", "offsets", "hashes", "owners")
 """The arrays that the names are made of."""
 _CONNECTORS = ("of", "the", "and", "for", "in", "on", "at", "to", "de", "la", "le", "du", "des", "der", "und", "et")
-_MIN_ACRONYM, _MIN_SURNAME = 3, 4
+_MIN_ACRONYM, _MIN_SURNAME, _MIN_LAST_NAME = 3, 4, 3  # letters
 _MAX_CANDIDATES = 4096  # full names of one initial and surname; of more, none is meant more than the others
 _CHUNK = 50_000
 _MAX_MORE_WORDS = 2  # between the first and the last name
@@ -65,7 +65,7 @@ class SimilarNames:
         self._hashes: NDArray[np.uint64] = arrays["hashes"]  # (m,) ascending
         self._owners: IntArray = arrays["owners"]  # (m,) the name of each
 
-    def near(self, key: str) -> list[SpeltName]:
+    def nearest_names(self, key: str) -> list[SpeltName]:
         """Return the names that differ from a name's key by no more edits than their length allows, nearest first."""
         query = _letters(key.replace(" ", ""))
         if not 1 < len(query) <= MAX_LETTERS:
@@ -77,7 +77,7 @@ class SimilarNames:
     def full_names(self, key: str) -> list[str]:
         """Return the names of other words between the same first and last, where initials may stand for words."""
         words = key.split(" ")
-        if len(words) < 2:
+        if len(words) < 2 or len(words[-1]) < _MIN_LAST_NAME:
             return []
         names = self._names_with(FULL_NAME, ord(words[0][0]), words[-1])
         return sorted(name for name in names if name != key and _is_short_for(words, name.split(" ")))

@@ -11,7 +11,9 @@ segments are looked up too; segments are found by hashes.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import IntArray, LongArray
 from clew.arrays.kernels import njit
 
 MAX_LETTERS = 100  # longer names are not looked for
@@ -25,7 +27,7 @@ _SPACE = 32
 
 
 @njit
-def hash_part(kind, number, letters, begin, end):  # type: ignore[no-untyped-def]
+def hash_part(kind: int, number: int, letters: IntArray, begin: int, end: int) -> int:
     """Return the hash of a part of a name: its kind, its number among those, and its letters."""
     value = (_SEED ^ np.uint64(kind & 0xFFFFFFFF)) * _PRIME
     value = (value ^ np.uint64(number)) * _PRIME
@@ -35,13 +37,13 @@ def hash_part(kind, number, letters, begin, end):  # type: ignore[no-untyped-def
 
 
 @njit
-def edit_limit(length, one_from, two_from):  # type: ignore[no-untyped-def]
+def edit_limit(length: int, one_from: int, two_from: int) -> int:
     """Return how many edits a name of some length may differ by."""
     return 0 if length < one_from else 1 if length < two_from else 2
 
 
 @njit
-def edit_distance(a, a_length, b, b_length, rows):  # type: ignore[no-untyped-def]
+def edit_distance(a: IntArray, a_length: int, b: IntArray, b_length: int, rows: IntArray) -> int:
     """Return the edits (letters changed, left out, added, or swapped with the next) between two spellings.
 
     `rows` (3, n) is working space of n > `b_length`.
@@ -61,7 +63,15 @@ def edit_distance(a, a_length, b, b_length, rows):  # type: ignore[no-untyped-de
 
 
 @njit
-def near_names(query, data, offsets, hashes, owners, one_from, two_from):  # type: ignore[no-untyped-def]
+def near_names(
+    query: IntArray,
+    data: NDArray[np.uint8],
+    offsets: LongArray,
+    hashes: NDArray[np.uint64],
+    owners: IntArray,
+    one_from: int,
+    two_from: int,
+) -> IntArray:
     """Return the names (m,) within their limits of a spelling, as (m, 2) positions and edits, with repetitions."""
     found = np.empty((16, 2), dtype=np.int32)
     count, length = 0, len(query)
@@ -98,7 +108,15 @@ def near_names(query, data, offsets, hashes, owners, one_from, two_from):  # typ
 
 
 @njit
-def list_parts(data, offsets, connectors, one_from, two_from, hashes, owners):  # type: ignore[no-untyped-def]
+def list_parts(
+    data: NDArray[np.uint8],
+    offsets: LongArray,
+    connectors: NDArray[np.uint64],
+    one_from: int,
+    two_from: int,
+    hashes: NDArray[np.uint64],
+    owners: IntArray,
+) -> int:
     """Fill the hashes of the parts of n names and their owners (`MAX_PARTS` n,); return their number."""
     count = 0
     letters, words = np.empty(2 * MAX_LETTERS, dtype=np.int32), np.empty(MAX_LETTERS + 2, dtype=np.int64)

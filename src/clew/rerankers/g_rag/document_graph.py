@@ -103,7 +103,7 @@ class IndexDocumentGraphBuilder:
     def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question (see `DocumentGraphBuilder`)."""
         links = [self._linker.link(question) for question in questions]
-        texts = [linked.corrected(question) for linked, question in zip(links, questions, strict=True)]
+        texts = [linked.corrected_text(question) for linked, question in zip(links, questions, strict=True)]
         return [self._build_one(*each) for each in zip(links, self._encode(texts), rankings, strict=True)]
 
     def _build_one(

@@ -93,12 +93,12 @@ class GFMRetriever:
             return empty_question_evidence(started)
         if encoder_thread is None:
             linked = self.scope.linker.link(question)
-            vector = self._encode_question(linked.corrected(question))
+            vector = self._encode_question(linked.corrected_text(question))
             graph = self.graphs.build(linked, lambda: vector, allowed)
         else:
             pending = encoder_thread.submit(self._encode_question, question)
             linked = self.scope.linker.link(question)
-            if (corrected := linked.corrected(question)) != question:
+            if (corrected := linked.corrected_text(question)) != question:
                 pending = encoder_thread.submit(self._encode_question, corrected)
             graph = self.graphs.build(linked, pending.result, allowed)
             vector = pending.result()

@@ -193,7 +193,9 @@ class RoutedRetriever:
         for position, group in groups.items():
             retriever = self._retrievers[position]
             assert not isinstance(retriever, str)
-            answers = retriever.retrieve([linked.corrected(questions[row]) for row, linked, _, _ in group], k, where)
+            answers = retriever.retrieve(
+                [linked.corrected_text(questions[row]) for row, linked, _, _ in group], k, where
+            )
             for (row, linked, note, seconds), answer in zip(group, answers, strict=True):
                 evidence[row] = _add_notes(answer, (note, *linked.describe_similar_names()), seconds)
         return evidence
