@@ -109,6 +109,7 @@ def names(index: Index, linked: LinkedQuestion) -> list[tuple[str, str, list[str
             "卡尔斯克鲁纳港口在哪里？",
             ["'卡尔斯克鲁那港口' in the index; taken for '卡尔斯克鲁纳港口' (1 letter differs)"],
         ),
+        ("卡尔斯克鲁纳港口在哪里？", "卡尔斯克鲁纳港口在哪里？", []),
         ("Who was Zebulon Quux?", "Who was Zebulon Quux?", []),
         ("", "", []),
         ("🚢 \ud800 ?", "🚢 \ud800 ?", []),

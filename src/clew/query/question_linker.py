@@ -30,7 +30,7 @@ from clew.query.linking import (
 from clew.query.masking import FUNCTION_WORDS
 from clew.query.unknown_names import NameArrays, SimilarName, UnknownNames
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
-from clew.text.normalization import ARTICLES, Token, tokens
+from clew.text.normalization import ARTICLES, Token, is_unspaced_letter, tokens
 
 _MAX_LOOKUPS = 512  # runs of words that are looked up, which bounds the time of a hostile question
 _JOINER = re.compile(r"[\s.\-–'’]*\Z")
@@ -102,6 +102,8 @@ class QuestionLinker:
             if any(start < other_end and other_start < end for other_start, other_end, _ in found):
                 continue
             name = self._unknown.find(text[start:end])
+            if name and any(start <= other.start < end and other.entities == name.entities for other in known):
+                continue  # the name is known without the other words
             if name and (words.is_name(first, last) or (words.is_lower and self._is_title(name))):
                 found.append((start, end, name))
         return sorted(found, key=lambda item: item[0])
@@ -208,8 +210,8 @@ def _name_bounds(question: _Words, spans: Sequence[_Span]) -> tuple[set[int], se
         ordinary = next((n for n in range(first, last) if not _is_ordinary(words[n])), first)
         starts |= set(range(first, ordinary + 1))
         ends.add(last)
-    starts |= {number - 1 for number in starts if number and not _is_ordinary(words[number - 1])}
-    ends |= {n + 1 for n in ends if n < len(words) and (words[n].key == "s" or not _is_ordinary(words[n]))}
+    starts |= {n - 1 for n in starts if n and _may_belong(words[n - 1])}
+    ends |= {n + 1 for n in ends if n < len(words) and (words[n].key == "s" or _may_belong(words[n]))}
     return starts, ends
 
 
@@ -232,6 +234,11 @@ def _capital_runs(question: _Words) -> Iterator[_Run]:
 
 def _starts_with_article(question: _Words, first: int) -> bool:
     return question.words[first].key in ARTICLES and not question.capitals[first]
+
+
+def _may_belong(word: Token) -> bool:
+    """Return whether a word beside a name may be a part of it; beside a letter of a script without spaces all are."""
+    return not _is_ordinary(word) and not is_unspaced_letter(word.key[0])
 
 
 def _is_ordinary(word: Token) -> bool:

@@ -27,7 +27,7 @@ _SPACE = 32
 
 
 @njit
-def hash_part(kind: int, number: int, letters: IntArray, begin: int, end: int) -> int:
+def hash_part(kind: int, number: int, letters: IntArray, begin: int, end: int) -> np.uint64:
     """Return the hash of a part of a name: its kind, its number among those, and its letters."""
     value = (_SEED ^ np.uint64(kind & 0xFFFFFFFF)) * _PRIME
     value = (value ^ np.uint64(number)) * _PRIME
@@ -59,7 +59,8 @@ def edit_distance(a: IntArray, a_length: int, b: IntArray, b_length: int, rows: 
             if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
                 best = min(best, rows[older, j - 2] + 1)
             rows[now, j] = best
-    return rows[a_length % 3, b_length]
+    edits: int = rows[a_length % 3, b_length]
+    return edits
 
 
 @njit
