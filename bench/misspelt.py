@@ -3,7 +3,7 @@
 A share of the names that the index knows gets one letter wrong: changed, left out, added, or swapped with the next.
 Each retriever answers the questions as they are, and misspelt: with unknown names left alone, and taken for others.
 `--floors` retrieves nothing: it prints for several floors how many misspelt names are found, and how many names would
-be taken for others if the index did not have them.
+be taken for others if the index did not have them. `--names 1000000` prints the time and memory of so many names.
 """
 
 import argparse
@@ -14,17 +14,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from clew.datasets.loaders import load_questions
 from clew.graph.names.similar_names import EditFloors, SimilarNames, list_name_parts
+from clew.graph.string_array import StringArray
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
 from clew.query.linking import LinkedQuestion, link_question
 from clew.query.question_linker import QuestionLinker
 from clew.store.passage_table import PassageTable
-from clew.text.normalization import name_key
+from clew.text.normalization import key_hash, name_key
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 if TYPE_CHECKING:
@@ -45,6 +49,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=None, help="at most so many")
     parser.add_argument("--index", type=Path, default=None, help="of the set, if there is one")
     parser.add_argument("--floors", action="store_true")
+    parser.add_argument("--names", type=int, default=0, help="print the time of so many names of the set's words")
     arguments = parser.parse_args()
     print(describe_machine())
     for name in arguments.sets:
@@ -57,6 +62,9 @@ def main() -> None:
         misspelt = [replace(question, text=misspell(question.text, random=seed)) for question, seed in pairs]
         changed = sum(a.text != b.text for a, b in zip(questions, misspelt, strict=True))
         print(f"\n{name}: {len(questions)} questions, {changed} of them misspelt", flush=True)
+        if arguments.names:
+            print_time(exact.snapshot, arguments.names, arguments.seed)
+            continue
         if arguments.floors:
             print_floors(exact.snapshot, questions)
             continue
@@ -142,10 +150,10 @@ class Measurement:
                 seconds = time.perf_counter() - started
                 self._recalls[key] = gold_recall(evidence, question, 2), gold_recall(evidence, question, 5), seconds
             found.append(self._recalls[key])
-        two, five, seconds = zip(*found, strict=True)
+        two, five, times = zip(*found, strict=True)
         count = len(found) / 100
         cells = sum(two) / count, sum(five) / count, sum(recall == 1.0 for recall in five) / count
-        return [*(f"{cell:.1f}" for cell in cells), f"{1000 * median(seconds):.1f}"]
+        return [*(f"{cell:.1f}" for cell in cells), f"{1000 * median(times):.1f}"]
 
 
 def print_links(
@@ -197,6 +205,30 @@ def print_floors(snapshot: "Snapshot", questions: Sequence["Question"]) -> None:
         rows.append([str(one), str(two) if two < 99 else "never", *cells])
     head = ("one edit from", "two from", "misspelt, found %", "taken for another %", "absent, taken for another %")
     print_table(head, rows)
+
+
+def print_time(snapshot: "Snapshot", count: int, seed: int) -> None:
+    """Print the processor time and memory of names of two words, drawn from those of an index."""
+    words = sorted({word for name in snapshot.entities for word in name.split() if word.isalpha()})
+    drawn = random.Random(seed)
+    names = StringArray.pack(f"{drawn.choice(words)} {drawn.choice(words)}" for _ in range(count))
+    hashes = np.sort(np.fromiter((key_hash(name_key(name)) for name in names), dtype=np.uint64, count=count))
+    large = replace(snapshot, entities=names, name_hashes=hashes, salt=0)
+    SimilarNames(list_name_parts(replace(large, entities=names.take(np.arange(9))))).nearest_names("compiled")
+    before, started = getrusage(RUSAGE_SELF).ru_maxrss, time.process_time()
+    arrays = list_name_parts(large)
+    seconds, more = time.process_time() - started, getrusage(RUSAGE_SELF).ru_maxrss - before
+    size = sum(array.nbytes for array in arrays.values()) >> 20
+    print(f"{count} names: made in {seconds:.1f} s with {more >> 10} MiB more at the peak, {size} MiB of arrays")
+    similar = SimilarNames(arrays)
+    texts = [name_key(misspell(names[drawn.randrange(count)], drawn)) for _ in range(500)]
+    for label, look_up in (("near spellings", similar.nearest_names), ("full names", similar.full_names)):
+        times = []
+        for text in texts:
+            started = time.process_time()
+            look_up(text)
+            times.append(1000 * (time.process_time() - started))
+        print(f"{label}: median {median(times):.2f} ms, 99th percentile {np.quantile(times, 0.99):.2f} ms")
 
 
 if __name__ == "__main__":
