@@ -110,6 +110,24 @@ def names(index: Index, linked: LinkedQuestion) -> list[tuple[str, str, list[str
             ["'卡尔斯克鲁那港口' in the index; taken for '卡尔斯克鲁纳港口' (1 letter differs)"],
         ),
         ("卡尔斯克鲁纳港口在哪里？", "卡尔斯克鲁纳港口在哪里？", []),
+        (
+            "who was edwrad alleyn?",
+            "who was Edward Alleyn?",
+            ["'edwrad alleyn' in the index; taken for 'Edward Alleyn' (1 letter differs)"],
+        ),
+        (
+            "who directed titanik?",
+            "who directed Titanic?",
+            ["'titanik' in the index; taken for 'Titanic' (1 letter differs)"],
+        ),
+        # A word in lower case among capitals is no name, unless a longer name has it.
+        ("Was Edward on the titanik?", "Was Edward on the titanik?", []),
+        (
+            "Who founded Alleyn's College fo God's Gift?",
+            "Who founded Alleyn's College of God's Gift?",
+            [f"\"Alleyn's College fo God's Gift\" in the index; taken for \"Alleyn's College of God's Gift\" ({ONE})"],
+        ),
+        ("Was Xedward Quux there?", "Was Xedward Quux there?", []),  # `Edward` would be another name than the whole
         ("Who was Zebulon Quux?", "Who was Zebulon Quux?", []),
         ("", "", []),
         ("🚢 \ud800 ?", "🚢 \ud800 ?", []),
