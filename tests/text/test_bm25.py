@@ -263,8 +263,8 @@ def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
 
 
 def test_words_that_passages_have() -> None:
-    index, keys = BM25Index.build(VOYAGES), ["ships", "shipz", "the", "larvik", "fridtjof", "", "東", "西"]
-    assert index.has_words(keys) == [True, False, True, True, True, False, True, False]
+    index, keys = BM25Index.build(VOYAGES), ["ships", "shipz", "the", "larvik", "fridtjof", "東", "西"]
+    assert index.has_words(keys) == [True, False, True, True, True, True, False]
     assert index.has_words([]) == BM25Index.build([]).has_words([]) == []
     assert BM25Index.build([]).has_words(["ship", "the"]) == [False, True]
 

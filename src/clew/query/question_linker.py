@@ -30,7 +30,7 @@ from clew.query.linking import (
 from clew.query.masking import FUNCTION_WORDS
 from clew.query.unknown_names import NameArrays, SimilarName, UnknownNames
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
-from clew.text.normalization import ARTICLES, Token, is_unspaced_letter, tokens
+from clew.text.normalization import ARTICLES, Token, is_unspaced_letter, name_key, tokens
 
 _MAX_LOOKUPS = 512  # runs of words that are looked up, which bounds the time of a hostile question
 _JOINER = re.compile(r"[\s.\-–'’]*\Z")
@@ -102,7 +102,8 @@ class QuestionLinker:
             if any(start < other_end and other_start < end for other_start, other_end, _ in found):
                 continue
             name = self._unknown.find(text[start:end])
-            if name and any(start <= other.start < end and other.entities == name.entities for other in known):
+            inside = [text[other.start : other.end] for other in known if start <= other.start < end]
+            if name and name_key(name.text) in map(name_key, inside):
                 continue  # the name is known without the other words
             if name and (words.is_name(first, last) or (words.is_lower and self._is_title(name))):
                 found.append((start, end, name))
