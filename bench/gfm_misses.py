@@ -48,7 +48,7 @@ def main() -> None:
             linked = link_question(snapshot, question.text)
             walk = walker.walk_linked(linked, allowed)
             vector = context.encoder.encode_queries([question.text])[0]
-            nodes = set(graphs.build(linked, lambda v=vector: v[None], allowed).nodes.tolist())  # type: ignore[misc]
+            nodes = set(graphs.build(linked, [vector].__getitem__, allowed).nodes.tolist())
             reachable = within_steps(edges, list(walk.named_nodes), layers)
             best = set(walk.nodes[np.argsort(-walk.scores, kind="stable")[:5]].tolist())
             for id_ in question.gold:

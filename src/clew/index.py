@@ -53,6 +53,7 @@ class Index:
         table: The passages on disk.
         llm_factory: How language models are asked, and what was spent on them.
         device: Where models run: "auto", "cpu", "cuda" or "mps"; it is checked where one does.
+        similar_names: Whether names in questions that the index does not know are taken for those most like them.
     """
 
     def __init__(
@@ -61,10 +62,13 @@ class Index:
         llm_factory: LLMClientFactory,
         progress: Progress = ignore_progress,
         device: str = "auto",
+        *,
+        similar_names: bool = True,
     ) -> None:
         self.table = table
         self.llm_factory = llm_factory
         self.device = device
+        self.similar_names = similar_names
         self._progress = progress
         self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
@@ -92,6 +96,7 @@ class Index:
                     self.open_model,
                     count_progress(self._progress, "encoding short texts"),
                     self.device,
+                    similar_names=self.similar_names,
                 )
             except IndexFormatError:
                 if folder.is_dir():
@@ -459,7 +464,10 @@ def open(  # noqa: A001
     factory = settings.make_llm_factory() if llm_factory is None else llm_factory
     if device is not None:
         check_device(device)
-    return Index(PassageTable.open(location), factory, progress, settings.device if device is None else device)
+    where = settings.device if device is None else device
+    return Index(
+        PassageTable.open(location), factory, progress, where, similar_names=settings.unknown_names == "similar"
+    )
 
 
 def create(
@@ -505,7 +513,8 @@ def create(
     if encoder.dimension:
         encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
     with writer_lock(place):
-        index = Index(PassageTable.create(place, stored, encoder.dimension), asked, progress, chosen.device)
+        table = PassageTable.create(place, stored, encoder.dimension)
+        index = Index(table, asked, progress, chosen.device, similar_names=chosen.unknown_names == "similar")
     vars(index)["_encoder"] = encoder  # is loaded
     return index
 

@@ -262,6 +262,13 @@ def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
     assert isinstance(raised.value, ClewError)
 
 
+def test_words_that_passages_have() -> None:
+    index, keys = BM25Index.build(VOYAGES), ["ships", "shipz", "the", "larvik", "fridtjof", "東", "西"]
+    assert index.has_words(keys) == [True, False, True, True, True, True, False]
+    assert index.has_words([]) == BM25Index.build([]).has_words([]) == []
+    assert BM25Index.build([]).has_words(["ship", "the"]) == [False, True]
+
+
 def test_the_first_questions_of_a_process_load_no_compiled_function(tmp_path: Path) -> None:
     BM25Index.build(VOYAGES).save(tmp_path)
     program = (

@@ -38,6 +38,7 @@ class SearchWork:
     files_hash: str
     device: str
     paths: int  # per passage, of retrievers that compute them
+    similar_names: bool  # whether unknown names in questions are taken for others
 
 
 class SearchActor:
@@ -123,7 +124,8 @@ def open_cluster_search(address: str, index: Index, paths: int) -> Iterator[Clus
     `paths` is the number of paths that explain each passage, for retrievers where that costs time.
     """
     place = index.table.location
-    work = SearchWork(place.absolute_name, dict(place.storage_options), index.table.files_hash, index.device, paths)
+    files = place.absolute_name, dict(place.storage_options), index.table.files_hash
+    work = SearchWork(*files, index.device, paths, index.similar_names)
     index.context  # noqa: B018 - built here if it is missing, before many actors would each build it
     cores = worker_count()
     with connect_cluster(address, cores) as ray:
@@ -147,4 +149,4 @@ def _open_version(work: SearchWork) -> Index:
     table = PassageTable.open(locate(work.location, work.storage_options))
     if table.files_hash != work.files_hash:
         raise IndexLockedError(f"{work.location} has changed meanwhile: run the same command again")
-    return Index(table, _NoModels(), device=work.device)
+    return Index(table, _NoModels(), device=work.device, similar_names=work.similar_names)

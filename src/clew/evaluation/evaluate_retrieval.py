@@ -137,6 +137,6 @@ def _run_file(
         folder.mkdir(parents=True, exist_ok=True)
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
-    inputs = f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{identity}"
+    inputs = f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{index.similar_names}\0{identity}"
     name = identity.partition("\0")[0].partition(":")[0]  # without settings, which may hold a path
     return folder / f"{name}-{blake2b(inputs.encode(), digest_size=6).hexdigest()}.json"

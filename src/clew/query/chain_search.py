@@ -18,7 +18,7 @@ from clew.graph.paths.sentence_chains import ChainQuestion, ChainWeights, Senten
 from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
 from clew.query.first_sentences import FirstWeights, score_first, sentences_of
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk
-from clew.query.linking import LinkedQuestion, link_question
+from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.query.similar_passages import SimilarPassages
 from clew.text.bm25 import BM25Index
@@ -92,23 +92,26 @@ class ChainSearch:
 
     def search(self, question: str, allowed: BoolArray) -> QuestionChains:
         """Search from a question that is not empty, through the allowed passages (P,) only."""
-        linked = link_question(self.scope.snapshot, question)
+        linked = self.scope.linker.link(question)
         if self._vectors is None:
             walk = self._graph_walk.walk_linked(linked, allowed)
             return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
-        return self.search_vectors(linked, self._vectors.encode(texts_to_encode(linked)), allowed)
+        return self.search_vectors(linked, self._vectors.encode(texts_to_encode(linked)).__getitem__, allowed)
 
-    def search_vectors(self, linked: LinkedQuestion, rows: FloatArray, allowed: BoolArray) -> QuestionChains:
-        """Search from a question whose names are linked, with the vectors (1 or 2, d) of `texts_to_encode`.
+    def search_vectors(
+        self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray
+    ) -> QuestionChains:
+        """Search from a question whose names are linked; the index has vectors.
 
-        The index has vectors.
+        `vector` returns that (d,) of a text of `texts_to_encode`; the last one is asked for after the walk.
         """
         assert self._vectors is not None
+        last, question = len(texts_to_encode(linked)) - 1, vector(0)
         depth = max(self.config.restart_zero, self.config.similar_passages)
-        similar, notes = self._vectors.passages.rank(rows[0], depth, allowed)
+        similar, notes = self._vectors.passages.rank(question, depth, allowed)
         walk = self._graph_walk.walk_linked(linked, allowed, self._restart(similar))
         nearest = np.array([p for p, _ in similar[: self.config.similar_passages]], dtype=np.int32)
-        queries = np.stack([rows[0], rows[-1]])
+        queries = np.stack([question, vector(last)])
         return self._search_chains(walk, nearest, queries, allowed, (*walk.notes, *notes))
 
     def _restart(self, similar: Sequence[tuple[int, float]]) -> dict[int, float]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
+from clew.graph.names.similar_names import PARTS
 from clew.graph.segments.flat import unflatten_stored_passages
 from clew.graph.segments.list_search import ListSearch
 from clew.graph.segments.passage_columns import StoredPassages
@@ -26,7 +27,8 @@ from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionVectors
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
-from clew.query.metadata_columns import MetadataColumns
+from clew.query.metadata_columns import COLUMN_PARTS, MetadataColumns
+from clew.query.question_linker import QuestionLinker
 from clew.query.relation_matching import RelationTexts
 from clew.query.scope import Scope
 from clew.query.similar_passages import SimilarPassages
@@ -57,7 +59,8 @@ class IndexContext:
     """The resources of one index version that a query uses; it holds no retriever's settings.
 
     `vectors` is the vector cache of short texts on disk; `on_progress` is called with the number of texts encoded, when
-    a retriever encodes many. `device` is where models run. `paths_per_passage` explain each passage, for retrievers to
+    a retriever encodes many. `device` is where models run. `similar_names` links names that the index does not know to
+    those that they are misspelt or short for. `paths_per_passage` explain each passage, for retrievers to
     which each path costs time.
     """
 
@@ -69,11 +72,16 @@ class IndexContext:
         open_model: Callable[[str], LanguageModel],
         on_progress: Callable[[int], None] | None = None,
         device: str = "auto",
+        *,
+        similar_names: bool = True,
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
         snapshot = load_snapshot(folder, partial(_open_passages, vectors.parent))
-        self.scope = Scope(snapshot, MetadataColumns(snapshot, self._stored_arrays))
+        columns = MetadataColumns(snapshot, partial(self._stored_arrays, COLUMN_PARTS))
         self.lexical = BM25Index.load(folder / LEXICAL)
+        spellings = partial(self._stored_arrays, PARTS)
+        linker = QuestionLinker(snapshot, spellings, self.lexical.has_words, similar=similar_names)
+        self.scope = Scope(snapshot, columns, linker)
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
         self.open_model = open_model
@@ -197,13 +205,13 @@ class IndexContext:
         return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)
 
     def _stored_arrays(
-        self, name: str, compute: Callable[[], Mapping[str, NDArray[Any]]]
+        self, parts: Sequence[str], name: str, compute: Callable[[], Mapping[str, NDArray[Any]]]
     ) -> Mapping[str, NDArray[Any]]:
         compute_once = cache(compute)
         try:
             return {
                 part: self.cached_array(f"{name}-{part}", lambda part=part: compute_once()[part])  # type: ignore[misc]
-                for part in ("codes", "data", "offsets")
+                for part in parts
             }
         except ProviderError:  # an index that cannot be written is read, too; then each process computes them
             return compute_once()

@@ -16,7 +16,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.ppr.forward_push import NodeAttraction, PushResult, push_pagerank
-from clew.query.linking import LinkedQuestion, describe_links, link_question
+from clew.query.linking import LinkedQuestion, describe_links
 from clew.query.scope import Scope
 from clew.text.bm25 import BM25Index, QueryTerms
 from clew.text.layered_postings import term_slots
@@ -125,7 +125,7 @@ class GraphWalk:
 
     def walk(self, question: str, allowed: BoolArray) -> QuestionWalk:
         """Walk from a non-empty question, through the allowed passages (P,) only."""
-        return self.walk_linked(link_question(self.scope.snapshot, question), allowed)
+        return self.walk_linked(self.scope.linker.link(question), allowed)
 
     def walk_linked(
         self, linked: LinkedQuestion, allowed: BoolArray, passages: Mapping[int, float] | None = None

@@ -7,7 +7,7 @@ Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clew.graph.snapshot.snapshot import Snapshot
@@ -31,13 +31,16 @@ class LinkedName:
     end: int
     # positions in `snapshot.entities`, ascending; empty when the index does not know the name
     entities: tuple[int, ...]
+    # how the question writes a name that the index does not know, and what differs; "" for a name that it knows
+    written: str = ""
+    difference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
     """A question, its names, and the remainder."""
 
-    text: str
+    text: str  # with a known name in place of each unknown one that is taken for it
     names: tuple[LinkedName, ...]  # in order, without overlaps
     remainder: str  # the question with every name cut out
 
@@ -51,6 +54,18 @@ class LinkedQuestion:
         """The names, as written, that the index does not know."""
         return tuple(self.text[name.start : name.end] for name in self.names if not name.entities)
 
+    def corrected_text(self, question: str) -> str:
+        """Return the whole question, of any length, or its text where that has other names than the question."""
+        return self.text if any(name.written for name in self.names) else question
+
+    def describe_similar_names(self) -> tuple[str, ...]:
+        """Return notes on the names that the index does not know, and that are taken for others."""
+        return tuple(
+            describe_similar_name(name.written, self.text[name.start : name.end], name.difference)
+            for name in self.names
+            if name.written
+        )
+
 
 def link_question(snapshot: Snapshot, question: str) -> LinkedQuestion:
     """Find the names of a question among the entities of an index: exact folded names, longest first.
@@ -58,20 +73,35 @@ def link_question(snapshot: Snapshot, question: str) -> LinkedQuestion:
     Short names need capitals only where the question uses capitals at all.
     """
     question = question[:MAX_CHARACTERS]
-    known_names = _find_known_names(snapshot, question)
+    return join_names(question, _find_known_names(snapshot, question), name_spans(question))
+
+
+def name_spans(text: str) -> list[tuple[int, int]]:
+    """Return the starts and ends of what is written as a name in a text, in order."""
+    mentions = find_mentions(text, 0, len(text))
+    return [(m.start, m.end) for m in mentions if m.kind in ("name", "quoted", "acronym", "identifier")]
+
+
+def join_names(text: str, known_names: Sequence[LinkedName], spans: Iterable[tuple[int, int]]) -> LinkedQuestion:
+    """Return a question with its known names, and those among the spans that overlap none of them."""
     unknown_names = [
-        LinkedName(m.start, m.end, ())
-        for m in find_mentions(question, 0, len(question))
-        if m.kind in ("name", "quoted", "acronym", "identifier")
-        and not any(name.start < m.end and m.start < name.end for name in known_names)
+        LinkedName(start, end, ())
+        for start, end in spans
+        if not any(name.start < end and start < name.end for name in known_names)
     ]
     names = tuple(sorted([*known_names, *unknown_names], key=lambda name: name.start))
-    return LinkedQuestion(question, names, _remove_names(question, names))
+    return LinkedQuestion(text, names, _remove_names(text, names))
+
+
+def describe_similar_name(written: str, text: str, difference: str) -> str:
+    """Return a note on an unknown name that is taken for another."""
+    return f"no name {written!r} in the index; taken for {text!r} ({difference})"
 
 
 def describe_links(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
     """Return notes on the linked names, given those of their entities, and on those that the index does not know."""
     notes = [f"starts from {', '.join(dict.fromkeys(names))}"] if names else ["no name in the question is in the index"]
+    notes += linked.describe_similar_names()
     if linked.unlinked_names:
         notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
     return tuple(notes)
@@ -128,7 +158,8 @@ class TopicEntities:
     text: str  # the question, without brackets
     entities: tuple[int, ...]  # distinct positions in `snapshot.entities`
     spans: tuple[tuple[int, int], ...]  # start and end of their names in the text
-    unknown_names: tuple[str, ...] = ()  # given names that no entity has
+    unknown_names: tuple[str, ...] = ()  # given names that no entity has, and that are taken for none
+    notes: tuple[str, ...] = ()  # on names that are taken for others
 
 
 def find_topic_entities(snapshot: Snapshot, question: str, names: Sequence[str] = ()) -> TopicEntities:

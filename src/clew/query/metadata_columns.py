@@ -20,6 +20,8 @@ from clew.query.filters import Column, field_value
 ArrayStore = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]
 """Returns the arrays of a name, from disk or computed."""
 
+COLUMN_PARTS = ("codes", "data", "offsets")
+"""The arrays of a field."""
 OWN_FIELDS = ("id", "document_id", "title")
 
 

@@ -11,6 +11,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.filters import parse_filter
 from clew.query.metadata_columns import MetadataColumns
+from clew.query.question_linker import QuestionLinker
 from clew.types import Filter, Passage, Scored
 
 _MAX_FILTERS = 64  # whose masks are kept, of one byte a passage each
@@ -18,10 +19,13 @@ Value = TypeVar("Value")
 
 
 class Scope:
-    """A snapshot with P passages and T triples; the mask of each filter is computed once."""
+    """A snapshot with P passages and T triples, and the links to it; the mask of each filter is computed once."""
 
-    def __init__(self, snapshot: Snapshot, columns: MetadataColumns | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, columns: MetadataColumns | None = None, linker: QuestionLinker | None = None
+    ) -> None:
         self.snapshot = snapshot
+        self.linker = QuestionLinker(snapshot) if linker is None else linker
         self._columns = MetadataColumns(snapshot) if columns is None else columns
         self._masks: dict[Filter, BoolArray] = {}
         self._blocked_triples: dict[Filter, BoolArray | None] = {}

@@ -20,7 +20,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH, mix_restart
-from clew.query.linking import link_question
+from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.retrievers.walk_paths import mention_triple
@@ -44,7 +44,8 @@ class EntityGraphRetriever(PassageRetriever):
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` passages, by the PageRank of their node."""
         started = time.perf_counter()
-        restart = self._restart_distribution(question, allowed)
+        linked = self.scope.linker.link(question)
+        notes, restart = linked.describe_similar_names(), self._restart_distribution(linked, question, allowed)
         if restart is None:
             return make_evidence((), (), (NO_MATCH,), started)
         some = self.scope.restriction(allowed)
@@ -57,13 +58,15 @@ class EntityGraphRetriever(PassageRetriever):
         walks = likeliest_walks(self._graph, walk, restart, DAMPING, [p for p, _ in ranked])
         paths = [Scored(self._build_path(nodes), probability) for probability, nodes in walks if len(nodes) > 1]
         passages = self.scope.scored_passages(ranked)
-        return make_evidence(passages, sorted(paths, key=lambda path: -path.score), (), started)
+        return make_evidence(passages, sorted(paths, key=lambda path: -path.score), notes, started)
 
-    def _restart_distribution(self, question: str, allowed: BoolArray) -> tuple[IntArray, FloatArray] | None:
+    def _restart_distribution(
+        self, linked: LinkedQuestion, question: str, allowed: BoolArray
+    ) -> tuple[IntArray, FloatArray] | None:
         snapshot = self.scope.snapshot
-        entities = [e for name in link_question(snapshot, question).linked_names for e in name.entities]
+        entities = [e for name in linked.linked_names for e in name.entities]
         named = {len(allowed) + e: float(max(len(snapshot.mentioned_in.row(e)), 1)) ** -0.5 for e in entities}
-        query = self._lexical.query(question)
+        query = self._lexical.query(linked.corrected_text(question))
         positions, scores = self._lexical.top(query, LEXICAL_DEPTH, self.scope.restriction(allowed))
         lexical = dict(zip(positions.tolist(), scores.tolist(), strict=True))
         return mix_restart(named, lexical, LEXICAL_RESTART)

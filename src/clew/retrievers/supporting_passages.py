@@ -93,7 +93,8 @@ def find_supporting_passages(
         for id_ in (id_ for triple in path.item for id_ in triple.passages):
             best.setdefault(id_, max(path.score, 0.0))
     # Passages that share words fill up what the paths leave; their scores are below those that state a path.
-    query, some = lexical.query(question), scope.restriction(allowed)
+    corrected = scope.linker.link(question).corrected_text(question)
+    query, some = lexical.query(corrected), scope.restriction(allowed)
     positions, scores = lexical.top(query, k + len(best), some)
     highest = float((scores[:1] if some is None else lexical.top(query, 1)[1]).sum())
     found = dict(zip(positions.tolist(), (scores / (1.0 + highest)).tolist(), strict=True))

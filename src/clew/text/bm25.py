@@ -215,6 +215,15 @@ class BM25Index:
         repeats = np.array([counts[hash_] for hash_ in hashes[known].tolist()], dtype=np.float64)
         return QueryTerms.from_weights(columns.astype(np.int32), rarity * repeats)
 
+    def has_words(self, keys: Sequence[str]) -> list[bool]:
+        """Return for folded words whether a passage has them, or words of their stem; True for function words."""
+        terms = terms_of_words(keys)
+        if not len(self.terms):
+            return [not term for term in terms]
+        hashes = np.array([key_hash(term) for term in terms], dtype=np.uint64)
+        is_term = self.terms[np.minimum(self.terms.searchsorted(hashes), len(self.terms) - 1)] == hashes
+        return [not term or bool(known) for term, known in zip(terms, is_term, strict=True)]
+
     @property
     def row_arrays(self) -> tuple[LongArray, IntArray, NDArray[np.uint16], IntArray, float, float]:
         """The terms of passages, as the compiled functions take them."""

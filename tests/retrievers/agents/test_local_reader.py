@@ -12,7 +12,7 @@ QUESTION = "Who founded the school where the boat James Caird is kept today?"
 @pytest.fixture(scope="module")
 def reader(plain_polar: Index) -> LocalReader:
     parts = plain_polar.context
-    return LocalReader(plain_polar.snapshot, parts.triple_vectors, parts.encode_questions, 0.7, max_facts=12)
+    return LocalReader(parts.scope, parts.triple_vectors, parts.encode_questions, 0.7, max_facts=12)
 
 
 def passages(index: Index, *names: str) -> tuple[Passage, ...]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 
-def no_vector() -> "FloatArray":
-    raise AssertionError("the vector is not needed")
+def no_vector(number: int) -> "FloatArray":
+    raise AssertionError(f"the vector of text {number} is not needed")
 
 
 def test_seeds_weigh_one_over_their_number_of_passages(small: Index) -> None:

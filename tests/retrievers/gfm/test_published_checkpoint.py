@@ -107,7 +107,7 @@ def test_scores_equal_the_description_to_five_places(
             seeds,
             lambda t: torch.from_numpy(text.encode([t])[0]),
         )
-        graph = retriever.graphs.build(linked, lambda v=vector: v[None], np.ones(len(s.passage_ids), dtype=bool))  # type: ignore[misc]
+        graph = retriever.graphs.build(linked, [vector].__getitem__, np.ones(len(s.passage_ids), dtype=bool))
         actual = retriever.logits(collate([graph], [vector], retriever.graphs.edges))
         np.testing.assert_allclose(actual, [expected[entities[e]] for e in graph.nodes], atol=1e-5)
         ranked = retriever.retrieve([question], 10)[0].passages

@@ -130,7 +130,7 @@ def test_removing_the_best_path_lowers_a_score_more_than_removing_others(index: 
     for question, _ in questions()[:20]:
         linked = link_question(index.snapshot, question)
         rows = index.context.encoder.encode_queries(graphs.texts(linked))
-        graph = graphs.build(linked, lambda v=rows: v, allowed)  # type: ignore[misc]
+        graph = graphs.build(linked, rows.__getitem__, allowed)
         batch = collate([graph], [rows[0]], edges)
         before = gfm.logits(batch)
         ranked = [int(p) for p in np.argsort(-np.where(graph.targets, before, -np.inf))[:3] if not graph.seeds[p]]

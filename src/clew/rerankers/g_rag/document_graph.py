@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from clew.arrays import FloatArray, LongArray, expand_ranges
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.linking import LinkedQuestion, link_question
+from clew.query.linking import LinkedQuestion
+from clew.query.question_linker import QuestionLinker
 from clew.text.bm25 import BM25Index
 from clew.types import Passage, Scored
 
@@ -82,8 +83,10 @@ class IndexDocumentGraphBuilder:
         relations: Callable[[], FloatArray],
         *,
         vectors: bool = False,
+        linker: QuestionLinker | None = None,
     ) -> None:
         self._snapshot = snapshot
+        self._linker = QuestionLinker(snapshot) if linker is None else linker
         self._lexical = lexical
         self._encode = encode
         self._relations = relations
@@ -99,11 +102,13 @@ class IndexDocumentGraphBuilder:
 
     def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question (see `DocumentGraphBuilder`)."""
-        inputs = zip(questions, self._encode(questions), rankings, strict=True)
-        return [self._build_one(*each) for each in inputs]
+        links = [self._linker.link(question) for question in questions]
+        texts = [linked.corrected_text(question) for linked, question in zip(links, questions, strict=True)]
+        return [self._build_one(*each) for each in zip(links, self._encode(texts), rankings, strict=True)]
 
-    def _build_one(self, question: str, vector: FloatArray, passages: Sequence[Scored[Passage]]) -> DocumentGraph:
-        linked = link_question(self._snapshot, question)
+    def _build_one(
+        self, linked: LinkedQuestion, vector: FloatArray, passages: Sequence[Scored[Passage]]
+    ) -> DocumentGraph:
         positions = np.array([self._snapshot.position(scored.item.id) for scored in passages], dtype=np.int64)
         scores = np.array([scored.score for scored in passages], dtype=np.float32)
         texts = self._snapshot.vectors.rows(positions)

@@ -59,7 +59,12 @@ def make_document_graphs(
         return AMRDocumentGraphBuilder(open_amr_parser(parser), context.encoder.encode)
     relations = context.text_vectors.relation_vectors
     return IndexDocumentGraphBuilder(
-        context.scope.snapshot, context.lexical, context.encode_questions, relations, vectors=text
+        context.scope.snapshot,
+        context.lexical,
+        context.encode_questions,
+        relations,
+        vectors=text,
+        linker=context.scope.linker,
     )
 
 

@@ -74,7 +74,7 @@ def open_reader(context: IndexContext, name: str, context_weight: float) -> Agen
         return LLMReader(context.open_model(name))
     if name != LOCAL_READER:
         raise InputError(f"reader is {name!r}; wanted local, or a language model such as openai:gpt-4o-mini")
-    return LocalReader(context.scope.snapshot, context.triple_vectors, context.encode_questions, context_weight)
+    return LocalReader(context.scope, context.triple_vectors, context.encode_questions, context_weight)
 
 
 def _follows_graph(base: SettingsRecord | str) -> bool:

@@ -15,9 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from clew.arrays import FloatArray
-from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.triple_embeddings import TripleEmbeddings
-from clew.query.linking import link_question
+from clew.query.scope import Scope
 from clew.text.normalization import strip_parentheses
 from clew.types import ExtractedFacts, Fact, ReaderInput, SufficiencyDecision, Thought
 
@@ -28,7 +27,7 @@ NOTE = "no language model was used: triples of the index stand in for what a rea
 class LocalReader:
     """Reads with the index alone."""
 
-    snapshot: Snapshot
+    scope: Scope
     vectors: TripleEmbeddings  # vectors of its triples
     encode: Callable[[Sequence[str]], FloatArray]  # encodes texts as queries, to unit rows (n, d)
     context: float  # 0 to 1, the weight of the passage that states a triple in the triple's score
@@ -58,7 +57,7 @@ class LocalReader:
         return thoughts
 
     def _nearest_facts(self, reader_input: ReaderInput, question: FloatArray) -> tuple[Fact, ...]:
-        triples = self.snapshot.passage_triple_positions(passage.id for passage in reader_input.passages)
+        triples = self.scope.snapshot.passage_triple_positions(passage.id for passage in reader_input.passages)
         triples = triples[~np.isin(triples, [fact.triple for fact in reader_input.gist])]
         if not len(triples):
             return ()
@@ -67,16 +66,16 @@ class LocalReader:
         return tuple(self._fact(int(triple)) for triple in best)
 
     def _fact(self, triple: int) -> Fact:
-        s = self.snapshot
+        s = self.scope.snapshot
         head, relation, tail = (int(i) for i in s.triples[triple])
         return Fact(s.entities[head], s.relations[relation], s.entities[tail], triple)
 
     def _decide(self, reader_input: ReaderInput) -> SufficiencyDecision:
-        s = self.snapshot
+        s = self.scope.snapshot
         named = {
             int(s.entity_nodes[e])
             for query in reader_input.queries
-            for n in link_question(s, query).linked_names
+            for n in self.scope.linker.link(query).linked_names
             for e in n.entities
         }
         for passage in reader_input.passages:

@@ -26,7 +26,6 @@ from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
 from clew.protocols import TextScorer, fingerprint_of
-from clew.query.linking import find_topic_entities
 from clew.query.masking import mask_names
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
@@ -96,8 +95,10 @@ class FragRetriever(PathRetriever[SearchTrace]):
 
     def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
         """Return the intermediate results for a question about names, () for those in it, without some triples (T,)."""
-        topics = find_topic_entities(self.scope.snapshot, question, names)
-        notes = [f"no entity is called {', '.join(map(repr, topics.unknown_names))}"] if topics.unknown_names else []
+        topics = self.scope.linker.find_topics(question, names)
+        notes = [*topics.notes]
+        if topics.unknown_names:
+            notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
         starts = np.array(topics.entities, dtype=np.int32)
         if not len(starts):
             return _empty_trace(*notes, NO_TOPIC)

@@ -53,7 +53,7 @@ class EntityGraphBuilder:
         """Return the question (see `QuestionGraphBuilder`)."""
         return [linked.text]
 
-    def build(self, linked: LinkedQuestion, vectors: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question; a seed weighs one over the number of passages that mention it."""
         blocked = self._blocked_entities(allowed)
         named = [e for name in linked.linked_names for e in name.entities if not blocked[e]]
@@ -62,7 +62,7 @@ class EntityGraphBuilder:
         nodes = self._select_nodes(seeds, blocked)
         senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, None if allowed.all() else allowed)
         rarity = {int(e): float(self._rarity[e]) for e in seeds}
-        inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, lambda: vectors()[0])
+        inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, lambda: vector(0))
         notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])
         notes = (*notes, *((FALLBACK_NOTE,) if fallback else ()))
         no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)

@@ -73,10 +73,11 @@ class QuestionGraphBuilder(Protocol):
     def texts(self, linked: LinkedQuestion) -> list[str]:
         """Return the texts of a question that `build` wants vectors of: the question, and it may be its remainder."""
 
-    def build(self, linked: LinkedQuestion, vectors: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question from the passages (P,) that may be ranked, or state edges.
 
-        The vectors (1 or 2, d) of its texts are asked for as late as possible, since another thread may compute them.
+        `vector` returns that (d,) of a text of `texts`, by its number; it is called as late as possible, since another
+        thread may be computing it.
         """
 
     def describe_nodes(
@@ -130,21 +131,21 @@ class PassageGraphBuilder:
         """Return the question, and with chains its remainder (see `QuestionGraphBuilder`)."""
         return [linked.text] if self._chains is None else texts_to_encode(linked)
 
-    def build(self, linked: LinkedQuestion, vectors: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question (see `QuestionGraphBuilder`)."""
         found, further = None, np.zeros(0, dtype=np.int32)
         if self._chains is None:
             walk = self._graph_walk.walk_linked(linked, allowed)
         else:
-            found = self._chains.search_vectors(linked, vectors(), allowed)
+            found = self._chains.search_vectors(linked, vector, allowed)
             walk, further = found.walk, best_by_chains(found, _CHAIN_NODES, _SENTENCE_NODES)
         some = self._graph_walk.scope.restriction(allowed)
-        fallback = {} if walk.named_nodes else self._fallback_seeds(vectors()[0], allowed)
+        fallback = {} if walk.named_nodes else self._fallback_seeds(vector(0), allowed)
         nodes, values = self._select_nodes(walk, np.union1d(further, list(fallback)).astype(np.int32), allowed)
         senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, some)
         passages = nodes[nodes < len(allowed)]
         seeds = fallback or walk.named_nodes
-        inputs = self.describe_nodes(nodes, values, seeds, lambda: vectors()[0])
+        inputs = self.describe_nodes(nodes, values, seeds, lambda: vector(0))
         inputs.features[: len(passages), :2] = walk.shares(passages)
         if fallback:
             inputs.features[:, 6] = 0.0  # similar passages are not named

@@ -10,10 +10,10 @@ passages are nodes, are scored directly, and nodes have features and a prior; no
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from clew.models.threads import worker_count
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
-from clew.query.linking import link_question
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.gfm.batch import GraphBatch, WholeGraph, collate
@@ -94,20 +93,21 @@ class GFMRetriever:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
-        linked = link_question(self.scope.snapshot, question)
-        texts = self.graphs.texts(linked)
-        if encoder_thread is None:
-            vectors = self._encode(texts)
-            graph = self.graphs.build(linked, lambda: vectors, allowed)
-        else:
-            pending = encoder_thread.submit(self._encode, texts)
-            graph = self.graphs.build(linked, pending.result, allowed)
-            vectors = pending.result()
-        vector = vectors[0]
+        # The question itself is encoded while it is linked, the rest while its walk runs.
+        pending = {question: self._begin_encoding(question, encoder_thread)}
+        linked = self.scope.linker.link(question)
+        texts = [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
+        pending |= {text: self._begin_encoding(text, encoder_thread) for text in texts if text not in pending}
+
+        def vector(number: int) -> FloatArray:
+            return pending[texts[number]]()
+
+        graph = self.graphs.build(linked, vector, allowed)
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
-        batch = collate([graph], [vector], self.graphs.edges, self._whole_graph)
-        ranked = self.ranker.rank(graph, self.logits(batch), vector, k, allowed)
+        question_vector = vector(0)
+        batch = collate([graph], [question_vector], self.graphs.edges, self._whole_graph)
+        ranked = self.ranker.rank(graph, self.logits(batch), question_vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()
         chains: tuple[Scored[SentenceChain], ...] = ()
@@ -116,9 +116,14 @@ class GFMRetriever:
         evidence = make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
         return replace(evidence, chains=chains)
 
-    def _encode(self, texts: Sequence[str]) -> FloatArray:
+    def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> Callable[[], FloatArray]:
+        """Return a function that waits for the vector of a text, encoded in a thread, or without one when asked for."""
+        return cache(partial(self._encode, text)) if thread is None else thread.submit(self._encode, text).result
+
+    def _encode(self, text: str) -> FloatArray:
         # No encoder takes a lone surrogate; it is replaced by a question mark.
-        return self.encoder.encode_queries([replace_surrogates(text) for text in texts])
+        vector: FloatArray = self.encoder.encode_queries([replace_surrogates(text)])[0]
+        return vector
 
     def _explain(
         self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: BoolArray

@@ -21,6 +21,7 @@ from clew.errors import InputError
 from clew.protocols import Retriever, fingerprint_of
 from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalkConfig
+from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence
 from clew.retrievers.pagerank import PageRankRetriever
@@ -176,7 +177,7 @@ class RoutedRetriever:
         check_k(k)
         allowed = self.scope.mask(where)
         evidence: list[Evidence] = [empty_question_evidence()] * len(questions)
-        groups: dict[int, list[tuple[int, str, float]]] = {}
+        groups: dict[int, list[tuple[int, LinkedQuestion, str, float]]] = {}
         for row, question in enumerate(questions):
             if not question.strip():
                 continue
@@ -185,15 +186,18 @@ class RoutedRetriever:
             signals_of_walk = None if walk is None else compute_signals(self.scope.snapshot, walk)
             position, note = self._choose(self.router.choose(signals_of_walk))
             if walk is not None and self.router.choices[position].name == FIRST_RETRIEVER:
-                evidence[row] = _add_note(self.first.walk_evidence(walk, k, allowed, started), note, 0.0)
+                evidence[row] = _add_notes(self.first.walk_evidence(walk, k, allowed, started), (note,), 0.0)
             else:
-                groups.setdefault(position, []).append((row, note, time.perf_counter() - started))
+                linked = self.scope.linker.link(question) if walk is None else walk.linked_question
+                groups.setdefault(position, []).append((row, linked, note, time.perf_counter() - started))
         for position, group in groups.items():
             retriever = self._retrievers[position]
             assert not isinstance(retriever, str)
-            answers = retriever.retrieve([questions[row] for row, _, _ in group], k, where)
-            for (row, note, seconds), answer in zip(group, answers, strict=True):
-                evidence[row] = _add_note(answer, note, seconds)
+            answers = retriever.retrieve(
+                [linked.corrected_text(questions[row]) for row, linked, _, _ in group], k, where
+            )
+            for (row, linked, note, seconds), answer in zip(group, answers, strict=True):
+                evidence[row] = _add_notes(answer, (note, *linked.describe_similar_names()), seconds)
         return evidence
 
     def _choose(self, decision: Decision) -> tuple[int, str]:
@@ -216,9 +220,9 @@ class RoutedRetriever:
         return self._retrievers[position]
 
 
-def _add_note(evidence: Evidence, note: str, seconds: float) -> Evidence:
+def _add_notes(evidence: Evidence, notes: Sequence[str], seconds: float) -> Evidence:
     usage = evidence.usage + Usage(seconds=seconds)
-    return replace(evidence, notes=(note, *evidence.notes), usage=usage)
+    return replace(evidence, notes=(*notes, *evidence.notes), usage=usage)
 
 
 def build_routed(context: IndexContext, settings: Routed, open_retriever: OpenRetriever) -> Retriever:

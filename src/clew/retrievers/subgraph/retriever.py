@@ -24,7 +24,7 @@ from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.protocols import fingerprint_of
 from clew.query.context import TextVectors
-from clew.query.linking import TopicEntities, find_topic_entities
+from clew.query.linking import TopicEntities
 from clew.query.masking import find_relation_words, mask_names
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
@@ -97,13 +97,13 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         It is empty where the question names no entity.
         """
         snapshot = self.scope.snapshot
-        topics = find_topic_entities(snapshot, question, names)
+        topics = self.scope.linker.find_topics(question, names)
         starts = np.array(topics.entities, dtype=np.int32)
         near = extract_local_graph(self.graph(), starts, self.settings, blocked_triples)
         encoded, triples = encode_local_graph(snapshot, near.local, self.vectors)
         query = self._encode_query(topics, encoded, near.local.positions(starts).astype(np.int32))
         subgraph = self.selector.select([query], self.settings.budget)[0]
-        notes: list[str] = []
+        notes = [*topics.notes]
         if len(starts):
             notes.append(f"starts from {', '.join(snapshot.entities[int(e)] for e in starts[:_NOTE_NAMES])}")
         if topics.unknown_names:

@@ -6,7 +6,7 @@ lower case, with some of its names unlinked, and with none linked.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def _make_example(view: GraphView, linked: Sequence[LinkedQuestion], gold: tuple
     vectors = [np.stack([encode(text) for text in view.graphs.texts(form)]) for form in linked]
     graphs = tuple(
         # Without the chains, which take more memory than the rest, and which no training reads.
-        replace(view.graphs.build(form, partial(np.asarray, v), allowed), chains=None)
+        replace(view.graphs.build(form, v.__getitem__, allowed), chains=None)
         for form, v in zip(linked, vectors, strict=True)
     )
     targets = _target_nodes(view, [passage for passages in gold for passage in passages])

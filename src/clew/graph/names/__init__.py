@@ -1,0 +1,1 @@
+"""Names of an index by their spelling."""

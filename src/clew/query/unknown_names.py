@@ -1,0 +1,103 @@
+"""Names that no name of an index equals: the name that a misspelt or shortened one stands for.
+
+Tried in this order: the same first and last name with other words or initials between them, where one name alone fits;
+the nearest spelling (fewest edits, then most passages, then by name); the first name's initial and the last name, a
+surname, or an acronym that one name alone fits.
+Numbers are never taken for others: `Rocky II` is no misspelt `Rocky III`.
+
+Source: none; measured in docs/decisions.md. Differs from the source: nothing.
+"""
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+from numpy.typing import NDArray
+
+from clew.graph.names.similar_names import SimilarNames, list_name_parts
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.text.gazetteer import looks_like_name
+from clew.text.normalization import key_hash, name_key, strip_parentheses
+
+NameArrays = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]
+"""Returns the arrays of a name, from disk or computed."""
+
+_logger = logging.getLogger(__name__)
+_NOTICE_SECONDS = 2.0
+_NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarName:
+    """A name of an index that an unknown one is taken for."""
+
+    text: str  # as the index writes it
+    entities: tuple[int, ...]  # positions in `snapshot.entities`, ascending
+    reason: str  # what differs, in words
+
+
+@final
+class UnknownNames:
+    """Finds the names that unknown ones stand for; `store` keeps its arrays on disk, None in memory alone.
+
+    Nothing is read or computed before the first unknown name.
+    """
+
+    def __init__(self, snapshot: Snapshot, store: NameArrays | None = None) -> None:
+        self._snapshot = snapshot
+        self._store = store
+        self._names: SimilarNames | None = None
+        self._lock = threading.Lock()
+
+    def find(self, surface: str) -> SimilarName | None:
+        """Return the name that one, as it is written, is taken for; None where there is none, or the index knows it."""
+        key = name_key(surface)
+        if self._entities(key):
+            return None
+        names = self._open()
+        full = names.full_names(key) if all(map(looks_like_name, surface.split())) else []
+        if len(full) == 1 and len(first := key.split(" ")[0]) > 1 and full[0].startswith(f"{first} "):
+            return self._similar_name(full[0], "shortened")
+        numbers = _NUMBER.findall(key)
+        if near := [name for name in names.nearest_names(key) if _NUMBER.findall(name.key) == numbers]:
+            best = min(near, key=lambda name: (name.edits, -self._passage_count(name.key), name.key))
+            return self._similar_name(best.key, _describe_edits(best.edits))
+        if len(full) == 1:
+            return self._similar_name(full[0], "shortened")
+        if surface.isupper() and len(long := names.long_forms(key)) == 1:
+            return self._similar_name(long[0], "acronym")
+        if len(several := names.names_with_surname(key)) == 1:
+            return self._similar_name(several[0], "last word")
+        return None
+
+    def _open(self) -> SimilarNames:
+        with self._lock:
+            if self._names is None:
+                started = time.perf_counter()
+                compute = partial(list_name_parts, self._snapshot)
+                self._names = SimilarNames(compute() if self._store is None else self._store("spellings", compute))
+                seconds = time.perf_counter() - started
+                if seconds > _NOTICE_SECONDS:
+                    _logger.warning("read %d names in %.0f s; later runs load them", len(self._names.names), seconds)
+            return self._names
+
+    def _passage_count(self, key: str) -> int:
+        return sum(len(self._snapshot.mentioned_in.row(entity)) for entity in self._entities(key))
+
+    def _entities(self, key: str) -> tuple[int, ...]:
+        return tuple(int(e) for e in self._snapshot.entities_with_key(key_hash(key, self._snapshot.salt)))
+
+    def _similar_name(self, key: str, reason: str) -> SimilarName:
+        entities = self._entities(key)
+        common = max(entities, key=lambda e: (len(self._snapshot.mentioned_in.row(e)), -e))
+        forms = (form(self._snapshot.entities[common]) for form in (str, strip_parentheses))
+        return SimilarName(next((form for form in forms if name_key(form) == key), key), entities, reason)
+
+
+def _describe_edits(edits: int) -> str:
+    return f"{edits} letter{'s differ' if edits > 1 else ' differs'}" if edits else "only spaces or punctuation differ"
