@@ -354,6 +354,18 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     assert not (tmp_path / "lost").exists()
 
 
+@pytest.mark.slow
+def test_labelled_questions_are_learned_too_and_some_are_held_out(data: Path, out: Path, tmp_path: Path) -> None:
+    index = open_run_index(out)
+    recipe = replace(RECIPE, stage="paths", questions=40, loop=Recipe(epochs=1, rate=1e-3, average=0.5))
+    done = adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "out", recipe, silent, labelled=data / TRAIN_FILE)
+    assert {"held out recall@2", "labelled recall@2"} <= done.figures.keys()
+    few = tmp_path / "few.jsonl"
+    few.write_text((data / TRAIN_FILE).read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="only 1 questions"):
+        adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "other", recipe, silent, labelled=few)
+
+
 def test_weights_of_another_encoder_are_not_adapted(tmp_path: Path) -> None:
     index = make_index(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
     with pytest.raises(InputError, match="weights of the index's encoder"):
