@@ -14,6 +14,7 @@ from clew.datasets.loaders import load_questions
 from clew.graph.snapshot.relational_edges import inverse_text, relation_texts
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.nn.query_gnn import QueryGNN
+from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
 from clew.training.loop import train
@@ -86,6 +87,11 @@ class Lab:
             questions: list[Question] = PathQuestionMaker(view.snapshot, self._seed).make(count)
             self._examples[key] = make_examples(view, questions, self._seed)
         return self._examples[key]
+
+    def chain_questions(self, name: str, count: int) -> GFMExamples:
+        """Return the examples of questions generated from the chains of sentences of a corpus."""
+        view = self.view(name)
+        return make_examples(view, ChainQuestionMaker(view.snapshot, self._seed).make(count), self._seed)
 
     def facts(self, name: str) -> CompletionFacts:
         """Return the facts of a corpus as questions."""

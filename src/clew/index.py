@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,13 @@ from clew.models.threads import worker_count
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
-from clew.retrievers.registry import RETRIEVERS, default_retriever, is_path_retriever, open_retriever
+from clew.retrievers.registry import (
+    RETRIEVERS,
+    default_retriever,
+    describe_default,
+    is_path_retriever,
+    open_retriever,
+)
 from clew.settings import Settings, load_settings
 from clew.store.atomic import remove_leftovers
 from clew.store.kg_shards import shards_by_graph
@@ -385,6 +392,9 @@ class Index:
             paths: As in `retriever`.
             topics: Entities that it is about, else they are linked; an InputError where the retriever finds no paths.
         """
+        if retriever == AUTO:
+            evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics)
+            return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         if not topics:
             return opened.retrieve([question], k, where)[0]

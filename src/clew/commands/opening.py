@@ -16,7 +16,7 @@ from clew.index import open as open_index
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.spec import split_list, split_settings
-from clew.retrievers.registry import RERANKED, parse_retriever
+from clew.retrievers.registry import RERANKED, describe_default, parse_retriever
 from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
@@ -29,8 +29,8 @@ with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
-    "AUTO", "add_options", "index_exists", "load_settings", "make_llm_factory", "open_index", "open_or_create",
-    "parse_retriever", "retriever_names",
+    "AUTO", "add_options", "describe_default", "index_exists", "load_settings", "make_llm_factory", "open_index",
+    "open_or_create", "parse_retriever", "retriever_names",
 ]  # fmt: skip
 
 BASE_OPTIONS = {

@@ -1,7 +1,7 @@
 """`clew search` and `clew ask`; what opens an index is imported when they are called."""
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -107,7 +107,11 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
 
 
 def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":
-    from clew.commands.opening import load_settings, parse_retriever
+    from clew.commands.opening import AUTO, describe_default, load_settings, parse_retriever
 
-    k = load_settings().k if options.k is None else options.k
-    return opened.search(question, k, parse_retriever(retriever), options.where, options.paths, options.topic or ())
+    settings, named = load_settings(), options.retriever.retriever
+    k = settings.k if options.k is None else options.k
+    spec = parse_retriever(retriever)
+    evidence = opened.search(question, k, spec, options.where, options.paths, options.topic or ())
+    is_chosen = (settings.retriever if named is None else named) == AUTO
+    return replace(evidence, notes=(*evidence.notes, *describe_default(retriever))) if is_chosen else evidence

@@ -271,13 +271,22 @@ def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
     """Return the name of the retriever that serves an index best.
 
     That is `frag` where the index holds facts and no passage, `gfm` where it has vectors that the weights of
-    `gfm` read, else `pagerank`.
+    `gfm` read, else `chains`.
     """
     if len(context.scope.snapshot.triples) and not len(context.scope):
         return "frag"
     own = context.own_weights_folder("gfm")
     weights = own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm"
-    return "gfm" if reads_vectors_of(read_encoder_fingerprint(weights), encoder_fingerprint) else "pagerank"
+    return "gfm" if reads_vectors_of(read_encoder_fingerprint(weights), encoder_fingerprint) else "chains"
+
+
+def describe_default(name: str) -> tuple[str, ...]:
+    """Return a note on why a retriever was chosen for an index; none for `gfm`, the usual one."""
+    reasons = {
+        "frag": "the index holds facts and no passages",
+        "chains": "the index has no vectors that the weights of gfm read",
+    }
+    return (f"retriever {name}, since {reasons[name]}",) if name in reasons else ()
 
 
 def _build(spec: SettingsRecord | str, context: IndexContext) -> Retriever:

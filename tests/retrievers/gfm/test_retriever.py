@@ -168,7 +168,7 @@ def test_an_index_of_another_encoder_is_refused(small: Index) -> None:
 def test_both_forms_of_the_default_encoder_have_the_default_retriever_gfm(index: Index) -> None:
     for name in (DEFAULT_ENCODER, "all-MiniLM-L6-v2"):
         assert default_retriever(index.context, open_encoder(name).fingerprint) == "gfm"
-    assert default_retriever(index.context, open_encoder("hashing").fingerprint) == "pagerank"
+    assert default_retriever(index.context, open_encoder("hashing").fingerprint) == "chains"
 
 
 def test_new_indexes_have_the_default_encoder() -> None:
