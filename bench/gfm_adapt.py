@@ -35,28 +35,27 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2")
     arguments = parser.parse_args()
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    recipe = GFMRecipe()
+    lab = Lab(GFMRecipe())
     print(describe_machine())
     for name in arguments.corpora or SOURCES:
-        runs = [adapt(name, seed, recipe) for seed in seeds]
+        runs = [adapt(lab, name, seed) for seed in seeds]
         for title, part in (("all development questions", "all"), ("those without the labelled ones", "others")):
             labels = [label for label in runs[0] if part in runs[0][label]]
             rows = [[label, *(percent([run[label][part][i] for run in runs]) for i in range(3))] for label in labels]
             print_table((f"{name}, {title}", *COLUMNS), rows)
 
 
-def adapt(name: str, seed: int, recipe: GFMRecipe) -> dict[str, dict[str, list[float]]]:
+def adapt(lab: Lab, name: str, seed: int) -> dict[str, dict[str, list[float]]]:
     """Return for each kind of weights its recall on all development questions and on those that nothing was tuned on.
 
     The kind that was tuned on some of the questions has the second one alone.
     """
-    lab = Lab(recipe, seed)
     dev = lab.examples(name, "dev")
     order = np.random.default_rng(seed).permutation(len(dev.items)).tolist()
     labelled, others = (
         replace(dev, items=tuple(dev.items[i] for i in part)) for part in (order[:LABELLED], order[LABELLED:])
     )
-    seeded = replace(recipe, loop=replace(recipe.loop, seed=seed))
+    seeded = replace(lab.recipe, loop=replace(lab.recipe.loop, seed=seed))
     model, _ = lab.fit(seeded, [lab.examples(source, "train") for source in SOURCES[name]], validation=())
     found = {"not adapted": {"all": figures(model, dev), "others": figures(model, others)}}
     generated = lab.chain_questions(name, ADAPTATION.questions)
@@ -81,9 +80,8 @@ def tune(model: QueryGNN, sources: Sequence[GFMExamples], seed: int) -> None:
     objective = DocumentRetrieval([kept, *others], {"held out": held}, ADAPTATION.loss)
     with TemporaryDirectory() as folder:
         done = train(model, objective, replace(ADAPTATION.loop, seed=seed), Path(folder), lambda *_: None)
-    print(
-        f"seed {seed}: held out {done.initial_figures['mean']:.3f} before, {done.figures['mean']:.3f} after", flush=True
-    )
+    before, after = done.initial_figures["mean"], done.figures["mean"]
+    print(f"seed {seed}: held out {before:.3f} before, {after:.3f} after", flush=True)
 
 
 def figures(model: QueryGNN, questions: GFMExamples) -> list[float]:

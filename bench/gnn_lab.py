@@ -90,8 +90,12 @@ class Lab:
 
     def chain_questions(self, name: str, count: int) -> GFMExamples:
         """Return the examples of questions generated from the chains of sentences of a corpus."""
-        view = self.view(name)
-        return make_examples(view, ChainQuestionMaker(view.snapshot, self._seed).make(count), self._seed)
+        key = (name, "chains", count)
+        if key not in self._examples:
+            view = self.view(name)
+            questions = ChainQuestionMaker(view.snapshot, self._seed).make(count)
+            self._examples[key] = make_examples(view, questions, self._seed)
+        return self._examples[key]
 
     def facts(self, name: str) -> CompletionFacts:
         """Return the facts of a corpus as questions."""
