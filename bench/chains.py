@@ -13,7 +13,7 @@ from clew import index as indexes
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
-from workbench import BENCHMARKS, DATA, build_index, describe_machine, load_question_texts, print_table
+from workbench import BENCHMARKS, build_index, build_questions, describe_machine, load_question_texts, print_table
 
 RETRIEVERS = "chains,pagerank,gfm,linearrag,sprig"
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
@@ -33,7 +33,7 @@ def main() -> None:
         benchmark = BENCHMARKS[name]
         index = indexes.open(build_index(benchmark))
         specs = {retriever: parse_retriever(retriever) for retriever in names}
-        questions = DATA / benchmark.questions
+        questions = build_questions(benchmark)
         report = evaluate_retrievers(index, questions, specs, (2, 5, 10), None, None, lambda *_: None).to_json()
         milliseconds = time_questions(index, names, load_question_texts(benchmark)[: arguments.timed])
         passages = len(index.snapshot.passage_ids)

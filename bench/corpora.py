@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from clew.text.gazetteer import Gazetteer
@@ -25,6 +25,12 @@ def remove_titles(corpus: list[Passage]) -> Iterator[Passage]:
     """Yield the passages of a corpus without their titles."""
     for record in corpus:
         yield {**record, "title": ""}
+
+
+def lower_case(records: list[Passage], fields: Sequence[str]) -> Iterator[Passage]:
+    """Yield records, passages or questions, with some of their fields in lower case."""
+    for record in records:
+        yield {**record, **{field: record[field].lower() for field in fields}}
 
 
 def multiply(sources: list[list[Passage]], wanted: int, copied: int | None = None) -> Iterator[Passage]:

@@ -8,7 +8,7 @@ from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
-from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
+from workbench import BENCHMARKS, WORK, build_index, build_questions, describe_machine, print_table
 
 RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2,linearrag,sprig"
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
@@ -25,7 +25,7 @@ def main() -> None:
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
         index = indexes.open(build_index(benchmark, arguments.encoder))
-        questions = DATA / benchmark.questions
+        questions = build_questions(benchmark)
         retrievers = {name: parse_retriever(name) for name in split_list(arguments.retrievers)}
         report = evaluate_retrievers(index, questions, retrievers, (2, 5, 10), None, None, lambda *_: None).to_json()
         (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))

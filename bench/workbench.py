@@ -51,6 +51,8 @@ BENCHMARKS = {
         Benchmark("2wiki-untitled", "2wiki-untitled.jsonl", "2wiki/questions.jsonl"),
         Benchmark("hotpotqa-untitled", "hotpotqa-untitled.jsonl", "hotpotqa/dev.jsonl"),
         Benchmark("musique-dev-untitled", "musique-dev-untitled.jsonl", "musique-dev/dev.jsonl"),
+        Benchmark("hotpotqa-lower", "hotpotqa-lower.jsonl", "hotpotqa/dev.jsonl"),
+        Benchmark("musique-dev-lower", "musique-dev-lower.jsonl", "musique-dev/dev.jsonl"),
         Benchmark("musique", "musique/corpus.jsonl", "musique/train.jsonl"),
         Benchmark(
             "musique-published", "musique/corpus.jsonl", "musique/train.jsonl", f"published:{DATA}/musique/openie.jsonl"
@@ -65,6 +67,8 @@ DERIVED = {
     "2wiki-untitled": ("untitled", ("2wiki",)),
     "hotpotqa-untitled": ("untitled", ("hotpotqa",)),
     "musique-dev-untitled": ("untitled", ("musique-dev",)),
+    "hotpotqa-lower": ("lower", ("hotpotqa",)),
+    "musique-dev-lower": ("lower", ("musique-dev",)),
 }
 """For each derived corpus the way it is made, and its sources."""
 
@@ -124,8 +128,23 @@ def build_corpus(benchmark: Benchmark) -> Path:
     if not path.is_file():
         kind, names = DERIVED[benchmark.name]
         sources = [list(load_records(DATA / f"{name}/corpus.jsonl")) for name in names]
-        make = {"merged": lambda: corpora.merge(sources), "untitled": lambda: corpora.remove_titles(sources[0])}
+        make = {
+            "merged": lambda: corpora.merge(sources),
+            "untitled": lambda: corpora.remove_titles(sources[0]),
+            "lower": lambda: corpora.lower_case(sources[0], ("title", "text")),
+        }
         corpora.write(path, make[kind]() if kind in make else corpora.multiply(sources, 10 * len(sources[0]), 1))
+    return path
+
+
+def build_questions(benchmark: Benchmark) -> Path:
+    """Return the questions of a benchmark, in lower case where its corpus is."""
+    given = DATA / benchmark.questions
+    if DERIVED.get(benchmark.name, ("",))[0] != "lower":
+        return given
+    path = WORK / f"{benchmark.name}-questions.jsonl"
+    if not path.is_file():
+        corpora.write(path, corpora.lower_case(list(load_records(given)), ("question",)))
     return path
 
 
@@ -136,7 +155,7 @@ def load_records(path: Path) -> Iterator[dict[str, Any]]:
 
 def load_question_texts(benchmark: Benchmark) -> list[str]:
     """Return the texts of a benchmark's questions."""
-    return [str(record["question"]) for record in load_records(DATA / benchmark.questions)]
+    return [str(record["question"]) for record in load_records(build_questions(benchmark))]
 
 
 def gold_recall(evidence: "Evidence", question: "Question", k: int) -> float:
