@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.masking import FUNCTION_WORDS
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
@@ -110,16 +112,33 @@ def describe_links(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, .
 def _find_known_names(snapshot: Snapshot, question: str) -> list[LinkedName]:
     words = tokens(question)
     cased = any(letter.isupper() for letter in question[1:])
+    runs = _known_runs(snapshot, words)
     names: list[LinkedName] = []
     position = 0
     while position < len(words):
-        length, entities = _longest_known_name(
-            snapshot, question, words[position : position + MAX_NAME_TOKENS], cased=cased
-        )
+        run = words[position : position + max(runs.get(position, (0,)))]
+        length, entities = _longest_known_name(snapshot, question, run, cased=cased) if run else (0, ())
         if length:
             names.append(LinkedName(words[position].start, words[position + length - 1].end, entities))
         position += length or 1
     return names
+
+
+def _known_runs(snapshot: Snapshot, words: Sequence[Token]) -> dict[int, list[int]]:
+    """Return for the words at which a known name begins the numbers of its words; all runs are looked up at once."""
+    places: list[tuple[int, int]] = []
+    hashes: list[int] = []
+    for first in range(len(words)):
+        key = ""
+        for length, word in enumerate(words[first : first + MAX_NAME_TOKENS], 1):
+            key = f"{key} {word.key}" if key else word.key
+            places.append((first, length))
+            hashes.append(key_hash(key, snapshot.salt))
+    runs: dict[int, list[int]] = {}
+    for at in np.flatnonzero(snapshot.has_keys(np.array(hashes, dtype=np.uint64))).tolist():
+        first, length = places[at]
+        runs.setdefault(first, []).append(length)
+    return runs
 
 
 def _longest_known_name(

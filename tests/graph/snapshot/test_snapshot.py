@@ -132,6 +132,7 @@ def test_names_are_found_by_hash_and_may_be_ambiguous() -> None:
     assert s.entities_with_key(7).tolist() == [1]
     assert s.entities_with_key(2**64 - 1).tolist() == [2]
     assert s.entities_with_key(4).tolist() == []
+    assert s.has_keys(np.array([4, 7, 2**64 - 1, 3, 0], dtype=np.uint64)).tolist() == [False, True, True, True, False]
     assert s.title_mask(s.entities_with_key(3)).tolist() == [False, False]
     assert s.title_mask(s.entities_with_key(7)).tolist() == [True]
     assert s.title_mask(s.entities_with_key(4)).tolist() == []

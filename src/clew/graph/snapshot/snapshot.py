@@ -138,12 +138,16 @@ class Snapshot:
     def entities_with_key(self, key_hash: int) -> IntArray:
         """Return the entities with a name whose key has this hash, ascending."""
         wanted = np.uint64(key_hash)
-        first = int(self.name_hashes.searchsorted(wanted, side="left"))
-        # Linking looks up every run of words of a question; nearly all end here.
-        if first == len(self.name_hashes) or self.name_hashes[first] != wanted:
-            return np.zeros(0, dtype=np.int32)
-        last = int(self.name_hashes.searchsorted(wanted, side="right"))
+        first, last = (int(self.name_hashes.searchsorted(wanted, side=side)) for side in ("left", "right"))
         return self.name_entities[first:last]
+
+    def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
+        """Return whether any name's key has each hash (n,)."""
+        if not len(self.name_hashes):
+            return np.zeros(len(key_hashes), dtype=np.bool_)
+        places = np.minimum(self.name_hashes.searchsorted(key_hashes), len(self.name_hashes) - 1)
+        known: BoolArray = self.name_hashes[places] == key_hashes
+        return known
 
     def entities_with_name(self, name: str) -> IntArray:
         """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
