@@ -200,7 +200,9 @@ def test_the_pause_of_one_call_holds_all_calls_in_progress() -> None:
         if number >= 4:
             return ServerReply(OSLO)
         ready.wait()
-        return ServerReply("wait", status=429, headers={"Retry-After": "1"} if number == 0 else {})
+        if number == 0:
+            return ServerReply("wait", status=429, headers={"Retry-After": "1"})
+        return ServerReply("wait", status=429, delay=0.3)  # in progress when the first is told to wait
 
     with model_server(script) as server:
         assert names(open_model(server, max_concurrency=4).complete(prompts(4))) == [["Oslo"]] * 4
