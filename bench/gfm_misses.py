@@ -47,8 +47,8 @@ def main() -> None:
             first = {id_ for scored in evidence.passages for id_ in (scored.item.id, scored.item.document_id)}
             linked = link_question(snapshot, question.text)
             walk = walker.walk_linked(linked, allowed)
-            vector = context.encoder.encode_queries([question.text])[0]
-            nodes = set(graphs.build(linked, [vector].__getitem__, allowed).nodes.tolist())
+            vectors = context.encoder.encode_queries(graphs.texts(linked))
+            nodes = set(graphs.build(linked, vectors.__getitem__, allowed).nodes.tolist())
             reachable = within_steps(edges, list(walk.named_nodes), layers)
             best = set(walk.nodes[np.argsort(-walk.scores, kind="stable")[:5]].tolist())
             for id_ in question.gold:
