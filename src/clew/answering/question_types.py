@@ -4,6 +4,7 @@ Source: own rules. Differs from the source: nothing.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -71,6 +72,8 @@ _NOT_PERSONS = _ORGANIZATIONS | _word_set(
     "county city river street house museum center centre expedition island islands sea ocean bay mount ship war battle "
     "treaty award prize medal order"
 )
+NAME_NOUNS = _NOT_PERSONS | _PLACES
+"""Common nouns that names end with: river, county, university."""
 _LINKING_WORDS = _word_set("of the for and in at on")
 _AFTER_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _word_set("won named called known located born played")
 
@@ -178,6 +181,18 @@ def find_numbers(text: str, start: int, end: int) -> list[Mention]:
     """Return the numbers in `text[start:end]`, in digits or words; years are left out."""
     numbers = [(m.start(), m.group().rstrip(".,")) for m in _NUMBER.finditer(text, start, end)]
     return [Mention(name, "number", at, at + len(name)) for at, name in numbers if not _YEAR.fullmatch(name)]
+
+
+def find_unmentioned_numbers(text: str, start: int, end: int, mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the numbers in `text[start:end]` that overlap none of some mentions."""
+    return [
+        n for n in find_numbers(text, start, end) if not any(n.start < m.end and m.start < n.end for m in mentions)
+    ]
+
+
+def is_person_noun(word: str) -> bool:
+    """Whether a folded word names a person by a role: actor, wife."""
+    return word in _PERSONS
 
 
 def extract_year(mention: Mention) -> Mention:
