@@ -33,7 +33,7 @@ _SAME_NATIONALITY = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bn
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
 # Similarity of question and sentence does not decide these comparisons.
-_QUANTITY_COMPARISON = re.compile(
+QUANTITY_COMPARISON = re.compile(
     r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
 )
 # A passage mostly gives these dates second, after that of birth or foundation.
@@ -45,7 +45,8 @@ _NUMBER = re.compile(
     re.I,
 )
 _NATIONALITY = re.compile(
-    r"\b(?:is|was|are|were)\s+(?:an?|the)\s+(?:[a-z]+\s+){0,2}(?P<name>[A-Z][a-z]+(?:-[A-Z][a-z]+)?)\b"
+    r"\b(?:is|was|are|were)\s+(?:an?|the)\s+"
+    r"(?:(?!(?:in|of|at|on|from|near|by|for)\b)[a-z]+\s+){0,2}(?P<name>[A-Z][a-z]+(?:-[A-Z][a-z]+)?)\b"
 )
 
 
@@ -127,7 +128,7 @@ def _comparison_kind(question: str) -> str:
     early, late = _EARLIER.search(question), _LATER.search(question)
     if early or late:
         return "undecidable" if _ENDING_VERB.search(question) else "earlier" if early else "later"
-    return "undecidable" if _QUANTITY_COMPARISON.search(question) else "description"
+    return "undecidable" if QUANTITY_COMPARISON.search(question) else "description"
 
 
 def _find_question_word(question: str) -> "re.Match[str] | None":
@@ -207,6 +208,11 @@ def find_first_year(text: str) -> int | None:
     """Return the first year from 1000 to 2099 in a text."""
     match = _YEAR.search(text)
     return int(match.group()) if match else None
+
+
+def find_years(text: str) -> list[int]:
+    """Return the years from 1000 to 2099 in a text, in its order."""
+    return [int(match.group()) for match in _YEAR.finditer(text)]
 
 
 def find_nationality(text: str) -> str:

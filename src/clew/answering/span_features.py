@@ -7,14 +7,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from clew.answering.answer_spans import SPAN_KINDS, SpanCandidate
 from clew.answering.candidates import CANDIDATE_WEIGHTS, candidate_features
+from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import NAME_NOUNS, find_asked_verb, find_content_stems, is_person_noun, stem
-from clew.answering.sentence_selection import PathNames, QuestionTerms, Sentence, is_continuation, weighted_sum
+from clew.answering.sentence_selection import QuestionTerms, Sentence, is_continuation, weighted_sum
 from clew.arrays import FloatArray
 from clew.text.normalization import name_key
 from clew.types import Mention
@@ -57,41 +57,26 @@ FEATURES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class RankingContext:
-    """A question with what was found for it; the candidates come from `chosen`."""
-
-    question: str
-    query: QuestionTerms
-    sentences: Sequence[Sentence]  # all of the evidence
-    chosen: Sequence[Sentence]
-    scores: Sequence[float]  # of each chosen sentence
-    similarities: Sequence[float]  # cosine of each chosen sentence and the question
-    selected: Sequence[Sentence]  # those to quote
-    paths: PathNames
-    chain: Sequence[Sequence[Sentence]]  # sentences of each step of the best chain
-
-
-def span_features(context: RankingContext, candidates: Sequence[SpanCandidate]) -> FloatArray:
+def span_features(analysis: QuestionAnalysis, candidates: Sequence[SpanCandidate]) -> FloatArray:
     """Return the features (n, f) of candidates, one column for each name of `FEATURES`."""
     if not candidates:
         return np.zeros((0, len(FEATURES)), dtype=np.float32)
-    shared = {_place(s): _sentence_features(context, i) for i, s in enumerate(context.chosen)}
-    corpus = _CorpusFacts(context)
+    shared = _sentence_features(analysis)
+    corpus = _CorpusFacts(analysis)
     ends: dict[str, float] = {}
-    for i, (_, last) in enumerate(context.paths):
+    for i, (_, last) in enumerate(analysis.paths):
         ends = dict.fromkeys(last, 1 / (1 + i)) | ends
-    asked = _question_features(context)
+    asked = _question_features(analysis)
     rows = []
     for candidate in candidates:
         row = dict(shared[_place(candidate.sentence)])
         key = name_key(candidate.text)
         row["title"] = float(key == candidate.sentence.title_key)
         row["path end"] = ends.get(key, 0.0)
-        row["bridge"] = float(len({s.passage.id for s in context.selected if key in s.name_keys}) > 1)
-        row |= _rule_features(context.query, candidate)
+        row["bridge"] = float(len({s.passage.id for s in analysis.selected if key in s.name_keys}) > 1)
+        row |= _rule_features(analysis.query, candidate)
         row["score"] = weighted_sum(CANDIDATE_WEIGHTS, {name: row[name] for name in CANDIDATE_WEIGHTS})
-        row |= _text_features(context, candidate, key, corpus) | _neighbour_features(candidate)
+        row |= _text_features(analysis, candidate, key, corpus) | _neighbour_features(candidate)
         row[f"span {candidate.span.kind}"] = 1.0
         rows.append(row | asked)
     best = {name: max(row[name] for row in rows) for name in _RELATIVE}
@@ -104,31 +89,36 @@ def _place(sentence: Sentence) -> tuple[str, int]:
     return sentence.passage.id, sentence.start
 
 
-def _sentence_features(context: RankingContext, number: int) -> dict[str, float]:
-    sentence, score = context.chosen[number], context.scores[number]
-    return {
-        "continues": float(is_continuation(context.query, sentence, context.selected)),
-        "quoted": float(sentence in context.selected),
-        "chain end": float(bool(context.chain) and sentence in context.chain[-1]),
-        "chain": float(any(sentence in step for step in context.chain)),
-        "sentence score": score,
-        "best score": float(score == max(context.scores)),
-        "similarity": context.similarities[number],
-        "overlap": context.query.overlap(sentence),
-        "rank": 1 / (1 + sentence.rank),
-        "order": 1 / (1 + number),
-        "opens passage": float(not any(s.start < sentence.start for s in _same_passage(context, sentence))),
-        "title asked": float(bool(sentence.title_key) and context.query.mentions_name(sentence.title_key)),
-    }
+def _sentence_features(analysis: QuestionAnalysis) -> dict[tuple[str, int], dict[str, float]]:
+    """Return the features that the candidates of a sentence share, for each chosen sentence by its place."""
+    places = {_place(s): i for i, s in enumerate(analysis.preselected)}
+    scores = [analysis.scores[places[_place(s)]] for s in analysis.chosen]
+    first = {s.passage.id: s.start for s in reversed(analysis.sentences)}
+    selected, last = set(map(_place, analysis.selected)), set(map(_place, analysis.chain[-1] if analysis.chain else ()))
+    in_chain = {_place(s) for step in analysis.chain for s in step}
+    features = {}
+    for number, (sentence, score) in enumerate(zip(analysis.chosen, scores, strict=True)):
+        place = _place(sentence)
+        features[place] = {
+            "continues": float(is_continuation(analysis.query, sentence, analysis.selected)),
+            "quoted": float(place in selected),
+            "chain end": float(place in last),
+            "chain": float(place in in_chain),
+            "sentence score": score,
+            "best score": float(score == max(scores)),
+            "similarity": analysis.similarities[places[place]],
+            "overlap": analysis.query.overlap(sentence),
+            "rank": 1 / (1 + sentence.rank),
+            "order": 1 / (1 + number),
+            "opens passage": float(first[sentence.passage.id] == sentence.start),
+            "title asked": float(bool(sentence.title_key) and analysis.query.mentions_name(sentence.title_key)),
+        }
+    return features
 
 
-def _same_passage(context: RankingContext, sentence: Sentence) -> list[Sentence]:
-    return [s for s in context.sentences if s.passage.id == sentence.passage.id]
-
-
-def _question_features(context: RankingContext) -> dict[str, float]:
-    cues = {f"cue {name}": float(bool(cue.search(context.question))) for name, cue in QUESTION_CUES.items()}
-    return cues | {f"asks {context.query.question_type.kind or 'anything'}": 1.0}
+def _question_features(analysis: QuestionAnalysis) -> dict[str, float]:
+    cues = {f"cue {name}": float(bool(cue.search(analysis.question))) for name, cue in QUESTION_CUES.items()}
+    return cues | {f"asks {analysis.query.question_type.kind or 'anything'}": 1.0}
 
 
 def _rule_features(query: QuestionTerms, candidate: SpanCandidate) -> dict[str, float]:
@@ -143,12 +133,12 @@ def _rule_features(query: QuestionTerms, candidate: SpanCandidate) -> dict[str, 
 class _CorpusFacts:
     """Counts of names over all sentences of the evidence, the words near them, and the first sentences of passages."""
 
-    def __init__(self, context: RankingContext) -> None:
+    def __init__(self, analysis: QuestionAnalysis) -> None:
         self.sentences: Counter[str] = Counter()
         self.passages: dict[str, set[str]] = {}
         self.near: dict[str, set[str]] = {}
         self.first: dict[str, Sentence] = {}
-        for sentence in context.sentences:
+        for sentence in analysis.sentences:
             self.first.setdefault(sentence.title_key, sentence)
             for key in sentence.name_keys:
                 self.sentences[key] += 1
@@ -161,9 +151,9 @@ class _CorpusFacts:
 
 
 def _text_features(
-    context: RankingContext, candidate: SpanCandidate, key: str, corpus: _CorpusFacts
+    analysis: QuestionAnalysis, candidate: SpanCandidate, key: str, corpus: _CorpusFacts
 ) -> dict[str, float]:
-    query, sentence, span, text = context.query, candidate.sentence, candidate.span, candidate.text
+    query, sentence, span, text = analysis.query, candidate.sentence, candidate.span, candidate.text
     noun = stem(query.question_type.noun) if query.question_type.noun else ""
     words = key.split(" ")
     stems = [word for word, _ in find_content_stems(text)]
@@ -187,11 +177,11 @@ def _text_features(
         "person noun": float(is_person_noun(last)),
         "name noun": float(last in NAME_NOUNS),
     }
-    return features if span.kind == "title" else features | _position_features(context, sentence, candidate, noun)
+    return features if span.kind == "title" else features | _position_features(analysis, sentence, candidate, noun)
 
 
 def _position_features(
-    context: RankingContext, sentence: Sentence, candidate: SpanCandidate, noun: str
+    analysis: QuestionAnalysis, sentence: Sentence, candidate: SpanCandidate, noun: str
 ) -> dict[str, float]:
     span, text = candidate.span, sentence.passage.text
     gaps = [
@@ -199,8 +189,8 @@ def _position_features(
         for word, at in sentence.stem_positions
         if not span.start <= at < span.end
     ]
-    weights: Mapping[str, float] = context.query.weights
-    verb = find_asked_verb(context.question)
+    weights: Mapping[str, float] = analysis.query.weights
+    verb = find_asked_verb(analysis.question)
     to_verb = min(((gap, before) for gap, before, word in gaps if word == verb), default=None)
     heaviest = max((weights.get(word, 0.0) for _, _, word in gaps), default=0.0)
     nearest = min((gap for gap, _, word in gaps if heaviest and weights.get(word) == heaviest), default=None)

@@ -1,0 +1,159 @@
+"""Learned ranking of candidate answers: an ensemble of small networks over features, and a calibrated probability.
+
+Each network maps a candidate's features to a score by one hidden layer; a softmax over the candidates of a question
+makes probabilities, the mean over the networks is taken, and candidates of the same name add theirs. The calibration
+maps the best probability, and how well the evidence fits the question, to the probability that the answer is right.
+
+Source: own; the calibration is Platt, "Probabilistic outputs for support vector machines" (1999), with more inputs.
+Differs from the source: nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from clew.answering.answer_spans import SpanCandidate, find_candidates
+from clew.answering.question_analysis import QuestionAnalysis
+from clew.answering.span_features import FEATURES, span_features
+from clew.arrays import DoubleArray, FloatArray
+from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import read_weights, write_weights
+from clew.text.normalization import name_key
+
+ANSWER_WEIGHTS = PRETRAINED_FOLDER / "answers"
+SIGNALS = ("best", "lead", "coverage", "similarity", "missing names")
+"""Inputs of the calibration: logit of the best candidate's probability, its lead over the second one's, shares of the
+question's words and names, the best cosine of a sentence."""
+MAX_STANDARDIZED = 4.0
+"""Bound on standardized features; values far outside those of training say no more."""
+_MIN_PROBABILITY = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanRankerWeights:
+    """Trained weights of m networks with h hidden units over f features."""
+
+    mean: FloatArray  # (f,) of the features in training
+    scale: FloatArray  # (f,) their standard deviations, above 0
+    hidden: FloatArray  # (m, f, h)
+    hidden_bias: FloatArray  # (m, h)
+    output: FloatArray  # (m, h)
+    calibration: FloatArray  # (s + 1,) weights of `SIGNALS`, then the bias
+    encoder: str  # fingerprint of the encoder whose cosines were read
+    threshold: float  # minimum calibrated probability of an answer, 0 to 1
+    about: Mapping[str, Any]  # training recipe and results
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifier of the weights."""
+        digest = blake2b(digest_size=8)
+        for name in _ARRAYS:
+            digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        return f"answers-{digest.hexdigest()}"
+
+
+_ARRAYS = ("mean", "scale", "hidden", "hidden_bias", "output", "calibration")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSpan:
+    """A candidate and the probability, 0 to 1, that its name is the right one of the question's candidates."""
+
+    candidate: SpanCandidate
+    probability: float
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanRanker:
+    """Ranks spans of the chosen sentences by trained weights."""
+
+    trained: SpanRankerWeights
+
+    def rank(self, analysis: QuestionAnalysis) -> list[RankedSpan]:
+        """Return the candidates that are not in the question, best first, one for each name."""
+        candidates = answer_candidates(analysis)
+        return group_by_name(candidates, self.probabilities(span_features(analysis, candidates)))
+
+    def probabilities(self, features: FloatArray) -> DoubleArray:
+        """Return the probability of each candidate of a question, given features (n, f); they sum to 1 if any."""
+        if not len(features):
+            return np.zeros(0)
+        standardized = standardize(features, self.trained.mean, self.trained.scale)
+        activation = np.maximum(np.matmul(standardized, self.trained.hidden) + self.trained.hidden_bias[:, None], 0)
+        scores = np.matmul(activation, self.trained.output[..., None])[..., 0].astype(np.float64)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray((powers / powers.sum(axis=1, keepdims=True)).mean(axis=0))
+
+    def calibrate(self, ranked: Sequence[RankedSpan], analysis: QuestionAnalysis, missing_names: int) -> float:
+        """Return the probability, 0 to 1, that the best candidate answers the question."""
+        signals = calibration_signals(ranked, analysis, missing_names)
+        return float(1 / (1 + np.exp(-(signals @ self.trained.calibration[:-1] + self.trained.calibration[-1]))))
+
+
+def answer_candidates(analysis: QuestionAnalysis) -> list[SpanCandidate]:
+    """Return the candidates of the chosen sentences, without those that the question names."""
+    found = find_candidates(analysis.chosen, analysis.sentences)
+    return [c for c in found if (key := name_key(c.text)) and f" {key} " not in analysis.query.text_key]
+
+
+def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return features (n, f) with mean 0 and deviation 1, bounded."""
+    return np.clip((features - mean) / scale, -MAX_STANDARDIZED, MAX_STANDARDIZED, dtype=np.float32)
+
+
+def group_by_name(candidates: Sequence[SpanCandidate], probabilities: DoubleArray) -> list[RankedSpan]:
+    """Return the best candidate of each name with the sum of the name's probabilities, best first."""
+    best: dict[str, int] = {}
+    totals: dict[str, float] = {}
+    for i, (candidate, probability) in enumerate(zip(candidates, probabilities.tolist(), strict=True)):
+        key = name_key(candidate.text)
+        totals[key] = totals.get(key, 0.0) + probability
+        if key not in best or probability > probabilities[best[key]]:
+            best[key] = i
+    order = sorted(best, key=lambda key: (-totals[key], best[key]))
+    return [RankedSpan(candidates[best[key]], totals[key]) for key in order]
+
+
+def calibration_signals(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis, missing_names: int) -> DoubleArray:
+    """Return the inputs of the calibration, in the order of `SIGNALS`."""
+    best, second = ([one.probability for one in ranked[:2]] + [0.0, 0.0])[:2]
+    bounded = min(max(best, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
+    similarity = max(analysis.similarities)
+    return np.array(
+        [np.log(bounded / (1 - bounded)), best - second, analysis.coverage, similarity, float(missing_names > 0)]
+    )
+
+
+def save_span_ranker(folder: Path, trained: SpanRankerWeights) -> None:
+    """Write weights into a folder, which is made if absent; raises ProviderError where it cannot be written."""
+    config = {
+        "features": list(FEATURES), "signals": list(SIGNALS), "encoder": {"fingerprint": trained.encoder},
+        "threshold": trained.threshold,         "about": dict(trained.about),
+    }  # fmt: skip
+    write_weights(folder, config, {name: getattr(trained, name) for name in _ARRAYS})
+
+
+def load_span_ranker(folder: Path) -> SpanRankerWeights:
+    """Read a folder of `save_span_ranker`; raises ProviderError where a file is missing, damaged or of other inputs."""
+    return read_weights(folder, "the ranker of answers", _parse_weights)
+
+
+def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> SpanRankerWeights:
+    if tuple(config["features"]) != FEATURES or tuple(config["signals"]) != SIGNALS or set(arrays) != set(_ARRAYS):
+        raise ValueError(f"{len(config['features'])} features and {sorted(arrays)}; wanted {len(FEATURES)} of this version")
+    networks, width, hidden = arrays["hidden"].shape
+    wanted = {
+        "mean": (width,), "scale": (width,), "hidden": (networks, len(FEATURES), hidden),
+        "hidden_bias": (networks, hidden), "output": (networks, hidden), "calibration": (len(SIGNALS) + 1,),
+    }  # fmt: skip
+    if wrong := [name for name, array in arrays.items() if array.shape != wanted[name]]:
+        raise ValueError(f"{wrong[0]} has shape {arrays[wrong[0]].shape}; wanted {wanted[wrong[0]]}")
+    if (arrays["scale"] <= 0).any() or not 0 <= float(config["threshold"]) <= 1:
+        raise ValueError("a scale is not above 0, or the threshold is no probability")
+    encoder, threshold = str(config["encoder"]["fingerprint"]), float(config["threshold"])
+    return SpanRankerWeights(**arrays, encoder=encoder, threshold=threshold, about=dict(config["about"]))
