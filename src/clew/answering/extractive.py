@@ -18,7 +18,7 @@ from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAna
 from clew.answering.replies import check_lengths, empty_answer
 from clew.answering.sentence_selection import QuestionTerms, Sentence
 from clew.answering.span_ranker import SpanRanker
-from clew.answering.verdicts import decide_option, decide_yes_or_no
+from clew.answering.verdicts import decide_option, decide_yes_or_no, is_comparison
 from clew.errors import InputError
 from clew.protocols import Encoder
 from clew.text.gazetteer import COMMON_WORDS
@@ -89,13 +89,11 @@ class ExtractiveAnswerer:
         query, selected = analysis.query, list(analysis.selected)
         missing = missing_name_notes(query, evidence)
         notes = (NO_MODEL_NOTE, *missing)
-        question_type = query.question_type
-        is_comparison = bool(question_type.options) or question_type.kind == "yes or no"
         is_weak = self._is_off_topic(analysis)
         if not is_weak and (verdict := _decide_by_titles(analysis)) is not None:
             text, basis, ranked = verdict
             return Answer(text, _quote((*basis, *selected)), ranked, evidence, notes=(*notes, COMPARISON_NOTE))
-        if not is_weak and self._ranker is not None and not is_comparison:
+        if not is_weak and self._ranker is not None and not is_comparison(question, query, analysis.sentences):
             return self._answer_by_ranker(self._ranker, analysis, evidence, notes)
         if is_weak or missing:
             # A name that no passage has marks a question that the corpus cannot answer: this rule finds three in four

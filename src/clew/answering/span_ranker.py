@@ -91,8 +91,9 @@ class SpanRanker:
 
     def calibrate(self, ranked: Sequence[RankedSpan], analysis: QuestionAnalysis, missing_names: int) -> float:
         """Return the probability, 0 to 1, that the best candidate answers the question."""
-        signals = calibration_signals(ranked, analysis, missing_names)
-        return float(1 / (1 + np.exp(-(signals @ self.trained.calibration[:-1] + self.trained.calibration[-1]))))
+        best, second = ([one.probability for one in ranked[:2]] + [0.0, 0.0])[:2]
+        signals = calibration_signals(best, second, fit_signals(analysis, missing_names))
+        return float(calibrated_probabilities(self.trained.calibration, signals))
 
 
 def answer_candidates(analysis: QuestionAnalysis) -> list[SpanCandidate]:
@@ -119,21 +120,27 @@ def group_by_name(candidates: Sequence[SpanCandidate], probabilities: DoubleArra
     return [RankedSpan(candidates[best[key]], totals[key]) for key in order]
 
 
-def calibration_signals(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis, missing_names: int) -> DoubleArray:
-    """Return the inputs of the calibration, in the order of `SIGNALS`."""
-    best, second = ([one.probability for one in ranked[:2]] + [0.0, 0.0])[:2]
+def calibrated_probabilities(calibration: FloatArray, signals: DoubleArray) -> DoubleArray:
+    """Return the probabilities (...) of right answers, given weights (s + 1,) and signals (..., s)."""
+    return np.asarray(1 / (1 + np.exp(-(signals @ calibration[:-1] + calibration[-1]))))
+
+
+def fit_signals(analysis: QuestionAnalysis, missing_names: int) -> DoubleArray:
+    """Return the calibration's inputs that the evidence gives: the last three of `SIGNALS`."""
+    return np.array([analysis.coverage, max(analysis.similarities), float(missing_names > 0)])
+
+
+def calibration_signals(best: float, second: float, fit: DoubleArray) -> DoubleArray:
+    """Return the inputs of the calibration, in the order of `SIGNALS`, given the two greatest probabilities."""
     bounded = min(max(best, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
-    similarity = max(analysis.similarities)
-    return np.array(
-        [np.log(bounded / (1 - bounded)), best - second, analysis.coverage, similarity, float(missing_names > 0)]
-    )
+    return np.array([np.log(bounded / (1 - bounded)), best - second, *fit])
 
 
 def save_span_ranker(folder: Path, trained: SpanRankerWeights) -> None:
     """Write weights into a folder, which is made if absent; raises ProviderError where it cannot be written."""
     config = {
         "features": list(FEATURES), "signals": list(SIGNALS), "encoder": {"fingerprint": trained.encoder},
-        "threshold": trained.threshold,         "about": dict(trained.about),
+        "threshold": trained.threshold, "about": dict(trained.about),
     }  # fmt: skip
     write_weights(folder, config, {name: getattr(trained, name) for name in _ARRAYS})
 

@@ -19,7 +19,7 @@ from clew.answering.question_types import (
     find_years,
     is_person_noun,
 )
-from clew.answering.sentence_selection import Sentence
+from clew.answering.sentence_selection import QuestionTerms, Sentence
 from clew.text.normalization import name_key, strip_parentheses, token_keys, tokens
 
 _OR = re.compile(r"[\s,]*\bor\b\s*(?:\w+\s+){0,3}", re.IGNORECASE)
@@ -85,6 +85,13 @@ def _follow_role(
             if key != sentence.title_key and key in by_key and any(w.startswith(r) for w in before for r in roles):
                 return by_key[key]
     return own
+
+
+def is_comparison(question: str, query: QuestionTerms, sentences: Sequence[Sentence]) -> bool:
+    """Whether a question is for the rules of comparisons: yes or no, or one of two options."""
+    question_type = query.question_type
+    by_type = bool(question_type.options) or question_type.kind == "yes or no"
+    return by_type or bool(_find_pair(question, find_compared(question, sentences)))
 
 
 def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str, list[Sentence]] | None:
