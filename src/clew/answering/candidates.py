@@ -50,9 +50,7 @@ def rank_candidates(
     for sentence in sentences:
         text = sentence.passage.text
         asks_number = query.question_type.kind == "number"
-        numbers = (
-            find_unmentioned_numbers(text, sentence.start, sentence.end, sentence.mentions) if asks_number else []
-        )
+        numbers = find_unmentioned_numbers(text, sentence.start, sentence.end, sentence.mentions) if asks_number else []
         shared = {
             "continues": float(is_continuation(query, sentence, selected)),
             "quoted": float(sentence in selected),
@@ -75,6 +73,7 @@ def rank_candidates(
 
 
 def candidate_features(query: QuestionTerms, sentence: Sentence, mention: Mention) -> dict[str, float]:
+    """Return the features of a mention that only its sentence and the question give."""
     kind = query.question_type.kind
     gaps: dict[str, int] = {}
     for word, at in sentence.stem_positions:

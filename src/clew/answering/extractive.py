@@ -51,7 +51,7 @@ class ExtractiveAnswerer:
     `encoder` encodes questions and sentences; None or one of dimension 0 compares words only. `name_finder` returns for
     (text, start, end) the mentions inside `text[start:end]`. `max_encoded` sentences are encoded per question, those
     with the largest word overlap; at least 1. `ranker` ranks the candidates of questions that are neither yes-or-no nor
-    "A or B"; None for the rules, which also rank where its encoder is not this one.
+    "A or B"; None for the rules.
     """
 
     def __init__(

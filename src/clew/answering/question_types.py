@@ -186,9 +186,7 @@ def find_numbers(text: str, start: int, end: int) -> list[Mention]:
 
 def find_unmentioned_numbers(text: str, start: int, end: int, mentions: Sequence[Mention]) -> list[Mention]:
     """Return the numbers in `text[start:end]` that overlap none of some mentions."""
-    return [
-        n for n in find_numbers(text, start, end) if not any(n.start < m.end and m.start < n.end for m in mentions)
-    ]
+    return [n for n in find_numbers(text, start, end) if not any(n.start < m.end and m.start < n.end for m in mentions)]
 
 
 def is_person_noun(word: str) -> bool:

@@ -152,7 +152,9 @@ def load_span_ranker(folder: Path) -> SpanRankerWeights:
 
 def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> SpanRankerWeights:
     if tuple(config["features"]) != FEATURES or tuple(config["signals"]) != SIGNALS or set(arrays) != set(_ARRAYS):
-        raise ValueError(f"{len(config['features'])} features and {sorted(arrays)}; wanted {len(FEATURES)} of this version")
+        raise ValueError(
+            f"{len(config['features'])} features and {sorted(arrays)}; wanted {len(FEATURES)} of this version"
+        )
     networks, width, hidden = arrays["hidden"].shape
     wanted = {
         "mean": (width,), "scale": (width,), "hidden": (networks, len(FEATURES), hidden),

@@ -141,7 +141,9 @@ def _stored_reading(
 def _pack(read: Sequence[ReadQuestion]) -> dict[str, NDArray[Any]]:
     return {
         "counts": np.array([len(one.names) for one in read], dtype=np.int64),
-        "features": np.concatenate([np.zeros((0, len(FEATURES)), dtype=np.float32), *(r.example.features for r in read)]),
+        "features": np.concatenate(
+            [np.zeros((0, len(FEATURES)), dtype=np.float32), *(r.example.features for r in read)]
+        ),
         "right": np.concatenate([np.zeros(0, dtype=np.bool_), *(one.example.right for one in read)]),
         "names": np.concatenate([np.zeros(0, dtype=np.int64), *(one.names for one in read)]),
         "fit": np.array([one.fit for one in read]),
@@ -164,7 +166,7 @@ def read_questions(
     answerer: ExtractiveAnswerer,
     retriever: Retriever,
     questions: Sequence[Question],
-    report: Callable[[int, int], None] = lambda done, total: None,
+    report: Callable[[int, int], None],
 ) -> list[ReadQuestion]:
     """Return the questions that the ranker answers, with their candidates; every fourth one without gold as well."""
     read = []
