@@ -25,7 +25,7 @@ from clew.answering.span_ranker import (
 )
 from clew.errors import ProviderError
 from clew.models.encoders.hashing import HashingEncoder
-from clew.types import Evidence
+from clew.types import Evidence, Passage, Scored
 from tests.answering.test_extractive import CAPTAIN, SHIP, THREE, TWO, WHERE_BORN, chained, evidence, quotes
 
 
@@ -125,6 +125,19 @@ def test_every_answer_stands_in_a_quoted_sentence(question: str, seed: int, sour
     assert answer.candidates[0].item == answer.text
     assert answer.notes[-1].startswith(RANKED_NOTE)
     assert answerer.answer_one(question, source) == answer
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_title_is_quoted_from_the_sentence_that_has_it(seed: int) -> None:
+    # A record of metadata cannot be hashed, so that sentences cannot be either.
+    text = "The Polar Fox is a wooden ship. " + " ".join(f"It sank near the shore in winter {i}." for i in range(6))
+    passage = Passage("p", "d", "Polar Fox", text, 0, len(text), {"year": 1911})
+    ranker = SpanRanker(make_weights(seed))
+    answer = ExtractiveAnswerer(HashingEncoder(), ranker=ranker).answer_one(
+        "What sank near the shore in winter?", Evidence((Scored(passage, 1.0),))
+    )
+    assert answer.text
+    assert any(answer.text in quote for quote in quotes(answer))
 
 
 def test_an_unlikely_answer_is_withheld() -> None:

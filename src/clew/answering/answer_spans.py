@@ -64,8 +64,8 @@ def find_answer_spans(sentence: Sentence) -> list[AnswerSpan]:
     candidates = (
         *(AnswerSpan(m.start, m.end, m.kind if m.kind in SPAN_KINDS else "name") for m in mentions),
         *(part for mention in mentions for part in _parts(text, mention)),
-        *_joined(text, mentions),
-        *(longer for mention in mentions for longer in _extended(text, mention, sentence.end)),
+        *_join_neighbours(text, mentions),
+        *(longer for mention in mentions for longer in _add_next_words(text, mention, sentence.end)),
         *_phrases(text, sentence),
     )
     for span in candidates:
@@ -124,7 +124,7 @@ def _parts(text: str, mention: Mention) -> Iterator[AnswerSpan]:
         yield AnswerSpan(*bare.span(), "part")
 
 
-def _joined(text: str, mentions: Sequence[Mention]) -> Iterator[AnswerSpan]:
+def _join_neighbours(text: str, mentions: Sequence[Mention]) -> Iterator[AnswerSpan]:
     """Yield neighbours of a list ("Bergen, Norway"), names around a nickname, and ranges of dates with their "from"."""
     reach: tuple[int, int] | None = None  # of the two before, if a comma joins them
     for before, after in pairwise(mentions):
@@ -145,7 +145,7 @@ def _joined(text: str, mentions: Sequence[Mention]) -> Iterator[AnswerSpan]:
             yield AnswerSpan(first.start, last.end, "joined")
 
 
-def _extended(text: str, mention: Mention, end: int) -> Iterator[AnswerSpan]:
+def _add_next_words(text: str, mention: Mention, end: int) -> Iterator[AnswerSpan]:
     """Yield a name or number with the one or two lower-case words after it: "American football", "14 sailors"."""
     if mention.kind not in ("name", "acronym", "number"):
         return

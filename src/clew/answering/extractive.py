@@ -130,9 +130,9 @@ class ExtractiveAnswerer:
         if probability < ranker.trained.threshold:
             notes += (f"{UNLIKELY_NOTE} (probability {probability:.2f} for {best.text!r})",)
             return Answer("", _quote(selected), (), evidence, weak=True, notes=notes)
-        basis = [s for s in selected if s not in (best.sentence, best.holder)]
-        held = dict.fromkeys((best.sentence, best.holder)) if best.sentence != best.holder else (best.sentence,)
-        first = selected if all(s in selected for s in held) else [*basis[: MAX_QUOTES - len(held)], *held]
+        held = [best.sentence] if best.holder == best.sentence else [best.sentence, best.holder]
+        others = [s for s in selected if s not in held]
+        first = selected if all(s in selected for s in held) else [*others[: MAX_QUOTES - len(held)], *held]
         candidates = tuple(Scored(one.candidate.text, one.probability) for one in ranked[:MAX_CANDIDATES])
         notes += (f"{RANKED_NOTE} (probability {probability:.2f})",)
         return Answer(best.text, _quote((*first, *selected)), candidates, evidence, notes=notes)

@@ -153,10 +153,11 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
     if not pair:
         return []
     if not later and not _EARLIER.search(question):
-        return [] if QUANTITY_COMPARISON.search(question) else _described(question, pair)
+        return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, pair)
     if _names_role(question) and pair[0].about is pair[0].own and pair[1].about is pair[1].own and _is_work(pair):
         return []
-    dated = [_find_date(entity, death=_DEATH.search(question) is not None) for entity in pair]
+    predicate = _predicate(question, entities)
+    dated = [_find_date(entity, predicate, death=_DEATH.search(question) is not None) for entity in pair]
     held = [next((s for s in e.own if e.name in s.text), None) for e in pair]
     candidates = []
     for entity, date, holder in zip(pair, dated, held, strict=True):
@@ -167,7 +168,7 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
     return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
-def _described(question: str, pair: Sequence[ComparedEntity]) -> list[Candidate]:
+def _rank_by_description(question: str, pair: Sequence[ComparedEntity]) -> list[Candidate]:
     """Return the options by the share of the predicate that their passages have; [] for a tie."""
     predicate = _predicate(question, pair)
     candidates = []
@@ -187,15 +188,14 @@ def _is_work(pair: Sequence[ComparedEntity]) -> bool:
     return all(any(word.startswith("direct") or word == "film" for word in e.own[0].stem_set) for e in pair)
 
 
-def _find_date(entity: ComparedEntity, *, death: bool) -> tuple[Sentence, int] | None:
-    """Return the first year about an entity, or the last one of its life, with the sentence."""
-    for sentence in entity.about:
-        if death:
-            life = [find_years(match.group()) for match in _LIFE.finditer(sentence.text)]
-            if lived := next((years for years in life if len(years) > 1), None):
-                return sentence, lived[-1]
-            if _DEATH.search(sentence.text) and (years := find_years(sentence.text)):
-                return sentence, years[-1]
-        elif years := find_years(sentence.text):
-            return sentence, years[0]
-    return None
+def _find_date(entity: ComparedEntity, predicate: set[str], *, death: bool) -> tuple[Sentence, int] | None:
+    """Return the first year of the sentence about an entity with most of the predicate, or the last one of its life."""
+    for sentence in entity.about if death else ():
+        life = [find_years(match.group()) for match in _LIFE.finditer(sentence.text)]
+        if lived := next((years for years in life if len(years) > 1), None):
+            return sentence, lived[-1]
+        if _DEATH.search(sentence.text) and (years := find_years(sentence.text)):
+            return sentence, years[-1]
+    dated = [(s, years[0]) for s in entity.about if not death and (years := find_years(s.text))]
+    # The title's words do not tell one sentence of a passage from another.
+    return max(dated, key=lambda pair: len(predicate & {w for w, _ in pair[0].stem_positions}), default=None)

@@ -33,12 +33,12 @@ class AnswerRecipe(CheckedRecord):
     """Hyper-parameters of the ranker of candidate answers."""
 
     networks: Annotated[int, Field(ge=1, description="Networks whose probabilities are averaged.")] = 3
-    hidden: Annotated[int, Field(ge=1, description="Hidden units of a network.")] = 48
-    epochs: Annotated[int, Field(ge=1, description="Passes over the questions.")] = 15
+    hidden: Annotated[int, Field(ge=1, description="Hidden units of a network.")] = 64
+    epochs: Annotated[int, Field(ge=1, description="Passes over the questions.")] = 20
     batch: Annotated[int, Field(ge=1, description="Questions per step.")] = 16
     rate: Annotated[float, Field(gt=0, description="Highest learning rate.")] = 1e-2
     decay: Annotated[float, Field(ge=0)] = 1e-2
-    dropout: Annotated[float, Field(ge=0, lt=1, description="Share of hidden units left out in a step.")] = 0.3
+    dropout: Annotated[float, Field(ge=0, lt=1, description="Share of hidden units left out in a step.")] = 0.5
     folds: Annotated[int, Field(ge=2, description="Parts of the questions, each held out once to calibrate.")] = 2
     # share of the right answers that the threshold may cost on questions that were held out
     lost: Annotated[float, Field(ge=0, lt=1, description="Share of right answers that may be withheld.")] = 0.03

@@ -123,12 +123,14 @@ def _stored_reading(
 ) -> list[ReadQuestion]:
     """Return the questions of a folder as they were read before, else read and stored in a file of `run`."""
     opened = open_retriever(parse_retriever(retriever), context.with_paths_per_passage(1))
-    inputs = [hash_file(folder / CORPUS_FILE), hash_file(folder / questions), fingerprint_of(opened), *FEATURES]
+    encoder = context.index_encoder
+    own = fingerprint_of(opened), encoder.fingerprint if encoder else ""
+    inputs = [hash_file(folder / CORPUS_FILE), hash_file(folder / questions), *own, *FEATURES]
     key = blake2b(repr(inputs).encode(), digest_size=6).hexdigest()
     path = run / "read" / f"{folder.resolve().name}-{key}.npz"
     if not path.is_file():
         with_answers = [question for question in load_questions(folder / questions) if question.answers]
-        read = read_questions(ExtractiveAnswerer(context.index_encoder), opened, with_answers, report)
+        read = read_questions(ExtractiveAnswerer(encoder), opened, with_answers, report)
         with atomic_file(path) as file, file.open("wb") as stream:
             np.savez(stream, allow_pickle=False, **_pack(read))
     try:
