@@ -1,8 +1,10 @@
 """Learned ranking of candidate answers: an ensemble of small networks over features, and a calibrated probability.
 
 Each network maps a candidate's features to a score by one hidden layer; a softmax over the candidates of a question
-makes probabilities, the mean over the networks is taken, and candidates of the same name add theirs. The calibration
-maps the best probability, and how well the evidence fits the question, to the probability that the answer is right.
+makes probabilities, and the mean over the networks is taken. The score of the rules (`candidates`) is added to its
+logarithm: the networks alone are worse on questions of a kind that training has few of. Candidates of the same name add
+their probabilities. The calibration maps the networks' probability of the best one, and how well the evidence fits the
+question, to the probability that the answer is right.
 
 Source: own; the calibration is Platt, "Probabilistic outputs for support vector machines" (1999), with more inputs.
 Differs from the source: nothing.
@@ -30,7 +32,10 @@ SIGNALS = ("best", "lead", "coverage", "similarity", "missing names")
 question's words and names, the best cosine of a sentence."""
 MAX_STANDARDIZED = 4.0
 """Bound on standardized features; values far outside those of training say no more."""
+NAMED_PENALTY = 2.0
+"""Taken from the rules' score of a candidate that the question nearly names; the rules leave it out."""
 _MIN_PROBABILITY = 1e-6
+_SCORE, _ASKED = FEATURES.index("score"), FEATURES.index("asked")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +48,7 @@ class SpanRankerWeights:
     hidden_bias: FloatArray  # (m, h)
     output: FloatArray  # (m, h)
     calibration: FloatArray  # (s + 1,) weights of `SIGNALS`, then the bias
+    rule_weight: float  # of the rules' score beside the logarithm of the networks' probability, at least 0
     encoder: str  # fingerprint of the encoder whose cosines were read
     threshold: float  # minimum calibrated probability of an answer, 0 to 1
     about: Mapping[str, Any]  # training recipe and results
@@ -64,7 +70,8 @@ class RankedSpan:
     """A candidate and the probability, 0 to 1, that its name is the right one of the question's candidates."""
 
     candidate: SpanCandidate
-    probability: float
+    probability: float  # with the rules' score
+    network: float = 0.0  # by the networks alone, which the calibration reads
 
 
 @final
@@ -77,7 +84,17 @@ class SpanRanker:
     def rank(self, analysis: QuestionAnalysis) -> list[RankedSpan]:
         """Return the candidates that are not in the question, best first, one for each name."""
         candidates = answer_candidates(analysis)
-        return group_by_name(candidates, self.probabilities(span_features(analysis, candidates)))
+        features = span_features(analysis, candidates)
+        probabilities = self.probabilities(features)
+        return group_by_name(candidates, self.add_rules(probabilities, features), probabilities)
+
+    def add_rules(self, probabilities: DoubleArray, features: FloatArray) -> DoubleArray:
+        """Return the networks' probabilities (n,) times a power of e to the rules' score, normalised to sum to 1."""
+        if not len(features):
+            return probabilities
+        rules = features[:, _SCORE].astype(np.float64) - NAMED_PENALTY * features[:, _ASKED]
+        products = probabilities * np.exp(self.trained.rule_weight * (rules - rules.max()))
+        return np.asarray(products / products.sum()) if products.sum() > 0 else probabilities
 
     def probabilities(self, features: FloatArray) -> DoubleArray:
         """Return the probability of each candidate of a question, given features (n, f); they sum to 1 if any."""
@@ -91,7 +108,7 @@ class SpanRanker:
 
     def calibrate(self, ranked: Sequence[RankedSpan], analysis: QuestionAnalysis, missing_names: int) -> float:
         """Return the probability, 0 to 1, that the best candidate answers the question."""
-        best, second = ([one.probability for one in ranked[:2]] + [0.0, 0.0])[:2]
+        best, second = ranked[0].network, max((one.network for one in ranked[1:]), default=0.0)
         signals = calibration_signals(best, second, fit_signals(analysis, missing_names))
         return float(calibrated_probabilities(self.trained.calibration, signals))
 
@@ -104,20 +121,25 @@ def answer_candidates(analysis: QuestionAnalysis) -> list[SpanCandidate]:
 
 def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
     """Return features (n, f) with mean 0 and deviation 1, bounded."""
-    return np.clip((features - mean) / scale, -MAX_STANDARDIZED, MAX_STANDARDIZED, dtype=np.float32)
+    bounded = np.clip((features - mean) / scale, -MAX_STANDARDIZED, MAX_STANDARDIZED)
+    return np.asarray(bounded, dtype=np.float32)
 
 
-def group_by_name(candidates: Sequence[SpanCandidate], probabilities: DoubleArray) -> list[RankedSpan]:
-    """Return the best candidate of each name with the sum of the name's probabilities, best first."""
+def group_by_name(
+    candidates: Sequence[SpanCandidate], probabilities: DoubleArray, networks: DoubleArray
+) -> list[RankedSpan]:
+    """Return the best candidate of each name with the sums of the name's probabilities, best first."""
     best: dict[str, int] = {}
     totals: dict[str, float] = {}
+    by_networks: dict[str, float] = {}
     for i, (candidate, probability) in enumerate(zip(candidates, probabilities.tolist(), strict=True)):
         key = name_key(candidate.text)
         totals[key] = totals.get(key, 0.0) + probability
+        by_networks[key] = by_networks.get(key, 0.0) + float(networks[i])
         if key not in best or probability > probabilities[best[key]]:
             best[key] = i
     order = sorted(best, key=lambda key: (-totals[key], best[key]))
-    return [RankedSpan(candidates[best[key]], totals[key]) for key in order]
+    return [RankedSpan(candidates[best[key]], totals[key], by_networks[key]) for key in order]
 
 
 def calibrated_probabilities(calibration: FloatArray, signals: DoubleArray) -> DoubleArray:
@@ -140,6 +162,7 @@ def save_span_ranker(folder: Path, trained: SpanRankerWeights) -> None:
     """Write weights into a folder, which is made if absent; raises ProviderError where it cannot be written."""
     config = {
         "features": list(FEATURES), "signals": list(SIGNALS), "encoder": {"fingerprint": trained.encoder},
+        "rule_weight": trained.rule_weight,
         "threshold": trained.threshold, "about": dict(trained.about),
     }  # fmt: skip
     write_weights(folder, config, {name: getattr(trained, name) for name in _ARRAYS})
@@ -165,4 +188,9 @@ def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Spa
     if (arrays["scale"] <= 0).any() or not 0 <= float(config["threshold"]) <= 1:
         raise ValueError("a scale is not above 0, or the threshold is no probability")
     encoder, threshold = str(config["encoder"]["fingerprint"]), float(config["threshold"])
-    return SpanRankerWeights(**arrays, encoder=encoder, threshold=threshold, about=dict(config["about"]))
+    rule_weight = float(config["rule_weight"])
+    if not 0 <= rule_weight < np.inf:
+        raise ValueError(f"rule_weight is {rule_weight}; wanted a number from 0")
+    return SpanRankerWeights(
+        **arrays, rule_weight=rule_weight, encoder=encoder, threshold=threshold, about=dict(config["about"])
+    )

@@ -39,6 +39,9 @@ class AnswerRecipe(CheckedRecord):
     rate: Annotated[float, Field(gt=0, description="Highest learning rate.")] = 1e-2
     decay: Annotated[float, Field(ge=0)] = 1e-2
     dropout: Annotated[float, Field(ge=0, lt=1, description="Share of hidden units left out in a step.")] = 0.5
+    rule_weight: Annotated[
+        float, Field(ge=0, description="Weight of the rules' score beside the networks' log-probability.")
+    ] = 1.0
     folds: Annotated[int, Field(ge=2, description="Parts of the questions, each held out once to calibrate.")] = 2
     # share of the right answers that the threshold may cost on questions that were held out
     lost: Annotated[float, Field(ge=0, lt=1, description="Share of right answers that may be withheld.")] = 0.03
@@ -65,7 +68,9 @@ def train_networks(examples: Sequence[AnswerExample], recipe: AnswerRecipe) -> S
     networks = [_train_network(ready, replace(recipe, seed=recipe.seed + n)) for n in range(recipe.networks)]
     hidden, bias, output = (np.stack(arrays) for arrays in zip(*networks, strict=True))
     about = {"recipe": asdict(recipe), "questions": len(useful)}
-    return SpanRankerWeights(mean, scale, hidden, bias, output, np.zeros(0, dtype=np.float32), "", 0.0, about)
+    return SpanRankerWeights(
+        mean, scale, hidden, bias, output, np.zeros(0, dtype=np.float32), recipe.rule_weight, "", 0.0, about
+    )
 
 
 def _train_network(

@@ -250,8 +250,11 @@ def _collect_signals(ranker: SpanRanker, read: Sequence[ReadQuestion]) -> tuple[
     """Return the calibration's inputs (n, s) for each question, and whether its best candidate is right (n,)."""
     signals, right = np.zeros((len(read), len(SIGNALS))), np.zeros(len(read), dtype=np.bool_)
     for row, one in enumerate(read):
-        totals = np.bincount(one.names, weights=ranker.probabilities(one.example.features), minlength=2)
-        second, best = np.sort(totals)[-2:]
-        signals[row] = calibration_signals(float(best), float(second), one.fit)
-        right[row] = bool(one.example.right[one.names == totals.argmax()].any())
+        probabilities = ranker.probabilities(one.example.features)
+        ranked = np.bincount(one.names, weights=ranker.add_rules(probabilities, one.example.features), minlength=2)
+        chosen = int(ranked.argmax())
+        totals = np.bincount(one.names, weights=probabilities, minlength=2)
+        second = np.delete(totals, chosen).max()
+        signals[row] = calibration_signals(float(totals[chosen]), float(second), one.fit)
+        right[row] = bool(one.example.right[one.names == chosen].any())
     return signals, right
