@@ -39,7 +39,7 @@ def main() -> None:
     print(describe_machine())
     for name in arguments.sets:
         index = indexes.open(next(WORK.glob(f"{name}-all-MiniLM-L6-v2-int8")))
-        encoder = index.context.index_encoder
+        encoder = index.context.encoder
         answerers = dict(zip(NAMES, (open_extractive_answerer(encoder), ExtractiveAnswerer(encoder)), strict=True))
         retriever = index.retriever(parse_retriever(arguments.retriever), 1)
         questions = [q for q in load_questions(DATA / BENCHMARKS[name].questions) if q.answers]
@@ -62,6 +62,10 @@ class RememberedQueries:
         self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
         self._encoder = encoder
         self._rows: dict[tuple[str, ...], FloatArray] = {}
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors (n, d) of passages."""
+        return self._encoder.encode(texts)
 
     def encode_queries(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors (n, d) of texts."""
@@ -94,7 +98,7 @@ def report(
     print(f"{c.a} - {c.b}, EM: {100 * c.difference:+.1f} ({interval})")
 
 
-def score(measure, answers: Sequence[Answer], questions: Sequence[Question]) -> np.ndarray:  # type: ignore[no-untyped-def, type-arg]
+def score(measure, answers: Sequence[Answer], questions: Sequence[Question]) -> np.ndarray:  # type: ignore[no-untyped-def]
     """Return a measure of each answer."""
     return np.array([measure(answer.text, q.answers) for answer, q in zip(answers, questions, strict=True)])
 

@@ -62,7 +62,7 @@ def test_gold_is_removed_from_passages_chains_and_paths() -> None:
     found = Evidence(
         passages, tuple(Scored(p, 1.0) for p in paths), chains=tuple(Scored(chain, 1.0) for chain in chains)
     )
-    left = remove_gold(found, Question("q", "?", ("p0", "d1"), answers=("x",)), 1)
+    left = remove_gold(found, Question("q", "?", ("x",), ("p0", "d1")), 1)
     assert [s.item.id for s in left.passages] == ["p2"]
     assert [s.item.sentences[0].passage_id for s in left.chains] == ["p2"]
     assert [s.item[0].passages for s in left.paths] == [("p2",)]
