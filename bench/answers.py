@@ -59,7 +59,7 @@ class RememberedQueries:
     """An encoder whose vectors of texts are computed once for all answerers, after the times were taken."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
+        self.name, self.dimension, self.fingerprint = encoder.name, encoder.dimension, encoder.fingerprint
         self._encoder = encoder
         self._rows: dict[tuple[str, ...], FloatArray] = {}
 
