@@ -8,7 +8,7 @@ from clew.answering.question_types import (
     extract_year,
     find_first_year,
     find_nationality,
-    find_numbers,
+    find_unmentioned_numbers,
     score_type_fit,
     stem,
 )
@@ -49,7 +49,8 @@ def rank_candidates(
     best: dict[str, Candidate] = {}
     for sentence in sentences:
         text = sentence.passage.text
-        numbers = _unmentioned_numbers(sentence) if query.question_type.kind == "number" else []
+        asks_number = query.question_type.kind == "number"
+        numbers = find_unmentioned_numbers(text, sentence.start, sentence.end, sentence.mentions) if asks_number else []
         shared = {
             "continues": float(is_continuation(query, sentence, selected)),
             "quoted": float(sentence in selected),
@@ -61,7 +62,7 @@ def rank_candidates(
             key = name_key(mention.name)
             if query.mentions_name(key):
                 continue
-            features = shared | _candidate_features(query, sentence, mention)
+            features = shared | candidate_features(query, sentence, mention)
             features["path end"] = ends.get(key, 0.0)
             features["title"] = float(key == sentence.title_key)
             features["bridge"] = float(len({s.passage.id for s in selected if key in s.name_keys}) > 1)
@@ -71,12 +72,8 @@ def rank_candidates(
     return sorted(best.values(), key=lambda candidate: -candidate.score)
 
 
-def _unmentioned_numbers(sentence: Sentence) -> list[Mention]:
-    numbers = find_numbers(sentence.passage.text, sentence.start, sentence.end)
-    return [n for n in numbers if not any(n.start < m.end and m.start < n.end for m in sentence.mentions)]
-
-
-def _candidate_features(query: QuestionTerms, sentence: Sentence, mention: Mention) -> dict[str, float]:
+def candidate_features(query: QuestionTerms, sentence: Sentence, mention: Mention) -> dict[str, float]:
+    """Return the features of a mention that only its sentence and the question give."""
     kind = query.question_type.kind
     gaps: dict[str, int] = {}
     for word, at in sentence.stem_positions:

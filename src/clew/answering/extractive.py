@@ -9,48 +9,37 @@ Source: own rules; weights tuned on development questions of HotpotQA and MuSiQu
 among others. Differs from the source: nothing.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import final
 
 from clew.answering.candidates import Candidate, compare_nationalities, rank_candidates, rank_options
-from clew.answering.question_types import classify_question, find_asked_verb, find_content_stems
+from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAnalysis, analyze_question
 from clew.answering.replies import check_lengths, empty_answer
-from clew.answering.sentence_selection import (
-    QuestionTerms,
-    Sentence,
-    best_of_chain,
-    chain_sentences,
-    path_names,
-    preselect_sentences,
-    score_sentence,
-    select_sentences,
-)
+from clew.answering.sentence_selection import QuestionTerms, Sentence
+from clew.answering.span_ranker import SpanRanker
+from clew.answering.verdicts import decide_option, decide_yes_or_no, is_comparison
 from clew.errors import InputError
 from clew.protocols import Encoder
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.mentions import find_mentions
-from clew.text.normalization import name_key, strip_parentheses, tokens
-from clew.text.sentences import sentence_spans
-from clew.types import Answer, Evidence, Mention, Scored
+from clew.text.normalization import tokens
+from clew.types import Answer, Citation, Evidence, Scored
 
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
 CANDIDATE_NOTE = "the answer is the best-scored name, date or number of the quoted sentences: check it against them"
 COMPARISON_NOTE = "the answer compares the two entities by the first quoted sentences: check it against them"
 OFF_TOPIC_NOTE = "the passages hardly match the question: the most similar sentences are quoted, none is an answer"
 MISSING_NAME_NOTE = "a name of the question is missing: the most similar sentences are quoted, none is an answer"
+RANKED_NOTE = "the answer is the best-ranked span of the quoted sentences: check it against them"
+UNLIKELY_NOTE = "the passages may not hold the answer"
 UNDECIDED_NOTE = "the passages do not decide the question: read the quoted sentences"
-MAX_SENTENCES = 80
-MAX_QUOTES = 4
 MAX_CANDIDATES = 10
 MIN_ANSWER_SCORE = 3.0
 """Minimum score of a candidate to be the answer; below it the best sentence is the answer."""
 MIN_COVERAGE, MIN_SIMILARITY, MIN_COVERAGE_WITHOUT_ENCODER = 0.35, 0.4, 0.25
 """Evidence is weak if the weighted share of question words in the quotes and the best cosine are both below the first
 two; without an encoder, if the share is below the third."""
-ASKED_VERB_WEIGHT = 2.0
-"""Factor on the weight of the question's main verb: the sentence with that verb names the agent."""
 OPTION_MARGIN = 0.03
 """Minimum lead of the better one of two options in score to be the answer."""
 
@@ -61,20 +50,23 @@ class ExtractiveAnswerer:
 
     `encoder` encodes questions and sentences; None or one of dimension 0 compares words only. `name_finder` returns for
     (text, start, end) the mentions inside `text[start:end]`. `max_encoded` sentences are encoded per question, those
-    with the largest word overlap; at least 1.
+    with the largest word overlap; at least 1. `ranker` ranks the candidates of questions that are neither yes-or-no nor
+    "A or B"; None for the rules.
     """
 
     def __init__(
         self,
         encoder: Encoder | None = None,
-        name_finder: Callable[[str, int, int], Sequence[Mention]] = find_mentions,
+        name_finder: NameFinder = find_mentions,
         max_encoded: int = 12,
+        ranker: SpanRanker | None = None,
     ) -> None:
         if max_encoded < 1:
             raise InputError(f"max_encoded is {max_encoded}; wanted at least 1, or no encoder to encode no sentence")
         self._encoder = encoder if encoder is not None and encoder.dimension else None
         self._name_finder = name_finder
         self._max_encoded = max_encoded
+        self._ranker = ranker
 
     def answer(
         self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
@@ -90,86 +82,84 @@ class ExtractiveAnswerer:
         The text is "yes", "no" or one of two options where the sentences decide it, else the best candidate if its
         score suffices, else the best sentence; "" with `weak` where the evidence hardly matches the question.
         """
-        sentences = self._split_sentences(evidence)
-        if not question.strip() or not sentences:
+        analysis = self.analyze(question, evidence)
+        if analysis is None:
             reason = "the evidence holds no passage with text" if question.strip() else "the question is empty"
             return empty_answer(evidence, (NO_MODEL_NOTE, reason))
-        query = self._analyze_question(question, sentences)
-        preselected = preselect_sentences(query, sentences, MAX_SENTENCES)
-        similarities = self._similarities(question, preselected, [query.overlap(s) for s in preselected])
-        paths = path_names(evidence)
-        scores = [score_sentence(query, s, x, paths) for s, x in zip(preselected, similarities, strict=True)]
-        chain = chain_sentences(evidence, preselected)
-        selected = select_sentences(query, preselected, scores, MAX_QUOTES, best_of_chain(query, chain))
-        missing = _missing_name_notes(query, evidence)
+        query, selected = analysis.query, list(analysis.selected)
+        missing = missing_name_notes(query, evidence)
         notes = (NO_MODEL_NOTE, *missing)
-        coverage = sum(w for word, w in query.weights.items() if any(word in s.stem_set for s in selected))
-        if self._encoder is None:
-            off_topic = coverage < MIN_COVERAGE_WITHOUT_ENCODER
-        else:
-            off_topic = coverage < MIN_COVERAGE and max(similarities) < MIN_SIMILARITY
-        # A name that no passage has marks a question that the corpus cannot answer: this rule finds three in four of
-        # those, and wrongly rejects one in twenty-five of the others (hotpotqa/dev, musique-dev).
-        if off_topic or missing:
-            notes += (OFF_TOPIC_NOTE if off_topic else MISSING_NAME_NOTE,)
-            return Answer("", tuple(s.citation for s in selected), (), evidence, weak=True, notes=notes)
-        options = rank_options(query, sentences, preselected, scores)
-        ranked = options or rank_candidates(query, preselected, selected, paths, chain[-1] if chain else ())
-        text, basis, note = _decide_answer(query, sentences, selected, options, ranked)
+        is_weak = self._is_off_topic(analysis)
+        if not is_weak and (verdict := _decide_by_titles(analysis)) is not None:
+            text, basis, ranked = verdict
+            return Answer(text, _quote((*basis, *selected)), ranked, evidence, notes=(*notes, COMPARISON_NOTE))
+        if not is_weak and self._ranker is not None and not is_comparison(question, query, analysis.sentences):
+            return self._answer_by_ranker(self._ranker, analysis, evidence, notes)
+        if is_weak or missing:
+            # A name that no passage has marks a question that the corpus cannot answer: this rule finds three in four
+            # of those, and wrongly rejects one in twenty-five of the others (hotpotqa/dev, musique-dev).
+            notes += (OFF_TOPIC_NOTE if is_weak else MISSING_NAME_NOTE,)
+            return Answer("", _quote(selected), (), evidence, weak=True, notes=notes)
+        options = rank_options(query, analysis.sentences, analysis.preselected, analysis.scores)
+        candidates = options or rank_candidates(
+            query, analysis.preselected, selected, analysis.paths, analysis.chain[-1] if analysis.chain else ()
+        )
+        text, basis, note = _decide_answer(query, analysis.sentences, selected, options, candidates)
         notes += (note,) if note else ()
-        quotes: list[Sentence] = []
-        for sentence in (*basis, *selected):
-            quotes += [sentence] if sentence not in quotes and len(quotes) < MAX_QUOTES else []
-        candidates = tuple(Scored(c.name, c.score) for c in ranked[:MAX_CANDIDATES])
-        return Answer(text, tuple(s.citation for s in quotes), candidates, evidence, notes=notes)
+        ranked = tuple(Scored(c.name, c.score) for c in candidates[:MAX_CANDIDATES])
+        return Answer(text, _quote((*basis, *selected)), ranked, evidence, notes=notes)
 
-    def _split_sentences(self, evidence: Evidence) -> list[Sentence]:
-        sentences = []
-        for rank, passage in enumerate({scored.item.id: scored.item for scored in evidence.passages}.values()):
-            title = name_key(strip_parentheses(passage.title))
-            title_stems = [word for word, _ in find_content_stems(passage.title)]
-            for start, end in sentence_spans(passage.text):
-                if passage.text.startswith("#", start):
-                    continue  # a heading answers nothing
-                words = tuple(find_content_stems(passage.text[start:end], start))
-                mentions = self._name_finder(passage.text, start, end)
-                mentions = tuple(m for m in mentions if start <= m.start < m.end <= end)
-                names = frozenset((*(name_key(m.name) for m in mentions), title)) - {""}
-                stem_set = frozenset((*(word for word, _ in words), *title_stems))
-                sentences.append(Sentence(passage, rank, start, end, words, stem_set, mentions, names, title))
-        return sentences
+    def analyze(self, question: str, evidence: Evidence) -> QuestionAnalysis | None:
+        """Return the analysis that an answer starts from; None where the question or the evidence has no text."""
+        return analyze_question(question, evidence, self._encoder, self._name_finder, self._max_encoded)
 
-    def _analyze_question(self, question: str, sentences: Sequence[Sentence]) -> QuestionTerms:
-        words = dict.fromkeys(word for word, _ in find_content_stems(question))
-        counts = {word: sum(word in s.stem_set for s in sentences) for word in words}
-        rarity = {word: math.log(1 + len(sentences) / (0.5 + count)) for word, count in counts.items()}
-        if (verb := find_asked_verb(question)) in rarity:
-            rarity[verb] *= ASKED_VERB_WEIGHT
-        total = sum(rarity.values())
-        weights = {word: value / total for word, value in rarity.items()}
-        mentions = self._name_finder(question, 0, len(question))
-        names = tuple(m.name for m in mentions if m.kind not in ("date", "number"))
-        key = f" {' '.join(token.key for token in tokens(question))} "
-        return QuestionTerms(classify_question(question), key, names, weights)
-
-    def _similarities(self, question: str, sentences: Sequence[Sentence], overlaps: Sequence[float]) -> list[float]:
-        """Return a cosine for each sentence; one that is not encoded gets the minimum of those that are."""
+    def _is_off_topic(self, analysis: QuestionAnalysis) -> bool:
         if self._encoder is None:
-            return [0.0] * len(sentences)
-        encoded = sorted(range(len(sentences)), key=lambda i: (-overlaps[i], i))[: self._max_encoded]
-        # A sentence about "he" or "the town" is understood with its title.
-        texts = [
-            f"{sentences[i].passage.title}: {sentences[i].text}" if sentences[i].title_key else sentences[i].text
-            for i in encoded
-        ]
-        # `encode` pads to full batches, three times the work for a dozen sentences; `encode_queries` does not.
-        query_vector, *rows = self._encoder.encode_queries([question, *texts])
-        cosines = {i: float(row @ query_vector) for i, row in zip(encoded, rows, strict=True)}
-        lowest = min(cosines.values())
-        return [cosines.get(i, lowest) for i in range(len(sentences))]
+            return analysis.coverage < MIN_COVERAGE_WITHOUT_ENCODER
+        return analysis.coverage < MIN_COVERAGE and max(analysis.similarities) < MIN_SIMILARITY
+
+    def _answer_by_ranker(
+        self, ranker: SpanRanker, analysis: QuestionAnalysis, evidence: Evidence, notes: tuple[str, ...]
+    ) -> Answer:
+        ranked = ranker.rank(analysis)
+        selected = list(analysis.selected)
+        if not ranked:
+            return Answer(selected[0].text, _quote(selected), (), evidence, notes=notes)
+        probability = ranker.calibrate(ranked, analysis, len(notes) - 1)
+        best = ranked[0].candidate
+        if probability < ranker.trained.threshold:
+            notes += (f"{UNLIKELY_NOTE} (probability {probability:.2f} for {best.text!r})",)
+            return Answer("", _quote(selected), (), evidence, weak=True, notes=notes)
+        held = [best.sentence] if best.holder == best.sentence else [best.sentence, best.holder]
+        others = [s for s in selected if s not in held]
+        first = selected if all(s in selected for s in held) else [*others[: MAX_QUOTES - len(held)], *held]
+        candidates = tuple(Scored(one.candidate.text, one.probability) for one in ranked[:MAX_CANDIDATES])
+        notes += (f"{RANKED_NOTE} (probability {probability:.2f})",)
+        return Answer(best.text, _quote((*first, *selected)), candidates, evidence, notes=notes)
 
 
-def _missing_name_notes(query: QuestionTerms, evidence: Evidence) -> list[str]:
+def _quote(sentences: Iterable[Sentence]) -> tuple[Citation, ...]:
+    """Return the first distinct ones of some sentences as citations."""
+    quotes: list[Sentence] = []
+    for sentence in sentences:
+        quotes += [sentence] if sentence not in quotes and len(quotes) < MAX_QUOTES else []
+    return tuple(s.citation for s in quotes)
+
+
+def _decide_by_titles(
+    analysis: QuestionAnalysis,
+) -> tuple[str, Sequence[Sentence], tuple[Scored[str], ...]] | None:
+    """Return the answer of a comparison of two titles, the sentences that decide it, and the candidates."""
+    if options := decide_option(analysis.question, analysis.sentences):
+        basis = [s for option in options for s in option.sentences]
+        return options[0].name, basis, tuple(Scored(option.name, option.score) for option in options)
+    if analysis.query.question_type.kind != "yes or no":
+        return None
+    verdict = decide_yes_or_no(analysis.question, analysis.sentences)
+    return None if verdict is None else (*verdict, ())
+
+
+def missing_name_notes(query: QuestionTerms, evidence: Evidence) -> list[str]:
     """Return a note for each run of a name's words that are in no passage, abbreviations aside."""
     present = COMMON_WORDS | {
         token.key for scored in evidence.passages for token in tokens(f"{scored.item.title} {scored.item.text}")

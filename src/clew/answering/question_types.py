@@ -4,6 +4,7 @@ Source: own rules. Differs from the source: nothing.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -32,7 +33,7 @@ _SAME_NATIONALITY = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bn
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
 # Similarity of question and sentence does not decide these comparisons.
-_QUANTITY_COMPARISON = re.compile(
+QUANTITY_COMPARISON = re.compile(
     r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
 )
 # A passage mostly gives these dates second, after that of birth or foundation.
@@ -44,7 +45,8 @@ _NUMBER = re.compile(
     re.I,
 )
 _NATIONALITY = re.compile(
-    r"\b(?:is|was|are|were)\s+(?:an?|the)\s+(?:[a-z]+\s+){0,2}(?P<name>[A-Z][a-z]+(?:-[A-Z][a-z]+)?)\b"
+    r"\b(?:is|was|are|were)\s+(?:an?|the)\s+"
+    r"(?:(?!(?:in|of|at|on|from|near|by|for)\b)[a-z]+\s+){0,2}(?P<name>[A-Z][a-z]+(?:-[A-Z][a-z]+)?)\b"
 )
 
 
@@ -71,6 +73,8 @@ _NOT_PERSONS = _ORGANIZATIONS | _word_set(
     "county city river street house museum center centre expedition island islands sea ocean bay mount ship war battle "
     "treaty award prize medal order"
 )
+NAME_NOUNS = _NOT_PERSONS | _PLACES
+"""Common nouns that names end with: river, county, university."""
 _LINKING_WORDS = _word_set("of the for and in at on")
 _AFTER_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _word_set("won named called known located born played")
 
@@ -124,7 +128,7 @@ def _comparison_kind(question: str) -> str:
     early, late = _EARLIER.search(question), _LATER.search(question)
     if early or late:
         return "undecidable" if _ENDING_VERB.search(question) else "earlier" if early else "later"
-    return "undecidable" if _QUANTITY_COMPARISON.search(question) else "description"
+    return "undecidable" if QUANTITY_COMPARISON.search(question) else "description"
 
 
 def _find_question_word(question: str) -> "re.Match[str] | None":
@@ -180,6 +184,16 @@ def find_numbers(text: str, start: int, end: int) -> list[Mention]:
     return [Mention(name, "number", at, at + len(name)) for at, name in numbers if not _YEAR.fullmatch(name)]
 
 
+def find_unmentioned_numbers(text: str, start: int, end: int, mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the numbers in `text[start:end]` that overlap none of some mentions."""
+    return [n for n in find_numbers(text, start, end) if not any(n.start < m.end and m.start < n.end for m in mentions)]
+
+
+def is_person_noun(word: str) -> bool:
+    """Whether a folded word names a person by a role: actor, wife."""
+    return word in _PERSONS
+
+
 def extract_year(mention: Mention) -> Mention:
     """Return the year inside a date mention, with its span; the mention itself without one."""
     match = _YEAR.search(mention.name) if mention.kind == "date" else None
@@ -192,6 +206,11 @@ def find_first_year(text: str) -> int | None:
     """Return the first year from 1000 to 2099 in a text."""
     match = _YEAR.search(text)
     return int(match.group()) if match else None
+
+
+def find_years(text: str) -> list[int]:
+    """Return the years from 1000 to 2099 in a text, in its order."""
+    return [int(match.group()) for match in _YEAR.finditer(text)]
 
 
 def find_nationality(text: str) -> str:

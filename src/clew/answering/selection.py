@@ -1,10 +1,13 @@
 """Chooses the answerer for evidence: with or without a language model, from passages or from paths."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
 from clew.answering.llm import LLMAnswerer
+from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.protocols import Answerer, Encoder, LanguageModel
 
 
@@ -19,4 +22,17 @@ def select_answerer(
     """
     if from_paths:
         return LLMPathAnswerer(open_model(model)) if model else PathAnswerer()
-    return LLMAnswerer(open_model(model)) if model else ExtractiveAnswerer(encoder())
+    return LLMAnswerer(open_model(model)) if model else open_extractive_answerer(encoder())
+
+
+def open_extractive_answerer(encoder: Encoder | None, weights: Path = ANSWER_WEIGHTS) -> ExtractiveAnswerer:
+    """Return the answerer without a language model, with the trained ranker of candidates where it reads this encoder.
+
+    Without an encoder, or with one of another model than the ranker was trained with, the rules rank. Raises
+    ProviderError where the weights are missing or damaged.
+    """
+    if encoder is None or not encoder.dimension:
+        return ExtractiveAnswerer()
+    trained = load_span_ranker(weights)
+    ranker = SpanRanker(trained) if reads_vectors_of(trained.encoder, encoder.fingerprint) else None
+    return ExtractiveAnswerer(encoder, ranker=ranker)

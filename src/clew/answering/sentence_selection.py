@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clew.answering.question_types import QuestionType
 from clew.text.normalization import name_key
-from clew.types import Citation, Evidence, Mention, Passage
+from clew.types import Citation, Evidence, Mention, Passage, SentenceChain
 
 SENTENCE_WEIGHTS = {"similarity": 0.4, "overlap": 0.2, "rank": 0.05, "path": 0.2}
 NEXT_SENTENCE_WEIGHTS = {"continues": 0.3, "new words": 0.2, "new passage": 0.1}
@@ -97,6 +97,20 @@ def chain_sentences(evidence: Evidence, sentences: Sequence[Sentence]) -> list[l
 def best_of_chain(query: QuestionTerms, chain: Sequence[Sequence[Sentence]]) -> list[Sentence]:
     """Return of each sentence of a chain the part that shares most with the question."""
     return [max(parts, key=query.overlap) for parts in chain if parts]
+
+
+def widen_selection(
+    sentences: Sequence[Sentence],
+    scores: Sequence[float],
+    selected: Sequence[Sentence],
+    chains: Sequence[SentenceChain],
+    count: int,
+) -> list[Sentence]:
+    """Return the selected sentences, then those of some chains, then the best scored ones; `count` at most."""
+    in_chains = [s for chain in chains for quote in chain.sentences for s in sentences if s.is_part_of(quote)]
+    by_score = [sentences[i] for i in sorted(range(len(sentences)), key=lambda i: (-scores[i], i))]
+    places = {(s.passage.id, s.start): s for s in (*selected, *in_chains, *by_score)}
+    return list(places.values())[:count]
 
 
 def score_sentence(query: QuestionTerms, sentence: Sentence, similarity: float, paths: PathNames) -> float:

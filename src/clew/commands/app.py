@@ -99,6 +99,10 @@ GROUPS = {
                 "train_subgraph:subgraph",
                 "Train the selection of subgraphs by a reader's answers, for --retriever gcn-subgraph:weights=FOLDER.",
             ),
+            "answers": (
+                "train_answers:answers",
+                "Train the ranking of candidate answers of clew ask without a language model.",
+            ),
             "reranker": ("train_reranker:reranker", "Train the reranker g-rag, for --rerank g-rag:FOLDER."),
         },
     ),

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.evaluation.answer_metrics import normalize_answer
 from clew.graph.paths.path_entities import path_entities
+from clew.text.answer_normalization import normalize_answer
 from clew.types import Path
 
 GoldPath = Sequence[tuple[str, str, str]]

@@ -17,7 +17,6 @@ from clew.retrievers.routed.weights import load_choices
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE
 from clew.training.fitting.routing import RoutingRecipe
 from clew.training.recipes.routed import observe_choices, train_routed
-from tests.conftest import EXAMPLES
 from tests.faults.commands import run_clew
 
 CHOICES = ("bm25", "pagerank", "naive-ge:base=pagerank,read=3")
@@ -27,22 +26,6 @@ RECIPE = RoutingRecipe(cutoff=3)
 def silent(stage: str, done: int, total: int) -> None:
     assert stage
     assert done <= total or not total
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example corpus as a folder of data: every second question to learn from."""
-    folder = tmp_path_factory.mktemp("data") / "polar"
-    folder.mkdir()
-    with (folder / "corpus.jsonl").open("w", encoding="utf-8") as out:
-        for path in sorted((EXAMPLES / "polar").glob("*.md")):
-            text = path.read_text(encoding="utf-8")
-            title = text.partition("\n")[0].lstrip("# ")
-            out.write(json.dumps({"id": path.name, "title": title, "text": text}) + "\n")
-    lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / TRAIN_FILE).write_text("".join(lines[::2]), encoding="utf-8")
-    (folder / DEVELOPMENT_FILE).write_text("".join(lines[1::2]), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
     from clew.training.fitting.hop_predictor import HopRecipe
     from clew.training.fitting.path_ranker import PathRecipe
+    from clew.training.fitting.span_ranker import AnswerRecipe
     from clew.types import LongArray
 
 
 def minimise(
-    loss_of: "Callable[[LongArray], Tensor]", optimizer: "Optimizer", count: int, recipe: "HopRecipe | PathRecipe"
+    loss_of: "Callable[[LongArray], Tensor]",
+    optimizer: "Optimizer",
+    count: int,
+    recipe: "HopRecipe | PathRecipe | AnswerRecipe",
 ) -> None:
     """Minimise a loss over `count` examples; the recipe's learning rate decays as a cosine.
 

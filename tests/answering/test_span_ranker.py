@@ -1,0 +1,232 @@
+"""The learned ranker: features and probabilities against plain loops, the weights' contract, answers as quotes."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.answering.extractive import RANKED_NOTE, UNLIKELY_NOTE, ExtractiveAnswerer
+from clew.answering.selection import open_extractive_answerer
+from clew.answering.span_features import FEATURES, span_features
+from clew.answering.span_ranker import (
+    ANSWER_WEIGHTS,
+    SIGNALS,
+    SpanRanker,
+    SpanRankerWeights,
+    answer_candidates,
+    calibrated_probabilities,
+    calibration_signals,
+    group_by_name,
+    load_span_ranker,
+    save_span_ranker,
+)
+from clew.errors import ProviderError
+from clew.models.encoders.hashing import HashingEncoder
+from clew.types import Evidence, Passage, Scored
+from tests.answering.test_extractive import CAPTAIN, SHIP, THREE, TWO, WHERE_BORN, chained, evidence, quotes
+
+
+def make_weights(seed: int = 0, *, networks: int = 2, hidden: int = 3, threshold: float = 0.0) -> SpanRankerWeights:
+    random = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.float32]]":
+        return random.normal(size=shape).astype(np.float32)
+
+    width = len(FEATURES)
+    scale = np.abs(draw(width)) + np.float32(0.5)
+    parts = draw(networks, width, hidden), draw(networks, hidden), draw(networks, hidden), draw(len(SIGNALS) + 1)
+    return SpanRankerWeights(
+        draw(width), scale, *parts, rule_weight=0.5, encoder="e", threshold=threshold, about={"data": ["x"]}
+    )
+
+
+def test_probabilities_are_those_of_plain_loops() -> None:
+    trained = make_weights()
+    features = np.random.default_rng(1).normal(size=(5, len(FEATURES))).astype(np.float32)
+    sums = [0.0] * 5
+    for m in range(2):
+        scores = []
+        for row in features:
+            x = [min(4.0, max(-4.0, (float(v) - float(a)) / float(s)))
+                 for v, a, s in zip(row, trained.mean, trained.scale, strict=True)]  # fmt: skip
+            score = 0.0
+            for unit in range(3):
+                total = sum(v * float(w) for v, w in zip(x, trained.hidden[m, :, unit], strict=True))
+                score += max(0.0, total + float(trained.hidden_bias[m, unit])) * float(trained.output[m, unit])
+            scores.append(score)
+        powers = [math.exp(score - max(scores)) for score in scores]
+        sums = [total + power / sum(powers) / 2 for total, power in zip(sums, powers, strict=True)]
+    np.testing.assert_allclose(SpanRanker(trained).probabilities(features), sums, rtol=1e-4, atol=1e-7)
+    assert len(SpanRanker(trained).probabilities(features[:0])) == 0
+
+
+def test_the_score_of_the_rules_is_added() -> None:
+    ranker = SpanRanker(make_weights())
+    features = np.random.default_rng(1).normal(size=(4, len(FEATURES))).astype(np.float32)
+    probabilities = ranker.probabilities(features)
+    score, asked = FEATURES.index("score"), FEATURES.index("asked")
+    powers = [
+        float(p) * math.exp(0.5 * (float(row[score]) - 2 * float(row[asked])))
+        for p, row in zip(probabilities, features, strict=True)
+    ]
+    expected = [power / sum(powers) for power in powers]
+    np.testing.assert_allclose(ranker.add_rules(probabilities, features), expected, rtol=1e-5)
+
+
+def test_features_of_a_plain_example() -> None:
+    analysis = ExtractiveAnswerer(HashingEncoder()).analyze(WHERE_BORN, TWO)
+    assert analysis is not None
+    candidates = answer_candidates(analysis)
+    rows = span_features(analysis, candidates)
+    assert rows.shape == (len(candidates), len(FEATURES))
+    assert np.isfinite(rows).all()
+    assert np.array_equal(rows, span_features(analysis, candidates))
+    by_name = {
+        (c.text, c.span.kind): dict(zip(FEATURES, row.tolist(), strict=True))
+        for c, row in zip(candidates, rows, strict=True)
+    }
+    bergen, year = by_name["Bergen", "name"], by_name["1880", "year"]
+    assert (bergen["asks place"], bergen["cue birth"], bergen["span name"], bergen["span year"]) == (1, 1, 1, 0)
+    assert (bergen["after in"], bergen["capital"], bergen["digits"]) == (1, 1, 0)
+    assert bergen["position"] == pytest.approx(CAPTAIN.index("Bergen") / (CAPTAIN.index("1880.") + 5))
+    assert bergen["length"] == pytest.approx(math.log1p(6))
+    # Two sentences name it: that of the birth, and inside "Bergen Naval School" it is another name.
+    assert bergen["frequency"] == pytest.approx(math.log(2))
+    assert (year["digits"], year["first date"], year["type fit"]) == (1, 1, -1)
+    best = max(row["proximity"] for row in by_name.values())
+    for row in by_name.values():
+        assert row["below best proximity"] == pytest.approx(best - row["proximity"], abs=1e-5)
+    assert ("Polar Fox", "name") not in by_name  # the question names it
+    assert by_name["Ragna Holm", "title"]["own passage"] == 1
+
+
+def test_names_add_their_probabilities() -> None:
+    analysis = ExtractiveAnswerer().analyze(WHERE_BORN, TWO)
+    assert analysis is not None
+    candidates = answer_candidates(analysis)
+    probabilities = np.random.default_rng(2).dirichlet(np.ones(len(candidates)))
+    totals: dict[str, float] = {}
+    for candidate, probability in zip(candidates, probabilities, strict=True):
+        totals[candidate.text.lower()] = totals.get(candidate.text.lower(), 0.0) + probability
+    ranked = group_by_name(candidates, probabilities, probabilities[::-1])
+    assert sum(one.network for one in ranked) == pytest.approx(1)
+    assert ranked[0].probability == pytest.approx(max(totals.values()))
+    assert sum(one.probability for one in ranked) == pytest.approx(1)
+    assert [one.probability for one in ranked] == sorted((one.probability for one in ranked), reverse=True)
+
+
+def test_calibration_is_a_logistic_function() -> None:
+    signals = calibration_signals(0.8, 0.1, np.array([0.5, 0.6, 1.0]))
+    np.testing.assert_allclose(signals, [math.log(4), 0.7, 0.5, 0.6, 1.0])
+    weights = np.array([1, 2, 3, 4, 5, -6], dtype=np.float32)
+    total = math.log(4) + 1.4 + 1.5 + 2.4 + 5 - 6
+    assert float(calibrated_probabilities(weights, signals)) == pytest.approx(1 / (1 + math.exp(-total)))
+    assert np.isfinite(calibration_signals(1.0, 0.0, signals[2:])).all()
+
+
+@pytest.mark.parametrize(
+    "question", [WHERE_BORN, "How many sailors did it carry?", "Who was the captain of the Polar Fox?"]
+)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("source", [TWO, THREE, chained((0, "It carried 14 sailors."), (1, CAPTAIN))])
+def test_every_answer_stands_in_a_quoted_sentence(question: str, seed: int, source: Evidence) -> None:
+    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=SpanRanker(make_weights(seed)))
+    answer = answerer.answer_one(question, source)
+    assert answer.text
+    assert any(answer.text in quote for quote in quotes(answer))
+    assert len(set(answer.citations)) == len(answer.citations) <= 4
+    assert answer.candidates[0].item == answer.text
+    assert answer.notes[-1].startswith(RANKED_NOTE)
+    assert answerer.answer_one(question, source) == answer
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_title_is_quoted_from_the_sentence_that_has_it(seed: int) -> None:
+    # A record of metadata cannot be hashed, so that sentences cannot be either.
+    text = "The Polar Fox is a wooden ship. " + " ".join(f"It sank near the shore in winter {i}." for i in range(6))
+    passage = Passage("p", "d", "Polar Fox", text, 0, len(text), {"year": 1911})
+    ranker = SpanRanker(make_weights(seed))
+    answer = ExtractiveAnswerer(HashingEncoder(), ranker=ranker).answer_one(
+        "What sank near the shore in winter?", Evidence((Scored(passage, 1.0),))
+    )
+    assert answer.text
+    assert any(answer.text in quote for quote in quotes(answer))
+
+
+def test_an_unlikely_answer_is_withheld() -> None:
+    trained = make_weights(threshold=1.0)
+    trained = replace(trained, calibration=np.zeros(len(SIGNALS) + 1, dtype=np.float32))
+    answer = ExtractiveAnswerer(HashingEncoder(), ranker=SpanRanker(trained)).answer_one(WHERE_BORN, TWO)
+    assert (answer.text, answer.weak, answer.candidates) == ("", True, ())
+    assert answer.citations
+    assert answer.notes[-1].startswith(f"{UNLIKELY_NOTE} (probability 0.50 for ")
+
+
+def test_rules_decide_comparisons() -> None:
+    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=SpanRanker(make_weights()))
+    assert answerer.answer_one("Who was born first, Ragna Holm or Otto Lind?", THREE).text == "Ragna Holm"
+    answer = answerer.answer_one("Who is taller, Ragna Holm or Amundsen?", THREE)
+    assert (answer.text, answer.weak) == ("", True)
+    assert "no passage mentions 'Amundsen'" in answer.notes
+
+
+def test_no_candidate_leaves_the_sentence() -> None:
+    answerer = ExtractiveAnswerer(HashingEncoder(), lambda *_: [], ranker=SpanRanker(make_weights()))
+    answer = answerer.answer_one("Who sang?", evidence(("", "They sang. We all did.")))
+    assert answer.text in ("They sang.", "")
+
+
+def test_saved_weights_are_loaded(tmp_path: Path) -> None:
+    trained = make_weights(threshold=0.25)
+    save_span_ranker(tmp_path, trained)
+    loaded = load_span_ranker(tmp_path)
+    assert loaded.fingerprint == trained.fingerprint
+    assert (loaded.encoder, loaded.threshold, loaded.about) == ("e", 0.25, {"data": ["x"]})
+    assert loaded.fingerprint != make_weights(1).fingerprint
+
+
+def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match=r"the ranker of answers in .* cannot be read"):
+        load_span_ranker(tmp_path)
+    save_span_ranker(tmp_path, make_weights())
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    for change, message in (
+        ({"features": ["other"]}, "1 features"),
+        ({"threshold": 2.0}, "the threshold is no probability"),
+        ({"signals": []}, "features"),
+        ({"rule_weight": -1.0}, "rule_weight is -1"),
+        ({"encoder": "x"}, "cannot be read"),
+    ):
+        (tmp_path / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
+        with pytest.raises(ProviderError, match=message):
+            load_span_ranker(tmp_path)
+    save_span_ranker(tmp_path, replace(make_weights(), output=np.zeros((1, 3), dtype=np.float32)))
+    with pytest.raises(ProviderError, match="output has shape"):
+        load_span_ranker(tmp_path)
+    save_span_ranker(tmp_path, replace(make_weights(), mean=np.full(len(FEATURES), np.nan, dtype=np.float32)))
+    with pytest.raises(ProviderError, match="NaN"):
+        load_span_ranker(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    with pytest.raises(ProviderError, match="cannot be read"):
+        load_span_ranker(tmp_path)
+
+
+def test_the_shipped_weights_fit_and_missing_ones_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = load_span_ranker(ANSWER_WEIGHTS)
+    assert 0 < trained.threshold < 0.5
+    assert sum(file.stat().st_size for file in ANSWER_WEIGHTS.iterdir()) < 200_000
+
+    # The cosines do not matter here, only that the ranker takes the encoder.
+    monkeypatch.setattr(HashingEncoder, "fingerprint", trained.encoder)
+    bundled = HashingEncoder()
+    question = "Which ship carried 14 sailors of the captain?"
+    with pytest.raises(ProviderError, match="train or install it again"):
+        open_extractive_answerer(bundled, tmp_path)
+    assert "probability" in open_extractive_answerer(bundled).answer_one(question, evidence(("", SHIP))).notes[-1]
+    monkeypatch.undo()
+    # With another encoder the rules rank, as without one.
+    for encoder in (None, HashingEncoder()):
+        assert "probability" not in str(open_extractive_answerer(encoder).answer_one(question, TWO).notes)

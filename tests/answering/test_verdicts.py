@@ -1,0 +1,81 @@
+"""Comparisons of two titles: yes or no, and the first or last of two options, or nothing where facts lack."""
+
+import pytest
+
+from clew.answering.question_analysis import split_sentences
+from clew.answering.sentence_selection import Sentence
+from clew.answering.verdicts import decide_option, decide_yes_or_no, find_compared
+from clew.text.mentions import find_mentions
+from clew.types import Evidence, Passage, Scored
+
+TEXTS = (
+    ("Ragna Holm", "Ragna Holm (3 May 1880 – 9 June 1950) was a Norwegian captain. She lived in Bergen."),
+    ("Otto Lind", "Otto Lind (1 May 1902 – 2 June 1940) was a Swedish baker. He won medals."),
+    ("Nils Dahl", "Nils Dahl (born 1920) is a Norwegian captain and author."),
+    ("Vik", "Vik is a village in Sogn Rural District, Vestland Province, Norway."),
+    ("Os", "Os is a village in Fana Rural District, Midt Province, Norway."),
+    ("Red Sea Film", "Red Sea Film is a 1950 film directed by Ragna Holm."),
+    ("Blue Sea Film", "Blue Sea Film is a 1940 film directed by Otto Lind."),
+)
+
+
+def sentences() -> list[Sentence]:
+    passages = [Passage(f"p{i}", f"d{i}", title, text, 0, len(text)) for i, (title, text) in enumerate(TEXTS)]
+    return split_sentences(Evidence(tuple(Scored(p, 1.0) for p in passages)), find_mentions)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Are Ragna Holm and Otto Lind of the same nationality?", "no"),
+        ("Are Ragna Holm and Nils Dahl of the same nationality?", "yes"),
+        ("Are Vik and Os both located in the same country?", "yes"),
+        ("Are both Ragna Holm and Nils Dahl Norwegian captains?", "yes"),
+        ("Are both Ragna Holm and Otto Lind Norwegian captains?", "no"),
+        ("Are the directors of Red Sea Film and Blue Sea Film from the same country?", "no"),
+    ],
+)
+def test_yes_or_no(question: str, answer: str) -> None:
+    verdict = decide_yes_or_no(question, sentences())
+    assert verdict is not None
+    assert verdict[0] == answer
+    assert len(verdict[1]) == 2
+
+
+@pytest.mark.parametrize(
+    "question", ["Is Ragna Holm a captain?", "Was Ragna Holm or Otto Lind born first?", "Is it?", ""]
+)
+def test_no_verdict_on_other_questions(question: str) -> None:
+    assert decide_yes_or_no(question, sentences()) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Was Ragna Holm or Otto Lind born first?", "Ragna Holm"),
+        ("Who was born later, Ragna Holm or Otto Lind?", "Otto Lind"),
+        ("Who died first, Ragna Holm or Otto Lind?", "Otto Lind"),
+        ("Which film has the director born first, Red Sea Film or Blue Sea Film?", "Red Sea Film"),
+        ("Which film came out first, Red Sea Film or Blue Sea Film?", "Blue Sea Film"),
+        ("Who is a baker, Ragna Holm or Otto Lind?", "Otto Lind"),
+    ],
+)
+def test_options(question: str, answer: str) -> None:
+    ranked = decide_option(question, sentences())
+    assert ranked[0].name == answer
+    assert len(ranked) == 2
+    for option in ranked:
+        assert any(option.name in sentence.text for sentence in option.sentences)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Who died first, Ragna Holm or Nils Dahl?", "Who is taller, Ragna Holm or Otto Lind?", "Who is Ragna Holm?"],
+)
+def test_options_are_left_open_without_facts(question: str) -> None:
+    assert decide_option(question, sentences()) == []
+
+
+def test_the_longer_title_is_the_entity() -> None:
+    found = find_compared("Is Red Sea Film by Ragna Holm?", sentences())
+    assert [entity.name for entity in found] == ["Red Sea Film", "Ragna Holm"]
