@@ -90,6 +90,11 @@ class ChainSearch:
         walk = GraphWalkConfig() if vectors is None else GraphWalkConfig(lexical_restart=config.restart)
         self._graph_walk = GraphWalk(scope, lexical, walk)
 
+    @property
+    def damping(self) -> float:
+        """The probability of another step of the walk."""
+        return self._graph_walk.config.damping
+
     def search(self, question: str, allowed: BoolArray) -> QuestionChains:
         """Search from a question that is not empty, through the allowed passages (P,) only."""
         linked = self.scope.linker.link(question)

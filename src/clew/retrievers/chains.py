@@ -14,14 +14,15 @@ import numpy as np
 from clew.arrays import BoolArray, top_order
 from clew.graph.paths.sentence_chains import ChainWeights
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
-from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains
+from clew.query.chain_search import ChainSearch, ChainSearchConfig
 from clew.query.context import IndexContext
 from clew.query.first_sentences import FirstWeights
 from clew.query.graph_walk import NO_MATCH
 from clew.query.scope import Scope
 from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.retrievers.quoted_chains import ChainQuoter
-from clew.types import Evidence, Scored, SentenceChain
+from clew.retrievers.walk_paths import explain_walk
+from clew.types import Evidence
 
 NO_SENTENCE_VECTORS = "the index has no vectors of sentences: chains are followed by words alone"
 
@@ -80,13 +81,13 @@ class ChainRetriever(PassageRetriever):
 
     scope: Scope
     chain_search: ChainSearch
-    quoter: ChainQuoter | None  # None where no chain is shown
+    quoter: ChainQuoter | None  # None where neither chains nor walks are shown
     chain_weight: float
     walk_weight: float
     notes: tuple[str, ...] = ()  # on the index
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` passages, and the chains that they stand in."""
+        """Return at most `k` passages, the walks to them, and the chains that they stand in."""
         started = time.perf_counter()
         found = self.chain_search.search(question, allowed)
         if not len(found.passages):
@@ -94,12 +95,13 @@ class ChainRetriever(PassageRetriever):
         scores = self.chain_weight * found.chain_shares + self.walk_weight * np.log(found.walk_shares)
         best = top_order(scores, k)
         ranked = [(int(found.passages[i]), float(scores[i])) for i in best]
-        chains = self._quote(found, [passage for passage, _ in ranked])
-        evidence = make_evidence(self.scope.scored_passages(ranked), (), (*found.notes, *self.notes), started)
-        return replace(evidence, chains=chains)
-
-    def _quote(self, found: QuestionChains, passages: list[int]) -> tuple[Scored[SentenceChain], ...]:
-        return () if self.quoter is None else self.quoter.quote(found.chains, np.array(passages, dtype=np.int32))
+        notes = (*found.notes, *self.notes)
+        if self.quoter is None:
+            return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
+        passages = [passage for passage, _ in ranked]
+        paths = explain_walk(self.scope.snapshot, found.walk, self.chain_search.damping, passages, allowed)
+        chains = self.quoter.quote(found.chains, np.array(passages, dtype=np.int32))
+        return replace(make_evidence(self.scope.scored_passages(ranked), paths, notes, started), chains=chains)
 
 
 def build_chains(context: IndexContext, settings: Chains) -> ChainRetriever:

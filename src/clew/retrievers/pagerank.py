@@ -4,19 +4,17 @@ Source: see `query.graph_walk`. Differs from the source: nothing more.
 """
 
 import time
-from collections.abc import Sequence
 from typing import ClassVar
 
 from clew.arrays import BoolArray, top_order
-from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.query.scope import Scope
 from clew.retrievers.evidence import PassageRetriever, make_evidence
-from clew.retrievers.walk_paths import walk_path
+from clew.retrievers.walk_paths import explain_walk
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence, Path, Scored
+from clew.types import Evidence
 
 
 class PageRankRetriever(PassageRetriever):
@@ -37,21 +35,14 @@ class PageRankRetriever(PassageRetriever):
         nodes, scores = question_walk.nodes, question_walk.scores
         best = top_order(scores, k) if len(scores) else ()
         ranked = [(int(nodes[i]), float(scores[i])) for i in best if scores[i] > 0]
-        graph, damping = self.scope.snapshot.walk, self._graph_walk.config.damping
-        targets = [passage for passage, _ in ranked]
-        walks = likeliest_walks(graph, question_walk.walk, question_walk.restart, damping, targets)
-        passages = self.scope.scored_passages(ranked)
-        return make_evidence(passages, self._paths(walks, allowed), question_walk.notes, started)
+        targets, damping = [passage for passage, _ in ranked], self._graph_walk.config.damping
+        paths = explain_walk(self.scope.snapshot, question_walk, damping, targets, allowed)
+        return make_evidence(self.scope.scored_passages(ranked), paths, question_walk.notes, started)
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` passages, and the walks to them, likeliest first."""
         started = time.perf_counter()
         return self.walk_evidence(self.walk(question, allowed), k, allowed, started)
-
-    def _paths(self, walks: Sequence[tuple[float, tuple[int, ...]]], allowed: BoolArray) -> tuple[Scored[Path], ...]:
-        """Return the walks as triples, likeliest first, without those that end where they start."""
-        paths = [Scored(walk_path(self.scope.snapshot, nodes, allowed), probability) for probability, nodes in walks]
-        return tuple(sorted((path for path in paths if path.item), key=lambda path: -path.score))
 
 
 class PageRank(SettingsRecord):

@@ -6,8 +6,10 @@ from itertools import pairwise
 import numpy as np
 
 from clew.arrays import BoolArray
+from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.types import Path, Triple
+from clew.query.graph_walk import QuestionWalk
+from clew.types import Path, Scored, Triple
 
 MENTIONS = "mentions"
 
@@ -21,6 +23,22 @@ def mention_triple(snapshot: Snapshot, passage: int, entity: int) -> Triple:
 def walk_path(snapshot: Snapshot, nodes: Sequence[int], allowed: BoolArray) -> Path:
     """Return the triple of each step of a walk over nodes, () for one node; allowed passages (P,) state them."""
     return tuple(_edge_triple(snapshot, one, other, allowed) for one, other in pairwise(nodes))
+
+
+def explain_walk(
+    snapshot: Snapshot, found: QuestionWalk, damping: float, passages: Sequence[int], allowed: BoolArray
+) -> tuple[Scored[Path], ...]:
+    """Return the likeliest walk to each of some passages as triples, likeliest first.
+
+    Without those that end where they start, and those to passages that the walk did not reach.
+    """
+    if found.walk is None or found.restart is None:
+        return ()
+    reached = set(found.nodes[found.scores > 0].tolist())
+    targets = [passage for passage in passages if passage in reached]
+    walks = likeliest_walks(snapshot.walk, found.walk, found.restart, damping, targets)
+    paths = [Scored(walk_path(snapshot, nodes, allowed), probability) for probability, nodes in walks]
+    return tuple(sorted((path for path in paths if path.item), key=lambda path: -path.score))
 
 
 def _edge_triple(s: Snapshot, one: int, other: int, allowed: BoolArray) -> Triple:
