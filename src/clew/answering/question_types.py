@@ -30,7 +30,7 @@ _OPTION_PATTERNS = tuple(
     for start, stop in ((":", ":?"), (r"(?:[,;]|\b(?:is|was|between|than|in|first)\b)", ",:;?"))
 )
 _SAME_NATIONALITY = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
-_EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
+EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
 # Similarity of question and sentence does not decide these comparisons.
 QUANTITY_COMPARISON = re.compile(
@@ -125,7 +125,7 @@ def find_asked_verb(question: str) -> str:
 
 
 def _comparison_kind(question: str) -> str:
-    early, late = _EARLIER.search(question), _LATER.search(question)
+    early, late = EARLIER.search(question), _LATER.search(question)
     if early or late:
         return "undecidable" if _ENDING_VERB.search(question) else "earlier" if early else "later"
     return "undecidable" if QUANTITY_COMPARISON.search(question) else "description"

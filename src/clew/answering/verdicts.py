@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from clew.answering.candidates import Candidate
 from clew.answering.question_types import (
+    EARLIER,
     QUANTITY_COMPARISON,
     find_content_stems,
     find_nationality,
@@ -26,7 +27,6 @@ _OR = re.compile(r"[\s,]*\bor\b\s*(?:\w+\s+){0,3}", re.IGNORECASE)
 _SAME = re.compile(r"\bsame\b|\bshare\b", re.IGNORECASE)
 _DEATH = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|last)\b", re.IGNORECASE)
-_EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
 _LIFE = re.compile(r"\([^()]*\)")
 _PREFIX = 4  # letters that a country and its adjective share: Norway, Norwegian
 MIN_PREDICATE_SHARE = 0.5
@@ -152,7 +152,7 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
     pair, later = _find_pair(question, entities), _LATER.search(question)
     if not pair:
         return []
-    if not later and not _EARLIER.search(question):
+    if not later and not EARLIER.search(question):
         return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, pair)
     if _names_role(question) and pair[0].about is pair[0].own and pair[1].about is pair[1].own and _is_work(pair):
         return []

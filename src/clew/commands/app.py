@@ -153,8 +153,8 @@ class LazyCommand(TyperCommand):
         """Return the command with its options."""
         module, _, function = self._target.partition(":")
         if module in _ASKING:
-            # Threads of a product of small matrices wait for each other: on a busy machine that takes a hundred times
-            # as long. numpy reads this when it is loaded.
+            # Threads of a product of small matrices wait for each other on a busy machine. numpy reads this when it is
+            # loaded.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         command = getattr(import_module(f"clew.commands.{module}"), function)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -116,8 +116,8 @@ def _find_known_names(snapshot: Snapshot, question: str) -> list[LinkedName]:
     names: list[LinkedName] = []
     position = 0
     while position < len(words):
-        run = words[position : position + max(runs.get(position, (0,)))]
-        length, entities = _longest_known_name(snapshot, question, run, cased=cased) if run else (0, ())
+        nearby, lengths = words[position : position + MAX_NAME_TOKENS], runs.get(position, ())
+        length, entities = _longest_known_name(snapshot, question, nearby, lengths, cased=cased)
         if length:
             names.append(LinkedName(words[position].start, words[position + length - 1].end, entities))
         position += length or 1
@@ -142,10 +142,13 @@ def _known_runs(snapshot: Snapshot, words: Sequence[Token]) -> dict[int, list[in
 
 
 def _longest_known_name(
-    snapshot: Snapshot, question: str, words: Sequence[Token], *, cased: bool
+    snapshot: Snapshot, question: str, words: Sequence[Token], lengths: Sequence[int], *, cased: bool
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the number of words of the longest known name that the words begin with, and its entities; 0 for none."""
-    for length in range(len(words), 0, -1):
+    """Return the number of words of the longest known name that the words begin with, and its entities; 0 for none.
+
+    `lengths`, ascending, are the numbers of words that names have there.
+    """
+    for length in reversed(lengths):
         key = " ".join(word.key for word in words[:length])
         surface = question[words[0].start : words[length - 1].end]
         if key in COMMON_WORDS or (cased and length <= 2 and not looks_like_name(surface)):

@@ -33,7 +33,7 @@ from clew.plugins.records import Amount, SettingsRecord, WholeNumber, setting
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH
-from clew.query.linking import describe_links, link_question
+from clew.query.linking import describe_links
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.fused import FusedRetriever
@@ -132,7 +132,7 @@ class SprigRetriever:
     def _restart(self, question: str, base: Evidence | None) -> tuple[tuple[IntArray, FloatArray], tuple[str, ...]]:
         """Return the nodes that the walk restarts at, ascending, with probabilities, and notes."""
         snapshot, count = self.scope.snapshot, len(self.scope)
-        linked = link_question(snapshot, question)
+        linked = self.scope.linker.link(question)
         entities = dict.fromkeys(entity for name in linked.linked_names for entity in name.entities)
         weights = {
             count + entity: float(max(len(snapshot.mentioned_in.row(entity)), 1)) ** -self.settings.name_power

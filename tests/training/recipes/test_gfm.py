@@ -36,7 +36,6 @@ from clew.training.recipes.gfm import (
 from clew.training.recipes.networks import query_network_settings, settings_of_weights
 from clew.training.recipes.records import GFMRecipe
 from clew.types import Document
-from tests.conftest import EXAMPLES
 from tests.devices import DEVICES
 from tests.faults.commands import run_clew
 from tests.small_index import make_index
@@ -48,22 +47,6 @@ RECIPE = GFMRecipe(width=16, layers=2, nodes=80, questions=60, loop=Recipe(epoch
 def silent(stage: str, done: int, total: int) -> None:
     assert stage
     assert done <= total or not total
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example corpus as a folder of data: every second question to learn from."""
-    folder = tmp_path_factory.mktemp("data") / "polar"
-    folder.mkdir()
-    with (folder / "corpus.jsonl").open("w", encoding="utf-8") as out:
-        for path in sorted((EXAMPLES / "polar").glob("*.md")):
-            text = path.read_text(encoding="utf-8")
-            title = text.partition("\n")[0].lstrip("# ")
-            out.write(json.dumps({"id": path.name, "title": title, "text": text}) + "\n")
-    lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / TRAIN_FILE).write_text("".join(lines[::2]), encoding="utf-8")
-    (folder / DEVELOPMENT_FILE).write_text("".join(lines[1::2]), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture(scope="module")
