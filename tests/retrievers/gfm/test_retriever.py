@@ -15,6 +15,7 @@ from clew.index import Index
 from clew.inference.query_network import QueryNetwork
 from clew.inference.relational_sums import SortedEdges
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.query.chain_features import describe_passages
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import GraphBatch, collate
@@ -256,3 +257,27 @@ def test_weights_whose_features_do_not_fit_are_refused(index: Index, tmp_path: P
     save_weights(tmp_path, replace(trained, chains=False), {})
     with pytest.raises(InputError, match="no usable 'features'"):
         index.search(QUESTION, 5, GFM(weights=tmp_path))
+
+
+def test_chains_are_nodes_features_and_a_part_of_the_prior(index: Index) -> None:
+    search, allowed = index.context.chain_search(), index.context.scope.mask(None)
+    builder = PassageGraphBuilder(
+        passage_graph(index.snapshot), index.context.graph_walk(), 5, index.context.similar_passages(), search
+    )
+    linked = link_question(index.snapshot, QUESTION)
+    rows = index.context.encoder.encode_queries(builder.texts(linked))
+    graph, found = (
+        builder.build(linked, rows.__getitem__, allowed),
+        search.search_vectors(linked, rows.__getitem__, allowed),
+    )
+    passages = graph.nodes[graph.targets]
+    best = found.passages[np.lexsort((found.passages, -found.chain_shares))[:5]]
+    assert set(best.tolist()) <= set(passages.tolist())
+    walk = dict(zip(found.walk.nodes.tolist(), found.walk.scores.tolist(), strict=True))
+    top = max(walk.get(passage, 0.0) for passage in passages.tolist())
+    shares = dict(zip(found.passages.tolist(), found.chain_shares.tolist(), strict=True))
+    for passage, prior in zip(passages.tolist(), graph.prior[graph.targets].tolist(), strict=True):
+        of_walk = np.log(max(walk.get(passage, 0.0) / top, 1e-6))
+        assert prior == pytest.approx(of_walk + 10.0 * (shares.get(passage, 0.0) - 1.0), abs=1e-4)
+    described = describe_passages(search.sentences, index.snapshot.title_entities, found, passages)
+    np.testing.assert_array_equal(graph.features[graph.targets][:, len(FEATURES) :], described)
