@@ -118,7 +118,7 @@ def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path
         assert (done.code, done.err) == (0, "")
         answer = json.loads(done.out)
         assert answer.keys() == keys
-        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, "pagerank", weak)
+        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, "chains", weak)
         assert bool(answer["answer"]) == bool(answer["citations"]) is not weak
         assert answer["evidence"]["question"] == question
         for citation in answer["citations"]:
