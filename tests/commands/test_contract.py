@@ -119,7 +119,7 @@ def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path
         answer = json.loads(done.out)
         assert answer.keys() == keys
         assert (answer["question"], answer["retriever"], answer["weak"]) == (question, "chains", weak)
-        assert bool(answer["answer"]) == bool(answer["citations"]) is not weak
+        assert bool(answer["answer"]) is not weak
         assert answer["evidence"]["question"] == question
         for citation in answer["citations"]:
             assert citation.keys() >= {"document_id", "passage_id", "start", "end", "quote"}
