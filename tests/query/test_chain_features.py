@@ -16,7 +16,7 @@ def open_search(index: Index, *, with_vectors: bool) -> ChainSearch:
     context = index.context
     sentences = context.scope.snapshot.sentences
     sentences = replace(sentences, vectors=DrawnVectors(len(sentences)) if with_vectors else None)
-    questions = QuestionVectors(context.encode_questions, context.similar_passages())
+    questions = QuestionVectors(context.begin_encoding, context.similar_passages())
     return ChainSearch(context.scope, context.lexical, sentences, questions, ChainSearchConfig())
 
 

@@ -41,7 +41,7 @@ class DrawnVectors:
 
 def open_search(index: Index, config: ChainSearchConfig, vectors: SentenceVectors | None) -> ChainSearch:
     context = index.context
-    questions = QuestionVectors(context.encode_questions, context.similar_passages())
+    questions = QuestionVectors(context.begin_encoding, context.similar_passages())
     sentences = replace(context.scope.snapshot.sentences, vectors=vectors)
     return ChainSearch(context.scope, context.lexical, sentences, questions, config)
 

@@ -19,6 +19,7 @@ from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
 from clew.query.first_sentences import FirstWeights, score_first, sentences_of
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.query.linking import LinkedQuestion
+from clew.query.question_encoding import PendingVector, link_and_encode
 from clew.query.scope import Scope
 from clew.query.similar_passages import SimilarPassages
 from clew.text.bm25 import BM25Index
@@ -45,7 +46,7 @@ class ChainSearchConfig:
 class QuestionVectors:
     """Encodes questions, and finds the passages nearest to one."""
 
-    encode: Callable[[Sequence[str]], FloatArray]  # returns unit rows (n, d)
+    begin_encoding: Callable[[str], PendingVector]
     passages: SimilarPassages
 
 
@@ -97,11 +98,13 @@ class ChainSearch:
 
     def search(self, question: str, allowed: BoolArray) -> QuestionChains:
         """Search from a question that is not empty, through the allowed passages (P,) only."""
-        linked = self.scope.linker.link(question)
         if self._vectors is None:
-            walk = self._graph_walk.walk_linked(linked, allowed)
+            walk = self._graph_walk.walk_linked(self.scope.linker.link(question), allowed)
             return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
-        return self.search_vectors(linked, self._vectors.encode(texts_to_encode(linked)).__getitem__, allowed)
+        linked, vector = link_and_encode(
+            question, self.scope.linker.link, texts_to_encode, self._vectors.begin_encoding
+        )
+        return self.search_vectors(linked, vector, allowed)
 
     def search_vectors(
         self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray

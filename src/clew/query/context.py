@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
@@ -28,6 +29,7 @@ from clew.protocols import Encoder, LanguageModel
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionVectors
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.metadata_columns import COLUMN_PARTS, MetadataColumns
+from clew.query.question_encoding import PendingVector
 from clew.query.question_linker import QuestionLinker
 from clew.query.relation_matching import RelationTexts
 from clew.query.scope import Scope
@@ -91,6 +93,7 @@ class IndexContext:
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
+        self._encoding_thread = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
         self._on_progress = on_progress
 
     def with_paths_per_passage(self, paths: int) -> "IndexContext":
@@ -150,7 +153,7 @@ class IndexContext:
         """Return the search of chains of sentences of this index; without `config` with its default settings."""
         vectors = None
         if self.index_encoder is not None:
-            vectors = QuestionVectors(self.encode_questions, self.similar_passages())
+            vectors = QuestionVectors(self.begin_encoding, self.similar_passages())
         config = ChainSearchConfig() if config is None else config
         return ChainSearch(self.scope, self.lexical, self.scope.snapshot.sentences, vectors, config)
 
@@ -179,6 +182,13 @@ class IndexContext:
             self.question_cache.update(list(cached.items())[-_CACHED_QUESTIONS:])
         rows = [cached[question] for question in questions]
         return np.stack(rows) if rows else np.zeros((0, self.encoder.dimension), dtype=np.float32)
+
+    def begin_encoding(self, question: str) -> PendingVector:
+        """Encode a question in a thread; return a function that waits for its unit row (d,)."""
+        known = self.question_cache.get(question)
+        if known is not None:
+            return lambda: known
+        return self._encoding_thread.submit(lambda: self.encode_questions([question])[0]).result
 
     @cached_property
     def triple_vectors(self) -> TripleEmbeddings:

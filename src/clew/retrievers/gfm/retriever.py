@@ -10,7 +10,7 @@ passages are nodes, are scored directly, and nodes have features and a prior; no
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -25,6 +25,8 @@ from clew.models.threads import worker_count
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
+from clew.query.linking import LinkedQuestion
+from clew.query.question_encoding import PendingVector, link_and_encode
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.gfm.batch import GraphBatch, WholeGraph, collate
@@ -93,15 +95,12 @@ class GFMRetriever:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
-        # The question itself is encoded while it is linked, the rest while its walk runs.
-        pending = {question: self._begin_encoding(question, encoder_thread)}
-        linked = self.scope.linker.link(question)
-        texts = [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
-        pending |= {text: self._begin_encoding(text, encoder_thread) for text in texts if text not in pending}
 
-        def vector(number: int) -> FloatArray:
-            return pending[texts[number]]()
+        def texts(linked: LinkedQuestion) -> list[str]:
+            return [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
 
+        begin = partial(self._begin_encoding, thread=encoder_thread)
+        linked, vector = link_and_encode(question, self.scope.linker.link, texts, begin)
         graph = self.graphs.build(linked, vector, allowed)
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
@@ -116,7 +115,7 @@ class GFMRetriever:
         evidence = make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
         return replace(evidence, chains=chains)
 
-    def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> Callable[[], FloatArray]:
+    def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> PendingVector:
         """Return a function that waits for the vector of a text, encoded in a thread, or without one when asked for."""
         return cache(partial(self._encode, text)) if thread is None else thread.submit(self._encode, text).result
 
