@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
@@ -498,17 +499,53 @@ def create(
     """
     from clew.indexing import entry
 
-    chosen = load_settings() if settings is None else settings
-    if device is not None:
-        chosen = chosen.model_copy(update={"device": device})
-    check_device(chosen.device)
-    encoder = open_encoder(chosen.encoder, device=chosen.device)
+    chosen, encoder = _choose_settings(settings, device)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
     entry.open_extractor(
         chosen.extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
     )
-    stored = {
+    stored = _stored_settings(chosen, encoder)
+    entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    if encoder.dimension:
+        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
+    with writer_lock(place):
+        table = PassageTable.create(place, stored, encoder.dimension)
+        index = Index(table, asked, progress, chosen.device, similar_names=chosen.unknown_names == "similar")
+    vars(index)["_encoder"] = encoder  # is loaded
+    return index
+
+
+def hash_new_index_settings(settings: Settings | None = None, device: str | None = None) -> str:
+    """Return a hash of all that decides what an index made now holds beside its documents: encoder, extractor, sizes.
+
+    A file of published triples counts by its content. Raises InputError as `create`.
+    """
+    from clew.indexing import entry
+
+    chosen, encoder = _choose_settings(settings, device)
+    stored = _stored_settings(chosen, encoder)
+    content = "" if entry.asks_model(chosen.extractor) else entry.open_extractor(chosen.extractor).fingerprint
+    return blake2b(repr((sorted(stored.items()), content)).encode(), digest_size=6).hexdigest()
+
+
+def _choose_settings(settings: Settings | None, device: str | None) -> tuple[Settings, Encoder]:
+    chosen = load_settings() if settings is None else settings
+    if device is not None:
+        chosen = chosen.model_copy(update={"device": device})
+    check_device(chosen.device)
+    return chosen, open_encoder(chosen.encoder, device=chosen.device)
+
+
+def _stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
+    from clew.indexing import entry
+
+    others = {
+        name: getattr(chosen, name)
+        for name in ("synonym_names", "synonym_relative")
+        if getattr(chosen, name) != Settings.model_fields[name].default
+    }
+    return {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
         "extractor": chosen.extractor,
@@ -518,15 +555,8 @@ def create(
         "synonym_threshold": chosen.synonym_threshold,
         "max_synonyms": chosen.max_synonyms,
         entry.EXTRACTION_CALLS: chosen.extraction_calls,
+        **others,  # indexes made before have none
     }
-    entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
-    if encoder.dimension:
-        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
-    with writer_lock(place):
-        table = PassageTable.create(place, stored, encoder.dimension)
-        index = Index(table, asked, progress, chosen.device, similar_names=chosen.unknown_names == "similar")
-    vars(index)["_encoder"] = encoder  # is loaded
-    return index
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

@@ -2,6 +2,7 @@
 
 from clew.indexing.chunking import Chunker as Chunker
 from clew.indexing.cluster import ClusterRun as ClusterRun
+from clew.indexing.extraction.registry import asks_model as asks_model
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.index_stats import IndexStats as IndexStats
 from clew.indexing.index_stats import collect_stats as collect_stats

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.arrays import IntArray
+from clew.arrays import FloatArray, IntArray
 from clew.errors import IndexFormatError
 from clew.graph.csr import build_adjacency
 from clew.graph.segments.flat import store_passages
@@ -31,6 +31,7 @@ from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
 from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
+from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
 from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.segments.store import OpenedParts, SegmentFile, ensure_segments, open_segments
 from clew.indexing.vector_lists import ensure_lists
@@ -148,9 +149,10 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     if not encoder.dimension:
         return snapshot
     entity_of_name: dict[str, int] = {}
+    of_all = table.settings.get("synonym_names") == "all"
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for entity, name in enumerate(snapshot.entities):
-        if not only_in_graph[entity] and is_comparable(name):
+        if not only_in_graph[entity] and (of_all or is_comparable(name)):
             entity_of_name.setdefault(name, entity)
     if not entity_of_name:
         return snapshot
@@ -159,19 +161,33 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     on_encoded = count_progress(progress, "encoding names")
     vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, on_encoded)
     progress("comparing names", 0, len(names))
+    threshold, limit = _synonym_settings(table.settings)
+    if table.settings.get("synonym_relative"):
+        left, right, score = find_relative_synonyms(names, vectors, threshold, limit)
+    else:
+        left, right, score = _find_synonyms(derived, names, vectors, threshold, limit)
+    if of_all:
+        return with_equivalences(snapshot, entities[left], entities[right], score)
+    is_title = np.zeros(len(snapshot.entities), dtype=bool)
+    is_title[snapshot.title_entities[snapshot.title_entities >= 0]] = True
+    distinguishable = [are_distinguishable(names[a], names[b]) for a, b in zip(left, right, strict=True)]
+    left, right = entities[left], entities[right]
+    # Two documents with their own titles are about two things, however similar their names are.
+    accepted = np.array(distinguishable, dtype=bool) & ~(is_title[left] & is_title[right])
+    return with_equivalences(snapshot, left[accepted], right[accepted], score[accepted])
+
+
+def _find_synonyms(
+    derived: Path, names: Sequence[str], vectors: FloatArray, threshold: float, limit: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pairs of names by rows, and their cosines; what is known of earlier names is kept beside the index."""
     folder = derived / "equivalences"
     cache = _load_known_pairs(folder)
-    pairs = find_synonyms(names, vectors, *_synonym_settings(table.settings), cache)
+    pairs = find_synonyms(names, vectors, threshold, limit, cache)
     with atomic_folder(folder) as temporary:
         save_pairs(pairs.cache, temporary)
         write_manifest({"files": hash_files(temporary)}, temporary)
-    is_title = np.zeros(len(snapshot.entities), dtype=bool)
-    is_title[snapshot.title_entities[snapshot.title_entities >= 0]] = True
-    left, right = entities[pairs.left], entities[pairs.right]
-    distinguishable = [are_distinguishable(names[a], names[b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
-    # Two documents with their own titles are about two things, however similar their names are.
-    accepted = np.array(distinguishable, dtype=bool) & ~(is_title[left] & is_title[right])
-    return with_equivalences(snapshot, left[accepted], right[accepted], pairs.score[accepted])
+    return pairs.left, pairs.right, pairs.score
 
 
 def _load_known_pairs(folder: Path) -> PairCache | None:

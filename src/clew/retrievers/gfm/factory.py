@@ -74,20 +74,22 @@ def _make_graphs_and_ranker(
         _check_encoder(trained, encoder)
         if useless := [name for name in ENTITY_SETTINGS if name in settings.model_fields_set]:
             raise InputError(
-                f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out"
+                f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out, or "
+                "give weights made by `clew train gfm --preset paper` or `clew weights import`"
             )
         similar = context.similar_passages()
         chains = context.chain_search() if trained.chains else None
         return PassageGraphBuilder(context.load_passage_graph(), walk, nodes, similar, chains), PassageRanker()
     nearest = None if encoder is None else find_nearest_passages(context.similar_passages(), encoder)
+    form = settings.resolve_form(trained.form)
     ranker = EntityRanker(
         snapshot,
-        weighted=settings.ranker == "weighted",
-        entities=_count_or_none(settings.entities),
-        rarity=settings.rarity,
+        weighted=form.ranker == "weighted",
+        entities=form.entities,
+        rarity=form.rarity,
         same_encoder=encoder is not None and reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint),
     )
-    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest), ranker
+    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds), ranker
 
 
 def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
@@ -108,7 +110,9 @@ def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) ->
 
 def _node_limit(settings: GFM, trained: TrainedGNN) -> int | None:
     """Return the nodes of a question's graph at most; None for the whole graph."""
-    return trained.nodes if settings.nodes is None else _count_or_none(settings.nodes)
+    if settings.nodes is None:
+        return None if settings.preset == "paper" else trained.nodes
+    return _count_or_none(settings.nodes)
 
 
 def _choose_network(network: QueryNetwork, device: str, *, whole_graph: bool) -> "QueryNetwork | DeviceQueryNetwork":
