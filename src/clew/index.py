@@ -18,6 +18,7 @@ from clew.models.threads import worker_count
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
+from clew.query.entity_linker import LinkerSettings
 from clew.retrievers.registry import (
     RETRIEVERS,
     default_retriever,
@@ -62,6 +63,7 @@ class Index:
         llm_factory: How language models are asked, and what was spent on them.
         device: Where models run: "auto", "cpu", "cuda" or "mps"; it is checked where one does.
         similar_names: Whether names in questions that the index does not know are taken for those most like them.
+        linking: How names in questions are found and linked else.
     """
 
     def __init__(
@@ -72,11 +74,13 @@ class Index:
         device: str = "auto",
         *,
         similar_names: bool = True,
+        linking: LinkerSettings | None = None,
     ) -> None:
         self.table = table
         self.llm_factory = llm_factory
         self.device = device
         self.similar_names = similar_names
+        self.linking = LinkerSettings() if linking is None else linking
         self._progress = progress
         self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
@@ -105,6 +109,7 @@ class Index:
                     count_progress(self._progress, "encoding short texts"),
                     self.device,
                     similar_names=self.similar_names,
+                    linking=self.linking,
                 )
             except IndexFormatError:
                 if folder.is_dir():
@@ -306,6 +311,8 @@ class Index:
                 # Else half of the file would stand beside half of the old.
                 self.table = restore_version(self.table.location, before)
                 raise InputError(f"{error}; what came before it was taken back") from error
+        if report.mentions:
+            report.unmatched_mentions = entry.match_mentions(self.table, self.snapshot)[2]
         report.seconds = time.perf_counter() - started
         return report
 
@@ -477,7 +484,12 @@ def open(  # noqa: A001
         check_device(device)
     where = settings.device if device is None else device
     return Index(
-        PassageTable.open(location), factory, progress, where, similar_names=settings.unknown_names == "similar"
+        PassageTable.open(location),
+        factory,
+        progress,
+        where,
+        similar_names=settings.unknown_names == "similar",
+        linking=_linker_settings(settings),
     )
 
 
@@ -511,7 +523,8 @@ def create(
         encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
     with writer_lock(place):
         table = PassageTable.create(place, stored, encoder.dimension)
-        index = Index(table, asked, progress, chosen.device, similar_names=chosen.unknown_names == "similar")
+        similar, linking = chosen.unknown_names == "similar", _linker_settings(chosen)
+        index = Index(table, asked, progress, chosen.device, similar_names=similar, linking=linking)
     vars(index)["_encoder"] = encoder  # is loaded
     return index
 
@@ -527,6 +540,10 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
     stored = _stored_settings(chosen, encoder)
     content = "" if entry.asks_model(chosen.extractor) else entry.open_extractor(chosen.extractor).fingerprint
     return blake2b(repr((sorted(stored.items()), content)).encode(), digest_size=6).hexdigest()
+
+
+def _linker_settings(settings: Settings) -> LinkerSettings:
+    return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names)
 
 
 def _choose_settings(settings: Settings | None, device: str | None) -> tuple[Settings, Encoder]:

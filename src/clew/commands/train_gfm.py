@@ -84,15 +84,19 @@ def adapt(
 
 
 def import_weights(
-    checkpoint: Annotated[Path, typer.Argument(help="Folder with config.json and model.pth of GFM-RAG.")],
+    checkpoint: Annotated[
+        str, typer.Argument(help="Folder with config.json and model.pth of GFM-RAG, or hf:owner/name on the hub.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the weights, for --retriever gfm:weights=FOLDER.")],
 ) -> None:
     """Read a published GFM-RAG checkpoint; nothing in it is executed, and every tensor has to fit."""
-    from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
+    from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint, locate_checkpoint
     from clew.retrievers.gfm.weights import save_weights
 
-    trained = load_published_checkpoint(checkpoint)
-    save_weights(out, trained, {"imported from": checkpoint.name}, half=False)
+    folder = locate_checkpoint(checkpoint)
+    trained = load_published_checkpoint(folder)
+    name = folder.name if folder == Path(checkpoint) else checkpoint
+    save_weights(out, trained, {"imported from": name}, half=False)
     shape = trained.model.settings
     count = sum(array.size for array in trained.model.arrays.values())
     print(f"{count:,} parameters, {shape.layers} layers of width {shape.width}, encoder {trained.encoder.name}")

@@ -16,6 +16,7 @@ from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer, Retriever, fingerprint_of
+from clew.query.entity_linker import LinkerSettings
 from clew.store.error_mapping import map_errors
 from clew.store.snapshot_files import read_manifest, snapshot_folder
 from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
@@ -152,5 +153,7 @@ def _run_file(
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
     inputs = f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{index.similar_names}\0{identity}"
+    if index.linking != LinkerSettings():
+        inputs += f"\0{index.linking}"
     name = identity.partition("\0")[0].partition(":")[0]  # without settings, which may hold a path
     return folder / f"{name}-{blake2b(inputs.encode(), digest_size=6).hexdigest()}.json"

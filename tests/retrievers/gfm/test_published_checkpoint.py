@@ -88,7 +88,9 @@ def test_scores_equal_the_description_to_five_places(
     outcome = run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
     assert (outcome.code, outcome.err) == (0, "")
     assert "6 layers of width 8" in outcome.out
-    retriever = open_retriever(parse_retriever(f"gfm:preset=paper,weights={tmp_path / 'ours'}"), small.context)
+    retriever = open_retriever(
+        parse_retriever(f"gfm:preset=paper,linker=exact,weights={tmp_path / 'ours'}"), small.context
+    )
     assert isinstance(retriever, GFMRetriever)
     normalize = generation is second_generation
     text = SentenceTransformerEncoder(encoder, None, EmbeddingConfig(normalize, "ask: " if normalize else "", ""))
@@ -300,3 +302,35 @@ def test_tiny_graphs(tmp_path: Path, encoder: str, documents: list[Document]) ->
         f"What of {documents[0].title}?", 5, parse_retriever(f"gfm:weights={tmp_path / 'ours'}")
     ).passages
     assert best.score > 0
+
+
+def test_a_checkpoint_is_fetched_by_its_name_on_the_hub(
+    tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "cache", first_generation(encoder))
+    asked: list[tuple[str, str, str | None]] = []
+
+    def download(repository: str, file: str, revision: str | None = None) -> str:
+        asked.append((repository, file, revision))
+        return str(tmp_path / "cache" / file)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    outcome = run_clew("weights", "import", "hf:owner/GFM-8M@main", "--out", tmp_path / "ours")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert asked == [("owner/GFM-8M", name, "main") for name in ("config.json", "model.pth")]
+    assert "hf:owner/GFM-8M@main" in (tmp_path / "ours" / "config.json").read_text(encoding="utf-8")
+    assert load_weights(tmp_path / "ours").model.settings == SHAPE
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [("hf:owner/GFM-8M", 1, "the hub cannot be reached"), ("hf:no name at all!", 2, "has no GFM-RAG checkpoint")],
+)
+def test_an_unreachable_hub_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int, message: str
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    outcome = run_clew("weights", "import", name, "--out", tmp_path / "ours")
+    assert (outcome.code, outcome.err.count("\n")) == (code, 1), outcome
+    assert message in outcome.err

@@ -1,5 +1,6 @@
 """`preset=paper` of `gfm`: training on the whole graph with the losses, seeds and steps of GFM-RAG."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
@@ -35,7 +37,7 @@ QUESTIONS = (
 
 
 def small_recipe(**changes: object) -> GFMRecipe:
-    return replace(published_recipe(), width=8, layers=2, **changes)  # type: ignore[arg-type]
+    return replace(published_recipe(), width=8, layers=2, linker="exact", **changes)  # type: ignore[arg-type]
 
 
 def recipe_of_command(monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str) -> GFMRecipe:
@@ -86,8 +88,9 @@ def test_one_word_gives_the_published_recipe(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = (
-        "--targets entities --width 512 --layers 6 --whole-graph --seeds plain --ranker paper --nodes 1000 "
-        "--no-augment --ranking paper --alpha 0.3 --batch 4 --epochs 5 --rate 5e-4 --schedule constant --decay 0.01 "
+        "--targets entities --width 512 --layers 6 --whole-graph --seeds plain --linker embedding --ranker paper "
+        "--nodes 1000 --no-augment --ranking paper --alpha 0.3 --batch 4 --epochs 5 --rate 5e-4 "
+        "--schedule constant --decay 0.01 "
         "--warmup 0 --clip 0 --average 0 --steps 30000 --negatives 128 --fact-nodes 250 --temperature 0.2"
     )
     options = text.split()
@@ -176,11 +179,11 @@ def test_weights_trained_by_the_preset_are_searched_as_published(small: Index, t
     shape = settings_of_weights(tmp_path)
     assert (shape["whole_graph"], shape["seeds"], shape["ranker"]) == (True, "plain", "paper")
     plain = small.search(QUESTIONS[0].text, 3, GFM(weights=tmp_path))
-    preset = small.search(QUESTIONS[0].text, 3, GFM(preset="paper", weights=tmp_path))
+    preset = small.search(QUESTIONS[0].text, 3, GFM(preset="paper", weights=tmp_path, linker="exact"))
     assert [p.item.id for p in plain.passages] == [p.item.id for p in preset.passages]
     pruned = TrainedGNN(model.network(), "entities", encoder, 5, "")
     save_weights(tmp_path / "pruned", pruned, {})
-    whole = small.retriever(GFM(preset="paper", weights=tmp_path / "pruned", seeds="plain"))
+    whole = small.retriever(GFM(preset="paper", weights=tmp_path / "pruned", seeds="plain", linker="exact"))
     again = whole.retrieve([QUESTIONS[0].text], 3)[0]
     assert [p.item.id for p in again.passages] == [p.item.id for p in preset.passages]
 
@@ -190,7 +193,7 @@ def test_the_preset_needs_weights_of_entities(small: Index, tmp_path: Path) -> N
     shape = QueryGNNSettings(4, small.context.encoder.dimension, 1, learned_inverse=True)
     save_weights(tmp_path, TrainedGNN(QueryGNN(shape).network(), "passages", encoder, 5, ""), {})
     with pytest.raises(InputError, match="train gfm --preset paper"):
-        small.retriever(GFM(preset="paper", weights=tmp_path))
+        small.retriever(GFM(preset="paper", weights=tmp_path, linker="exact"))
 
 
 def test_training_by_the_preset_lowers_the_loss(examples: GFMExamples, small: Index, tmp_path: Path) -> None:
@@ -207,3 +210,29 @@ def test_training_by_the_preset_lowers_the_loss(examples: GFMExamples, small: In
     assert last is not None
     assert float(last.detach()) < float(first.detach())
     assert isinstance(published_recipe().loop, Recipe)
+
+
+def test_published_weights_are_trained_further_with_their_own_encoder(small: Index, tmp_path: Path) -> None:
+    encoder = TextEncoder("hashing:24", "", normalize=True)
+    torch.manual_seed(0)
+    shape = query_network_settings(small_recipe(), 24)
+    published = TrainedGNN(QueryGNN(shape).network(), "entities", encoder, None, "", form=EntityForm("rarity", "paper"))
+    save_weights(tmp_path / "start", published, {}, half=False)
+    data = tmp_path / "small"
+    data.mkdir()
+    documents = [
+        {"id": id_, "title": small.snapshot.titles[p], "text": small.snapshot.passage(p).text}
+        for p, id_ in enumerate(small.snapshot.passage_ids)
+    ]
+    (data / "corpus.jsonl").write_text("".join(json.dumps(d) + "\n" for d in documents), encoding="utf-8")
+    lines = [json.dumps({"id": q.id, "question": q.text, "gold": list(q.gold)}) + "\n" for q in QUESTIONS]
+    (data / "train.jsonl").write_text("".join(lines), encoding="utf-8")
+    options = ("--preset", "paper", "--start", tmp_path / "start", "--epochs", "2")
+    done = run_clew("train", "gfm", "--data", data, "--out", tmp_path / "out", *options)
+    assert done.code == 0, done.err
+    tuned = load_weights(tmp_path / "out")
+    assert (tuned.encoder, tuned.nodes, tuned.form) == (encoder, None, EntityForm("rarity", "paper"))
+    moved = [float(np.abs(tuned.model.arrays[n] - a).max()) for n, a in published.model.arrays.items()]
+    assert 1e-4 < max(moved) < 0.1
+    index = clew.open(next((tmp_path / "out" / "run" / "indexes").glob("small-*")))
+    assert index.search(QUESTIONS[0].text, 3, GFM(weights=tmp_path / "out")).passages

@@ -40,7 +40,10 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     """
     folder = context.weights_folder("gfm", settings.weights)
     trained = load_weights(folder)
-    encoder = _choose_encoder(context, trained, folder)
+    encoder = choose_encoder(context, trained, folder)
+    linking = settings.resolve_linking(context.linking)
+    if linking != context.linking and context.index_encoder is not None:
+        context = context.with_linker(linking)
     graphs, ranker = _make_graphs_and_ranker(context, settings, trained)
     snapshot = context.scope.snapshot
     texts = relation_texts(snapshot, inverses=not trained.model.settings.learned_inverse)
@@ -92,7 +95,7 @@ def _make_graphs_and_ranker(
     return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds), ranker
 
 
-def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
+def choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
     """Return the encoder that the weights read: the index's where they are the same, else the weights' own."""
     encoder, wanted = context.index_encoder, trained.encoder
     if encoder is None or not reads_vectors_of(wanted.fingerprint, encoder.fingerprint):

@@ -18,11 +18,13 @@ import torch
 
 from clew.errors import InputError
 from clew.inference.query_network import QueryGNNSettings, QueryNetwork
+from clew.models.hub import fetch_files
 from clew.retrievers.gfm.passage_ranking import PUBLISHED_ENTITIES
 from clew.retrievers.gfm.settings import EntityForm, Seeds
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
 
 CONFIG, TENSORS = "config.json", "model.pth"
+HUB = "hf:"
 _MODEL_CLASSES = ("GNNRetriever", "QueryGNN", "UltraQuery")
 _ENTITY_MODEL_CLASSES = ("QueryNBFNet",)
 _SEED_SWITCHES = ("init_entities_weight", "init_nodes_weight")  # of the first and of the second generation
@@ -35,6 +37,15 @@ _RANKERS = {
     "IDFWeightedTopKRanker": (True, True),
 }
 _REQUIRED_SWITCHES = {"short_cut": ("yes", "True", "1"), "layer_norm": ("yes", "True", "1")}
+
+
+def locate_checkpoint(place: str) -> Path:
+    """Return the folder of a checkpoint: a folder, or `hf:owner/name`, `hf:owner/name@revision` on the hub.
+
+    Raises as `fetch_files`.
+    """
+    name = place.removeprefix(HUB)
+    return fetch_files(name, (CONFIG, TENSORS), "GFM-RAG checkpoint") if name != place else Path(place)
 
 
 def load_published_checkpoint(folder: Path) -> TrainedGNN:

@@ -1,10 +1,11 @@
 """Settings of `gfm`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from clew.plugins.records import CountOrAll, SettingsRecord, setting
+from clew.query.entity_linker import LinkerMethod, LinkerSettings
 
 ENTITY_SETTINGS = ("preset", "ranker", "entities", "rarity", "seeds")
 """Settings for weights that score entities; weights that score passages take none of them."""
@@ -59,6 +60,18 @@ class GFM(SettingsRecord):
         "GFM-RAG: plain in the paper, rarity in its code",
         "from the weights, else rarity",
     )
+
+    linker: LinkerMethod | None = setting(
+        None,
+        "what links the names of a question to entities",
+        "GFM-RAG: embedding",
+        "as for the index; embedding for the preset paper",
+    )
+
+    def resolve_linking(self, of_index: LinkerSettings) -> LinkerSettings:
+        """Return how names are linked: as set here, else by the preset, else as for the index."""
+        preset = "embedding" if self.preset == "paper" else of_index.method
+        return replace(of_index, method=self.linker or preset)
 
     def resolve_form(self, trained: EntityForm) -> EntityForm:
         """Return what surrounds a network: what is set here, else the preset, else what comes with the weights."""

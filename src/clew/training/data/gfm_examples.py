@@ -6,7 +6,7 @@ lower case, with some of its names unlinked, and with none linked.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class GraphView:
     relations: FloatArray  # (R, t) text vectors of the relations, or (2 R, t) with inverses
     encode_texts: Callable[[Sequence[str]], FloatArray]  # encodes other short texts alike
     targets_entities: bool  # whether the network is to find entities instead of passages
+    link: Callable[[str], LinkedQuestion] | None = None  # links the names of questions; None for exact names
 
 
 def make_examples(
@@ -85,7 +86,7 @@ def make_examples(
                 "corpus that its questions were made for"
             )
         gold = tuple(tuple(positions[id_]) for id_ in question.gold)
-        forms = _question_forms(view.snapshot, question.text, random, augment=augment)
+        forms = _question_forms(view, question.text, random, augment=augment)
         items.append(_make_example(view, forms, gold))
     passages = len(view.snapshot.passage_ids)
     return GFMExamples(tuple(items), passages, view.graphs.edges, view.relations, view.ranker)
@@ -123,12 +124,13 @@ def _target_nodes(view: GraphView, passages: Sequence[int]) -> LongArray:
 
 
 def _question_forms(
-    snapshot: Snapshot, text: str, random: np.random.Generator, *, augment: bool
+    view: GraphView, text: str, random: np.random.Generator, *, augment: bool
 ) -> tuple[LinkedQuestion, ...]:
-    whole = link_question(snapshot, text)
+    link = partial(link_question, view.snapshot) if view.link is None else view.link
+    whole = link(text)
     if not augment:
         return (whole,)
-    lower = link_question(snapshot, text.lower())
+    lower = link(text.lower())
     unlinked = [replace(name, entities=()) for name in whole.names]
     pairs = zip(whole.names, unlinked, strict=True)
     some = tuple(other if random.random() < DROPPED_SHARE else name for name, other in pairs)

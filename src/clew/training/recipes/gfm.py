@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from clew.models.encoders.compatibility import reads_vectors_of
 from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
+from clew.query.entity_linker import LinkerSettings
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
-from clew.retrievers.gfm.factory import find_nearest_passages
+from clew.retrievers.gfm.factory import choose_encoder, find_nearest_passages
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.settings import EntityForm
@@ -154,7 +156,9 @@ def adapt_gfm(
     discard(state)
     if result.best_epoch >= 0:
         about = {"adapted from": trained.key, "questions": len(training), "labelled": given, **_describe_recipe(recipe)}
-        encoder = replace(trained.encoder, name=view.encoder.name, fingerprint=view.encoder.fingerprint)
+        encoder = trained.encoder
+        if encoder.fingerprint:
+            encoder = replace(encoder, name=view.encoder.name, fingerprint=view.encoder.fingerprint)
         adapted = replace(trained, model=model.network(), encoder=encoder)
         save_weights(out, adapted, {**about, "figures": result.figures})
     return replace(result, questions=len(training), held_out=len(held_out))
@@ -208,8 +212,12 @@ def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Quest
 
 def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | None = None) -> GraphView:
     """Return the graphs of an index for the network of a recipe, or for a trained one of the same encoder."""
-    if trained is not None:
-        _check_encoder(trained, context.encoder, reads_vectors_of)
+    encoder = context.encoder
+    read = load_weights(recipe.start) if trained is None and recipe.start is not None else trained
+    if read is not None and not read.encoder.fingerprint:
+        encoder = choose_encoder(context, read, recipe.start or Path("weights"))  # of a published checkpoint
+    elif trained is not None:
+        _check_encoder(trained, encoder, reads_vectors_of)
     snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())
     source = recipe if trained is None else trained
     form = EntityForm(recipe.seeds, recipe.ranker) if trained is None else trained.form
@@ -220,14 +228,21 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     if entities:
         nearest = find_nearest_passages(context.similar_passages(), context.encoder)
         builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds)
-        ranker = EntityRanker(snapshot, weighted=form.ranker == "weighted", entities=form.entities, rarity=form.rarity)
+        ranker = EntityRanker(
+            snapshot,
+            weighted=form.ranker == "weighted",
+            entities=form.entities,
+            rarity=form.rarity,
+            same_encoder=encoder is context.encoder,
+        )
     else:
         chains = context.chain_search() if source.chains else None
         builder = PassageGraphBuilder(passage_graph(snapshot), walk, nodes, chains=chains)
         ranker = PassageRanker()
-    relations = context.encode_texts(relation_texts(snapshot, inverses=entities))
-    encode = context.encode_texts
-    return GraphView(snapshot, builder, ranker, context.encoder, relations, encode, targets_entities=entities)
+    encode = partial(context.encode_texts_with, encoder=encoder)
+    relations = encode(relation_texts(snapshot, inverses=entities))
+    link = None if recipe.linker == "exact" else context.make_linker(LinkerSettings(recipe.linker)).link
+    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link)
 
 
 def _build_facts(view: GraphView, recipe: GFMRecipe) -> CompletionFacts:
@@ -244,7 +259,10 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
         torch.manual_seed(recipe.loop.seed)
         return QueryGNN(shape), encoder
     trained = load_weights(recipe.start)
-    _check_encoder(trained, view.encoder, str.__eq__)
+    if trained.encoder.fingerprint:
+        _check_encoder(trained, view.encoder, str.__eq__)
+    else:
+        encoder = trained.encoder
     seen = {**asdict(trained.model.settings), "targets": trained.targets}
     wanted = {**asdict(shape), "targets": recipe.targets}
     if other := [f"{name} {seen[name]}, not {wanted[name]}" for name in wanted if seen[name] != wanted[name]]:
@@ -253,11 +271,6 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
 
 
 def _check_encoder(trained: TrainedGNN, encoder: Encoder, is_read: Callable[[str, str], bool]) -> None:
-    if not trained.encoder.fingerprint:
-        raise InputError(
-            "the weights were imported and have an encoder of their own; only weights that were trained here can be "
-            "trained further: leave --start out, or give others"
-        )
     if not is_read(trained.encoder.fingerprint, encoder.fingerprint):
         raise InputError(
             f"the weights read vectors of {trained.encoder.name}, and the index was made with {encoder.name}: give "

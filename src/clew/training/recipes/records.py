@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from clew.errors import InputError
+from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import (
     FACT_TEMPERATURE,
@@ -68,6 +69,7 @@ class GFMRecipe(CheckedRecord):
         Literal["rarity", "plain"],
         Field(description="Start of a named entity: rarity, 1 / its number of passages, or plain, 1."),
     ] = "rarity"
+    linker: Annotated[LinkerMethod, Field(description="What links the names of questions to entities.")] = "exact"
     ranker: Annotated[
         Literal["weighted", "paper"], Field(description="Ranking of passages by entities: by their scores, or paper.")
     ] = "weighted"
@@ -142,6 +144,7 @@ def published_recipe(
         nodes=DEFAULT_NODES["entities"],
         whole_graph=True,
         seeds="plain" if ranking == "paper" else "rarity",
+        linker="embedding",
         ranker="paper",
         loss=loss,
         completion=completion,
