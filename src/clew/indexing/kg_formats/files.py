@@ -56,7 +56,7 @@ class GraphFile:
     mentions: tuple[Path, ...] = ()  # files with mentions of its entities: entity, document or passage
 
     def statements(self) -> Generator[Statement]:
-        """Yield the statements of the file, then of its other files; InputError: unreadable, cut off, wrong encoding."""
+        """Yield the statements of the file, then of its tables; InputError: unreadable, cut off, wrong encoding."""
         with _open_bytes(self.path, self.encoding) as stream:
             yield from self._parse(stream, printable_path(self.path.name))
         for paths, read_rows in ((self.names, read_name_rows), (self.mentions, read_mention_rows)):
