@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
@@ -17,6 +18,7 @@ from clew.models.threads import worker_count
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
+from clew.query.entity_linker import LinkerSettings
 from clew.retrievers.registry import (
     RETRIEVERS,
     default_retriever,
@@ -61,6 +63,7 @@ class Index:
         llm_factory: How language models are asked, and what was spent on them.
         device: Where models run: "auto", "cpu", "cuda" or "mps"; it is checked where one does.
         similar_names: Whether names in questions that the index does not know are taken for those most like them.
+        linking: How names in questions are found and linked else.
     """
 
     def __init__(
@@ -71,11 +74,13 @@ class Index:
         device: str = "auto",
         *,
         similar_names: bool = True,
+        linking: LinkerSettings | None = None,
     ) -> None:
         self.table = table
         self.llm_factory = llm_factory
         self.device = device
         self.similar_names = similar_names
+        self.linking = LinkerSettings() if linking is None else linking
         self._progress = progress
         self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
@@ -104,6 +109,7 @@ class Index:
                     count_progress(self._progress, "encoding short texts"),
                     self.device,
                     similar_names=self.similar_names,
+                    linking=self.linking,
                 )
             except IndexFormatError:
                 if folder.is_dir():
@@ -305,6 +311,8 @@ class Index:
                 # Else half of the file would stand beside half of the old.
                 self.table = restore_version(self.table.location, before)
                 raise InputError(f"{error}; what came before it was taken back") from error
+        if report.mentions:
+            report.unmatched_mentions = entry.match_mentions(self.table, self.snapshot)[2]
         report.seconds = time.perf_counter() - started
         return report
 
@@ -476,7 +484,12 @@ def open(  # noqa: A001
         check_device(device)
     where = settings.device if device is None else device
     return Index(
-        PassageTable.open(location), factory, progress, where, similar_names=settings.unknown_names == "similar"
+        PassageTable.open(location),
+        factory,
+        progress,
+        where,
+        similar_names=settings.unknown_names == "similar",
+        linking=_linker_settings(settings),
     )
 
 
@@ -498,17 +511,58 @@ def create(
     """
     from clew.indexing import entry
 
-    chosen = load_settings() if settings is None else settings
-    if device is not None:
-        chosen = chosen.model_copy(update={"device": device})
-    check_device(chosen.device)
-    encoder = open_encoder(chosen.encoder, device=chosen.device)
+    chosen, encoder = _choose_settings(settings, device)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
     entry.open_extractor(
         chosen.extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
     )
-    stored = {
+    stored = _stored_settings(chosen, encoder)
+    entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    if encoder.dimension:
+        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
+    with writer_lock(place):
+        table = PassageTable.create(place, stored, encoder.dimension)
+        similar, linking = chosen.unknown_names == "similar", _linker_settings(chosen)
+        index = Index(table, asked, progress, chosen.device, similar_names=similar, linking=linking)
+    vars(index)["_encoder"] = encoder  # is loaded
+    return index
+
+
+def hash_new_index_settings(settings: Settings | None = None, device: str | None = None) -> str:
+    """Return a hash of all that decides what an index made now holds beside its documents: encoder, extractor, sizes.
+
+    A file of published triples counts by its content. Raises InputError as `create`.
+    """
+    from clew.indexing import entry
+
+    chosen, encoder = _choose_settings(settings, device)
+    stored = _stored_settings(chosen, encoder)
+    content = "" if entry.asks_model(chosen.extractor) else entry.open_extractor(chosen.extractor).fingerprint
+    return blake2b(repr((sorted(stored.items()), content)).encode(), digest_size=6).hexdigest()
+
+
+def _linker_settings(settings: Settings) -> LinkerSettings:
+    return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names)
+
+
+def _choose_settings(settings: Settings | None, device: str | None) -> tuple[Settings, Encoder]:
+    chosen = load_settings() if settings is None else settings
+    if device is not None:
+        chosen = chosen.model_copy(update={"device": device})
+    check_device(chosen.device)
+    return chosen, open_encoder(chosen.encoder, device=chosen.device)
+
+
+def _stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
+    from clew.indexing import entry
+
+    others = {
+        name: getattr(chosen, name)
+        for name in ("synonym_names", "synonym_relative")
+        if getattr(chosen, name) != Settings.model_fields[name].default
+    }
+    return {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
         "extractor": chosen.extractor,
@@ -518,15 +572,8 @@ def create(
         "synonym_threshold": chosen.synonym_threshold,
         "max_synonyms": chosen.max_synonyms,
         entry.EXTRACTION_CALLS: chosen.extraction_calls,
+        **others,  # indexes made before have none
     }
-    entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
-    if encoder.dimension:
-        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
-    with writer_lock(place):
-        table = PassageTable.create(place, stored, encoder.dimension)
-        index = Index(table, asked, progress, chosen.device, similar_names=chosen.unknown_names == "similar")
-    vars(index)["_encoder"] = encoder  # is loaded
-    return index
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

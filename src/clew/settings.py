@@ -35,8 +35,14 @@ class Settings(BaseModel):
     sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes
     synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)  # cosine; GFM-RAG, HippoRAG: 0.8
     max_synonyms: int = Field(default=100, ge=1)  # synonyms of a name, at most (GFM-RAG and HippoRAG: 100)
+    # Which names have synonyms: "comparable" without figures and without pairs of two titles, or "all", as published.
+    synonym_names: Literal["comparable", "all"] = "comparable"
+    synonym_relative: bool = False  # whether the threshold is a share of a name's best cosine (GFM-RAG's code)
     retriever: str = "auto"  # "auto": `gfm` where the index has the vectors that it reads, else `chains`
     unknown_names: Literal["similar", "exact"] = "similar"  # of questions: taken for those most like them, or for none
+    linker: Literal["exact", "embedding", "exact+embedding"] = "exact"  # of the names in questions to entities
+    linker_floor: float = Field(default=0.8, ge=-1.0, le=1.0)  # least cosine of names linked by embedding
+    question_names: str = "rules"  # what finds the names in questions: rules, or a language model, `provider:name`
     k: int = Field(default=5, ge=1)  # passages returned
     model: str = ""  # language model that writes answers, `provider:name`; "" for none
     base_url: str = ""  # of a server that speaks OpenAI's protocol; "" for the provider's own

@@ -2,14 +2,20 @@
 
 import json
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clew.answering.extractive import ExtractiveAnswerer
 from clew.datasets.loaders import load_questions
+from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.evaluation.runs import Run
 from clew.index import Index
+from clew.types import AgentStep, Evidence, Filter, Usage, ignore_progress
 from tests.faults.commands import run_clew
 
 QUESTIONS = Path(__file__).parents[2] / "examples" / "questions.jsonl"
@@ -74,3 +80,33 @@ def test_a_missing_package_of_measures_is_told_before_any_search(polar: Index, m
     done = run_clew("eval", "--index", polar.table.location.name, "--questions", QUESTIONS, "--retriever", "bm25")
     assert done.code == 2
     assert "pip install 'clew[eval]'" in done.err
+
+
+class CountingAgent:
+    """An agent that searches by words, and counts how often each question is searched for."""
+
+    def __init__(self, index: Index, calls: int) -> None:
+        self.asked: Counter[str] = Counter()
+        self._words = index.retriever("bm25")
+        self._calls = calls
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        self.asked.update(questions)
+        step = AgentStep("q", verdict="enough")
+        found = self._words.retrieve(questions, k, where)
+        return [replace(evidence, steps=(step,), usage=Usage(calls=self._calls)) for evidence in found]
+
+
+def test_the_answer_of_an_agent_is_searched_for_once(polar: Index) -> None:
+    agent = CountingAgent(polar, calls=1)
+    report = evaluate_retrievers(
+        polar, QUESTIONS, {"agent": agent}, (2,), None, None, ignore_progress, ExtractiveAnswerer()
+    )
+    assert set(agent.asked.values()) == {1}
+    plain = evaluate_retrievers(
+        polar, QUESTIONS, {"bm25": "bm25"}, (2,), None, None, ignore_progress, ExtractiveAnswerer()
+    )
+    measures = ("em", "f1", "abstained")
+    assert [report.retrievers["agent"].costs[m] for m in measures] == [
+        plain.retrievers["bm25"].costs[m] for m in measures
+    ]

@@ -16,6 +16,7 @@ SHAPES = {
     "published": QueryGNNSettings(width=16, text_width=12, layers=3),
     "ours": QueryGNNSettings(16, 12, 3, features=4, prior=True, learned_inverse=True),
     "transe, mean": QueryGNNSettings(8, 12, 2, message="transe", aggregate="mean"),
+    "mean of the code": QueryGNNSettings(8, 12, 3, aggregate="mean-code"),
     "one layer": QueryGNNSettings(8, 12, 1, features=2, prior=True),
 }
 

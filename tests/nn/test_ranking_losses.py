@@ -25,7 +25,21 @@ def test_cross_entropy_as_in_the_code_weights_the_hardest_most() -> None:
     hard, easy = math.exp(0.0 / 0.2), math.exp(-1.0 / 0.2)
     negative = -(hard * math.log(1 - sigmoid(0.0)) + easy * math.log(1 - sigmoid(-1.0))) / (hard + easy)
     positive = -(math.log(sigmoid(2.0)) + math.log(sigmoid(0.5))) / 2
-    assert float(binary_loss(LOGITS, RELEVANT, 0.2)) == pytest.approx(positive + negative, rel=1e-5)
+    assert float(binary_loss(LOGITS, RELEVANT, 0.2)) == pytest.approx((positive + negative) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize(("relevant", "others"), [(1, 1), (1, 128), (7, 40)])
+def test_cross_entropy_of_the_code_is_divided_by_the_sum_of_the_weights(relevant: int, others: int) -> None:
+    logits = torch.randn(relevant + others, generator=torch.Generator().manual_seed(0))
+    right = torch.arange(relevant + others) < relevant
+    weights = [1 / relevant] * relevant
+    scale = sum(math.exp(x) for x in logits[relevant:].tolist())
+    weights += [math.exp(x) / scale for x in logits[relevant:].tolist()]
+    losses = [
+        -math.log(sigmoid(x) if r else 1 - sigmoid(x)) for x, r in zip(logits.tolist(), right.tolist(), strict=True)
+    ]
+    wanted = sum(w * x for w, x in zip(weights, losses, strict=True)) / sum(weights)
+    assert float(binary_loss(logits, right, 1.0)) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_ratios_of_paper_and_code() -> None:

@@ -16,6 +16,8 @@ def logits(
     question: torch.Tensor,
     seeds: Mapping[str, float],
     encode: Callable[[str], torch.Tensor],
+    *,
+    mean: bool = False,
 ) -> dict[str, float]:
     """Return a logit for each entity.
 
@@ -27,6 +29,7 @@ def logits(
         question: (t,) embedding of the question.
         seeds: Weight of the entities that the question names.
         encode: Returns the embedding (t,) of a relation's text.
+        mean: Whether messages and boundary are averaged, as the authors' code does, in place of added up.
     """
 
     def linear(name: str, x: torch.Tensor) -> torch.Tensor:
@@ -55,6 +58,8 @@ def logits(
             messages = start[entity].clone()
             for relation, sender in senders[entity]:
                 messages = messages + states[sender] * projected[relation]
+            if mean:
+                messages = messages / (1 + len(senders[entity]))
             mixed = linear(f"{name}.linear", torch.cat([states[entity], messages]))
             scale, shift = tensors[f"{name}.layer_norm.weight"], tensors[f"{name}.layer_norm.bias"]
             following[entity] = states[entity] + functional.layer_norm(mixed, mixed.shape, scale, shift).clamp_min(0.0)

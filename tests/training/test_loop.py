@@ -285,3 +285,22 @@ def test_a_batch_without_a_training_signal_changes_no_weights(tmp_path: Path) ->
     train(more, First(4), recipe, tmp_path / "more", silent)
     assert not torch.equal(next(one.parameters()), next(make_linear().parameters()))
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), more.parameters(), strict=True))
+
+
+def test_a_constant_rate_without_averaging_or_clipping_is_plain_adamw(tmp_path: Path) -> None:
+    recipe = Recipe(epochs=3, rate=0.3, schedule="constant", decay=0.01, warmup=0, clip=0.0, average=0.0)
+    torch.manual_seed(0)
+    model, plain = nn.Linear(1, 1), nn.Linear(1, 1)
+    plain.load_state_dict(model.state_dict())
+    objective, again = LineObjective(figures=(0.0, 1.0, 2.0, 3.0)), LineObjective(figures=(0.0,))
+    train(model, objective, recipe, tmp_path / "run", lambda *_: None)
+    optimizer = torch.optim.AdamW(plain.parameters(), lr=0.3, weight_decay=0.01)
+    for epoch in range(3):
+        for batch in again.batches(objective.epoch_seeds[epoch]):
+            optimizer.zero_grad()
+            loss = again.loss(plain, batch)
+            assert loss is not None
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    for one, other in zip(model.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)

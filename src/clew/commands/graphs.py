@@ -28,6 +28,10 @@ class GraphFileOptions:
         list[str] | None,
         typer.Option(help="A tab-separated table of names: entity, label, further names. May be given several times."),
     ] = None
+    mentions: Annotated[
+        list[str] | None,
+        typer.Option(help="A tab-separated table of entity and document or passage. May be given several times."),
+    ] = None
     encoding: Annotated[str, typer.Option(help="Of the text: utf-8, utf-16, latin-1 and so on.")] = "utf-8"
     delimiter: Annotated[
         str | None, typer.Option(help="Between the cells of a table, in place of a tab, or of a comma in CSV.")
@@ -49,7 +53,9 @@ def import_graph(
     """Import a graph, replacing the one of its name; an index is created if there is none."""
     # Faults of the file are refused here, before an index is created.
     graph_name = None if name is None else clean_graph_name(name)
-    source = graph_file(file, options.format_, options.encoding, options.delimiter, options.names or ())
+    source = graph_file(
+        file, options.format_, options.encoding, options.delimiter, options.names or (), options.mentions or ()
+    )
     if options.strict:
         source.check()
     source.require_triple()

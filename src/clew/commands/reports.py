@@ -41,6 +41,10 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int) -> No
     """Print the counts of an import, the first faults of its file, and the size of the index."""
     counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
     print_line(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
+    if report.mentions:
+        print_line(f"mentions: {report.mentions:,} of its entities in documents or passages")
+    if report.unmatched_mentions:
+        print_warning(f"{report.unmatched_mentions:,} mentions name an entity or a place that the index lacks")
     parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
     print_line(f"parts: {parts}; the index holds {entities:,} entities and {triples:,} triples")
     for fault in report.faults:

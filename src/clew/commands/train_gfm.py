@@ -31,8 +31,7 @@ def gfm(
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 
-    facts = replace(recipe.completion, batch=recipe.loss.batch, nodes=min(recipe.nodes, recipe.completion.nodes))
-    recipe = replace(recipe, completion=facts)
+    recipe = replace(recipe, completion=replace(recipe.completion, batch=recipe.loss.batch))
     with (
         join_process_group(load_settings().device if device is None else device) as processes,
         nullcontext(ignore_progress) if processes.rank else progress_on_stderr() as progress,
@@ -42,6 +41,12 @@ def gfm(
             return
     for name, value in result.figures.items():
         print(f"{name}: {value:.3f}")
+    if result.gold_nodes_outside:
+        share = 100.0 * result.gold_nodes_outside / result.gold_nodes
+        print(
+            f"{result.gold_nodes_outside} of {result.gold_nodes} gold {recipe.targets} ({share:.1f}%) lie outside the "
+            "graphs of their questions and were not learned: raise --nodes"
+        )
     epoch = result.best_epoch + 1
     best = f"best epoch {epoch}" if epoch else "no epoch was better than the start, which they are"
     print(f"weights in {out}, {best}, {result.seconds:.0f} s of training")
@@ -79,16 +84,23 @@ def adapt(
 
 
 def import_weights(
-    checkpoint: Annotated[Path, typer.Argument(help="Folder with config.json and model.pth of GFM-RAG.")],
+    checkpoint: Annotated[
+        str, typer.Argument(help="Folder with config.json and model.pth of GFM-RAG, or hf:owner/name on the hub.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the weights, for --retriever gfm:weights=FOLDER.")],
 ) -> None:
     """Read a published GFM-RAG checkpoint; nothing in it is executed, and every tensor has to fit."""
-    from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
+    from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint, locate_checkpoint
     from clew.retrievers.gfm.weights import save_weights
 
-    trained = load_published_checkpoint(checkpoint)
-    save_weights(out, trained, {"imported from": checkpoint.name}, half=False)
+    folder = locate_checkpoint(checkpoint)
+    trained = load_published_checkpoint(folder)
+    name = folder.name if folder == Path(checkpoint) else checkpoint
+    save_weights(out, trained, {"imported from": name}, half=False)
     shape = trained.model.settings
     count = sum(array.size for array in trained.model.arrays.values())
     print(f"{count:,} parameters, {shape.layers} layers of width {shape.width}, encoder {trained.encoder.name}")
+    form = trained.form
+    best = "all" if form.entities is None else f"the best {form.entities}"
+    print(f"seeds {form.seeds}, ranker {form.ranker} of {best} entities, rarity {'yes' if form.rarity else 'no'}")
     print(f"use it: clew search QUESTION --index INDEX --retriever gfm:weights={out}")

@@ -16,6 +16,7 @@ from clew.index import Index, RetrieverSpec
 from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
 from clew.plugins.ray_cluster import LOCAL, connect_cluster
+from clew.query.entity_linker import LinkerSettings
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.types import Filter, Question
@@ -39,6 +40,7 @@ class SearchWork:
     device: str
     paths: int  # per passage, of retrievers that compute them
     similar_names: bool  # whether unknown names in questions are taken for others
+    linking: LinkerSettings  # how names in questions are found and linked else
 
 
 class SearchActor:
@@ -125,7 +127,7 @@ def open_cluster_search(address: str, index: Index, paths: int) -> Iterator[Clus
     """
     place = index.table.location
     files = place.absolute_name, dict(place.storage_options), index.table.files_hash
-    work = SearchWork(*files, index.device, paths, index.similar_names)
+    work = SearchWork(*files, index.device, paths, index.similar_names, index.linking)
     index.context  # noqa: B018 - built here if it is missing, before many actors would each build it
     cores = worker_count()
     with connect_cluster(address, cores) as ray:
@@ -149,4 +151,4 @@ def _open_version(work: SearchWork) -> Index:
     table = PassageTable.open(locate(work.location, work.storage_options))
     if table.files_hash != work.files_hash:
         raise IndexLockedError(f"{work.location} has changed meanwhile: run the same command again")
-    return Index(table, _NoModels(), device=work.device, similar_names=work.similar_names)
+    return Index(table, _NoModels(), device=work.device, similar_names=work.similar_names, linking=work.linking)

@@ -16,9 +16,10 @@ from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer, Retriever, fingerprint_of
+from clew.query.entity_linker import LinkerSettings
 from clew.store.error_mapping import map_errors
 from clew.store.snapshot_files import read_manifest, snapshot_folder
-from clew.types import Answer, Filter, Progress, Question, Usage
+from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
 
 RUN_DEPTH = 10
 POSITIVES_DEPTH = 100  # number of passages that G-RAG ranks (arXiv 2405.18414, section 4.1)
@@ -54,6 +55,7 @@ def evaluate_retrievers(
     snapshot = index.snapshot
     depth = max(RUN_DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
     scored = []
+    searches: dict[str, dict[str, Evidence]] = {}  # by name and question what agents found, whose steps cost calls
     for name, retriever in opened.items():
         identity = f"{name}\0{fingerprint_of(retriever)}"
         file = None if runs_folder is None else _run_file(runs_folder, index, questions, identity, depth, where)
@@ -64,7 +66,8 @@ def evaluate_retrievers(
             if cluster is not None:
                 run = cluster.execute(retrievers[name], name, questions, depth, where, on_done)
             else:
-                run = execute(retriever, name, questions, depth, where, on_done)
+                keep = None if answerer is None else partial(_keep_steps, searches.setdefault(name, {}))
+                run = execute(retriever, name, questions, depth, where, on_done, keep)
             if ended := index.llm_factory.budget.exceeded_message:  # before all questions were asked
                 raise BudgetError(
                     f"{ended}; an evaluation needs all questions: raise the budget, cached replies cost nothing"
@@ -79,7 +82,8 @@ def evaluate_retrievers(
     report = build_report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
     if answerer is not None:
         for name, retriever in opened.items():
-            figures, warnings = _evaluate_answers(answerer, retriever, questions, where, name, progress)
+            found = searches.get(name, {})
+            figures, warnings = _evaluate_answers(answerer, retriever, questions, where, name, progress, found)
             summary = report.retrievers[name]
             summary = replace(summary, costs={**summary.costs, **figures})
             summaries = {**report.retrievers, name: summary}
@@ -94,16 +98,21 @@ def _evaluate_answers(
     where: Filter | None,
     name: str,
     progress: Progress,
+    found: Mapping[str, Evidence],
 ) -> tuple[dict[str, float], list[str]]:
     """Answer the questions from `ANSWER_PASSAGES` passages each; return answer measures, costs and warnings.
 
+    Questions with evidence in `found`, by id, are not searched for again; their first passages are read.
     Questions are answered `BATCH_SIZE` at a time, since a language model is called for all of them concurrently.
     Questions that were not asked, after the end of the budget or of the server, are left out of all means.
     """
     answers: list[Answer] = []
     for start in range(0, len(questions), BATCH_SIZE):
-        texts = [question.text for question in questions[start : start + BATCH_SIZE]]
-        answers += answerer.answer(texts, retriever.retrieve(texts, ANSWER_PASSAGES, where))
+        batch = questions[start : start + BATCH_SIZE]
+        others = [question for question in batch if question.id not in found]
+        searched = iter(retriever.retrieve([question.text for question in others], ANSWER_PASSAGES, where))
+        evidence = [found[question.id] if question.id in found else next(searched) for question in batch]
+        answers += answerer.answer([question.text for question in batch], evidence)
         progress(f"{name} answers", len(answers), len(questions))
     answered = [i for i, answer in enumerate(answers) if answer.failure is None or answer.failure.run_error is None]
     warnings = [
@@ -126,6 +135,12 @@ def _evaluate_answers(
     return {**asdict(scores), **{name: total / len(answers) for name, total in totals.items()}}, warnings
 
 
+def _keep_steps(found: dict[str, Evidence], question: Question, evidence: Evidence) -> None:
+    """Keep what an agent found for a question; other retrievers are searched again, which costs no call."""
+    if evidence.steps:
+        found[question.id] = replace(evidence, passages=evidence.passages[:ANSWER_PASSAGES])
+
+
 def _run_file(
     folder: Path, index: Index, questions: Sequence[Question], identity: str, depth: int, where: Filter | None
 ) -> Path:
@@ -138,5 +153,7 @@ def _run_file(
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
     inputs = f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{index.similar_names}\0{identity}"
+    if index.linking != LinkerSettings():
+        inputs += f"\0{index.linking}"
     name = identity.partition("\0")[0].partition(":")[0]  # without settings, which may hold a path
     return folder / f"{name}-{blake2b(inputs.encode(), digest_size=6).hexdigest()}.json"

@@ -95,23 +95,27 @@ def execute(
     k: int,
     where: Filter | None = None,
     progress: Callable[[int, int], None] | None = None,
+    on_evidence: Callable[[Question, Evidence], None] | None = None,
 ) -> Run:
     """Run a retriever on questions, one at a time, so that seconds are the latency of a single question.
 
     The first question is asked once more beforehand, untimed, as a warm-up. If that calls a language model, questions
     are asked in batches instead, none twice, and seconds are those reported per question. There is at least one
-    question, ids are distinct, and `k` passages are retrieved, at least 1. `progress` is called with `(done, total)`.
+    question, ids are distinct, and `k` passages are retrieved, at least 1. `progress` is called with `(done, total)`,
+    `on_evidence` with each question and what was found for it.
     """
     if not questions:
         raise InputError("there are no questions; give at least one")
     first = retriever.retrieve([questions[0].text], k, where)[0]
     if first.usage.calls:
-        return Run(name, k, tuple(_run_batched(retriever, questions, k, where, first, progress)))
+        return Run(name, k, tuple(_run_batched(retriever, questions, k, where, first, progress, on_evidence)))
     rankings = []
     for number, question in enumerate(questions, 1):
         start = time.perf_counter()
         evidence = retriever.retrieve([question.text], k, where)[0]
         rankings.append(_make_ranking(question.id, evidence, k, time.perf_counter() - start))
+        if on_evidence is not None:
+            on_evidence(question, evidence)
         if progress is not None:
             progress(number, len(questions))
     return Run(name, k, tuple(rankings))
@@ -124,13 +128,19 @@ def _run_batched(
     where: Filter | None,
     first: Evidence,
     progress: Callable[[int, int], None] | None,
+    on_evidence: Callable[[Question, Evidence], None] | None,
 ) -> list[Ranking]:
     """Ask all questions but the first, whose evidence is given, in batches."""
+    if on_evidence is not None:
+        on_evidence(questions[0], first)
     rankings = [_make_ranking(questions[0].id, first, k, first.usage.seconds)]
     while len(rankings) < len(questions):
         batch = questions[len(rankings) : len(rankings) + _BATCH_SIZE]
         evidence = retriever.retrieve([question.text for question in batch], k, where)
         rankings += [_make_ranking(q.id, e, k, e.usage.seconds) for q, e in zip(batch, evidence, strict=True)]
+        if on_evidence is not None:
+            for question, found in zip(batch, evidence, strict=True):
+                on_evidence(question, found)
         if progress is not None:
             progress(len(rankings), len(questions))
     return rankings

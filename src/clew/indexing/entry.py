@@ -2,6 +2,7 @@
 
 from clew.indexing.chunking import Chunker as Chunker
 from clew.indexing.cluster import ClusterRun as ClusterRun
+from clew.indexing.extraction.registry import asks_model as asks_model
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.index_stats import IndexStats as IndexStats
 from clew.indexing.index_stats import collect_stats as collect_stats
@@ -19,6 +20,7 @@ from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
 from clew.indexing.report import IndexingReport as IndexingReport
 from clew.indexing.snapshot_builder import ensure_snapshot as ensure_snapshot
+from clew.indexing.snapshot_builder import match_mentions as match_mentions
 from clew.indexing.sources.folder_state import FolderReader as FolderReader
 from clew.indexing.sources.reader import hash_sources as hash_sources
 from clew.indexing.sources.stream import DocumentSource as DocumentSource

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 
 from clew.errors import InputError
 from clew.indexing.kg_formats.statements import (
+    EntityMention,
     EntityNames,
     MalformedStatement,
     RawTriple,
     Statement,
     no_triples_message,
 )
-from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, KGShard, shards_by_graph, shards_to_table
+from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, KGShard, shards_by_graph, shards_to_table
 from clew.store.passage_table import PassageTable
 from clew.types import Progress
 
@@ -30,6 +31,8 @@ class GraphReport:
     triples: int = 0  # triples stored
     duplicates: int = 0  # triples that were already in the same shard
     names: int = 0  # labels and aliases of entities stored
+    mentions: int = 0  # mentions of entities in documents or passages stored
+    unmatched_mentions: int = 0  # those among the mentions of all graphs whose entity or place the index lacks
     malformed: int = 0  # statements of the file that could not be used
     faults: list[MalformedStatement] = field(default_factory=list)  # the first of them
     added: int = 0  # new shards
@@ -98,7 +101,7 @@ class GraphImporter:
         return report
 
     def _read_statements(self, statements: Iterable[Statement], report: GraphReport) -> None:
-        triples, names = _ShardBuilder(TRIPLE_SHARD), _ShardBuilder(NAME_SHARD)
+        triples, names, mentions = (_ShardBuilder(kind) for kind in (TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD))
         for statement in statements:
             if isinstance(statement, tuple):
                 new = triples.add(statement)
@@ -113,11 +116,16 @@ class GraphImporter:
                 if names.is_full:
                     self._finish_shard(names, report)
                     names = _ShardBuilder(NAME_SHARD)
+            elif isinstance(statement, EntityMention):
+                report.mentions += mentions.add((statement.entity, "", statement.place))
+                if mentions.is_full:
+                    self._finish_shard(mentions, report)
+                    mentions = _ShardBuilder(MENTION_SHARD)
             else:
                 report.malformed += 1
                 if len(report.faults) < MAX_REPORTED_FAULTS:
                     report.faults.append(statement)
-        for builder in (triples, names):
+        for builder in (triples, names, mentions):
             if builder.triples:
                 self._finish_shard(builder, report)
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.arrays import IntArray
+from clew.arrays import FloatArray, IntArray
 from clew.errors import IndexFormatError
 from clew.graph.csr import build_adjacency
 from clew.graph.segments.flat import store_passages
@@ -26,18 +26,20 @@ from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.equivalences import with_equivalences
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places
+from clew.graph.snapshot.stated_mentions import with_mentions
 from clew.graph.string_array import StringArray
-from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph
+from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, default_label
 from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
+from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
 from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.segments.store import OpenedParts, SegmentFile, ensure_segments, open_segments
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
-from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, shard_triples, stored_graphs
+from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, StoredGraph, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import (
     MANIFEST_FILE,
@@ -62,6 +64,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     folder = snapshot_folder(table)
     if not (folder / MANIFEST_FILE).is_file() or missing_segments(folder):
         snapshot, files, positions = _merge_version(table, progress)
+        snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
         progress("writing", 0, 0)
         earlier = _newest_snapshot(folder)
@@ -136,6 +139,8 @@ def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> 
     graphs, done = GraphTexts(), 0
     for rows in table.iter_shards():
         for kind, triples in shard_triples(rows):
+            if kind == MENTION_SHARD:
+                continue
             add = {TRIPLE_SHARD: graphs.add_triples, NAME_SHARD: graphs.add_names}[kind]
             add(triples)
             done += len(triples)
@@ -143,14 +148,50 @@ def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> 
     return build_imported_graph(graphs, salt) if done else None
 
 
+def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, IntArray, int]:
+    """Return passages and entities (m,) of the mentions that imported graphs state, and how many match nothing.
+
+    A place is the id of a passage, or of a document, which stands for all its passages. An entity is found by its id,
+    or by its label where the id is an address.
+    """
+    places: dict[str, list[int]] = {}
+    for position, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
+        for name in {id_, document}:
+            places.setdefault(name, []).append(position)
+    entities: dict[str, list[int]] = {}
+    passages, mentioned, unmatched = [], [], 0
+    for rows in table.iter_shards():
+        for kind, triples in shard_triples(rows):
+            for mention in triples.to_pylist() if kind == MENTION_SHARD else ():
+                id_, place = mention["head"], mention["tail"]
+                if id_ not in entities:
+                    found = snapshot.entities_with_name(id_)
+                    entities[id_] = (found if len(found) else snapshot.entities_with_name(default_label(id_))).tolist()
+                unmatched += not (entities[id_] and place in places)
+                for passage in places.get(place, ()):
+                    passages += [passage] * len(entities[id_])
+                    mentioned += entities[id_]
+    return np.array(passages, dtype=np.int32), np.array(mentioned, dtype=np.int32), unmatched
+
+
+def _has_mentions(table: PassageTable) -> bool:
+    return any(graph.mentions for graph in stored_graphs(table.iter_shards(["metadata"])))
+
+
+def _describe_graph(graph: StoredGraph) -> dict[str, Any]:
+    described = asdict(graph)
+    return described if graph.mentions else {name: value for name, value in described.items() if name != "mentions"}
+
+
 def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
     if not encoder.dimension:
         return snapshot
     entity_of_name: dict[str, int] = {}
+    of_all = table.settings.get("synonym_names") == "all"
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for entity, name in enumerate(snapshot.entities):
-        if not only_in_graph[entity] and is_comparable(name):
+        if not only_in_graph[entity] and (of_all or is_comparable(name)):
             entity_of_name.setdefault(name, entity)
     if not entity_of_name:
         return snapshot
@@ -159,19 +200,33 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     on_encoded = count_progress(progress, "encoding names")
     vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, on_encoded)
     progress("comparing names", 0, len(names))
+    threshold, limit = _synonym_settings(table.settings)
+    if table.settings.get("synonym_relative"):
+        left, right, score = find_relative_synonyms(names, vectors, threshold, limit)
+    else:
+        left, right, score = _find_synonyms(derived, names, vectors, threshold, limit)
+    if of_all:
+        return with_equivalences(snapshot, entities[left], entities[right], score)
+    is_title = np.zeros(len(snapshot.entities), dtype=bool)
+    is_title[snapshot.title_entities[snapshot.title_entities >= 0]] = True
+    distinguishable = [are_distinguishable(names[a], names[b]) for a, b in zip(left, right, strict=True)]
+    left, right = entities[left], entities[right]
+    # Two documents with their own titles are about two things, however similar their names are.
+    accepted = np.array(distinguishable, dtype=bool) & ~(is_title[left] & is_title[right])
+    return with_equivalences(snapshot, left[accepted], right[accepted], score[accepted])
+
+
+def _find_synonyms(
+    derived: Path, names: Sequence[str], vectors: FloatArray, threshold: float, limit: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pairs of names by rows, and their cosines; what is known of earlier names is kept beside the index."""
     folder = derived / "equivalences"
     cache = _load_known_pairs(folder)
-    pairs = find_synonyms(names, vectors, *_synonym_settings(table.settings), cache)
+    pairs = find_synonyms(names, vectors, threshold, limit, cache)
     with atomic_folder(folder) as temporary:
         save_pairs(pairs.cache, temporary)
         write_manifest({"files": hash_files(temporary)}, temporary)
-    is_title = np.zeros(len(snapshot.entities), dtype=bool)
-    is_title[snapshot.title_entities[snapshot.title_entities >= 0]] = True
-    left, right = entities[pairs.left], entities[pairs.right]
-    distinguishable = [are_distinguishable(names[a], names[b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
-    # Two documents with their own titles are about two things, however similar their names are.
-    accepted = np.array(distinguishable, dtype=bool) & ~(is_title[left] & is_title[right])
-    return with_equivalences(snapshot, left[accepted], right[accepted], pairs.score[accepted])
+    return pairs.left, pairs.right, pairs.score
 
 
 def _load_known_pairs(folder: Path) -> PairCache | None:
@@ -221,7 +276,7 @@ def _make_manifest(segments: Sequence[Segment], table: PassageTable, files: Mapp
         "corpus": _hash_sorted(hashes),
         "documents": len(np.unique(np.concatenate([np.zeros(0, "u8"), *(p.document_id_hashes for p in passages)]))),
         "passages": sum(map(len, segments)),
-        "graphs": [asdict(graph) for graph in stored_graphs(shards)],
+        "graphs": [_describe_graph(graph) for graph in stored_graphs(shards)],
         "extractors": dict(sorted(extractors.items())),
         "failures": int(sum(part.failed.sum() for part in passages)),
         "files": dict(sorted(files.items())),

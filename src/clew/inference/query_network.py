@@ -32,7 +32,8 @@ class QueryGNNSettings:
     # embedding of its own
     learned_inverse: bool = False
     message: str = "distmult"  # "distmult" or "transe"
-    aggregate: str = "sum"  # "sum" or "mean"
+    # "sum", "mean" of the messages, or "mean-code": of the messages and the boundary, as in GFM-RAG's code
+    aggregate: str = "sum"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of a model's arrays by their names in published checkpoints."""
@@ -118,8 +119,8 @@ class QueryNetwork:
         question, boundary = self._boundary(batch)
         states = boundary
         for number, layer in enumerate(self._layer_names()):
-            messages = self._messages(batch, states, relations, number)
-            states = self._update(layer, states, np.add(messages, boundary, out=messages), workers)
+            messages = self._messages(batch, states, relations, number, boundary)
+            states = self._update(layer, states, messages, workers)
         return self._score(batch, states, question)
 
     def edge_importances(self, batch: QueryBatch, relations: FloatArray, targets: Sequence[int]) -> list[FloatArray]:
@@ -130,7 +131,7 @@ class QueryNetwork:
         question, boundary = self._boundary(batch)
         states, mixed = [boundary], []
         for number, layer in enumerate(self._layer_names()):
-            messages = self._messages(batch, states[-1], relations, number) + boundary
+            messages = self._messages(batch, states[-1], relations, number, boundary)
             mixed.append(self._mix(layer, states[-1], messages))
             states.append(add_normalised(states[-1], mixed[-1], self.arrays, f"{layer}.layer_norm"))
         return [self._importance(batch, relations, states, mixed, question, target) for target in targets]
@@ -147,10 +148,25 @@ class QueryNetwork:
             boundary += gate * question + shift
         return question, boundary
 
-    def _messages(self, batch: QueryBatch, states: FloatArray, relations: FloatArray, number: int) -> FloatArray:
+    def _messages(
+        self, batch: QueryBatch, states: FloatArray, relations: FloatArray, number: int, boundary: FloatArray
+    ) -> FloatArray:
+        """Return the aggregated messages (n, width) of a layer, with the boundary."""
         kind = PRODUCT if self.settings.message == "distmult" else SUM
         weights = batch.edges.inverse_degrees if self.settings.aggregate == "mean" else None
-        return sum_messages(batch.edges.by_receiver, weights, states, np.ascontiguousarray(relations[:, number]), kind)
+        vectors = np.ascontiguousarray(relations[:, number])
+        messages = sum_messages(batch.edges.by_receiver, weights, states, vectors, kind)
+        messages += boundary
+        if self.settings.aggregate == "mean-code":
+            messages *= batch.edges.inverse_sizes[:, None]
+        return messages
+
+    def _edge_scale(self, edges: SortedEdges) -> FloatArray | None:
+        """Return what each edge's message is multiplied by, (m,); None for 1."""
+        if self.settings.aggregate == "sum":
+            return None
+        is_mean = self.settings.aggregate == "mean"
+        return edges.inverse_degrees if is_mean else edges.inverse_sizes[edges.receivers]
 
     def _mix(self, layer: str, states: FloatArray, messages: FloatArray) -> FloatArray:
         of_states, of_messages = self._halves[layer]
@@ -202,7 +218,7 @@ class QueryNetwork:
         gradient = np.zeros_like(states[-1])
         gradient[target] = (passed @ arrays["entity_model.mlp.0.weight"])[0, :width]
         is_product = self.settings.message == "distmult"
-        scale = edges.inverse_degrees if self.settings.aggregate == "mean" else None
+        scale = self._edge_scale(edges)
         importance = np.empty((self.settings.layers, edges.edge_count), dtype=np.float32)
         for number, layer in reversed(list(enumerate(self._layer_names()))):
             vectors = np.ascontiguousarray(relations[:, number])

@@ -73,6 +73,11 @@ class SortedEdges:
         degrees = np.maximum(np.diff(self.by_receiver.indptr), 1)
         return (np.float32(1.0) / degrees.astype(np.float32))[self.receivers]
 
+    @cached_property
+    def inverse_sizes(self) -> FloatArray:
+        """For each node, 1 / (1 + the number of its incoming edges), (n,)."""
+        return np.float32(1.0) / (1 + np.diff(self.by_receiver.indptr)).astype(np.float32)
+
 
 def sum_messages(
     groups: EdgeGroups[LongArray], weights: FloatArray | None, left: NDArray[Any], right: NDArray[Any], kind: int

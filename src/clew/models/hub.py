@@ -1,10 +1,12 @@
-"""Check that a model exists, with one request, before a library searches for its files with many."""
+"""Check that a model exists, with one request, before a library searches for its files with many; and fetch files."""
 
 import importlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from clew.errors import InputError, ProviderError
+from clew.plugins.extras import import_package
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -41,6 +43,31 @@ def check_model(name: str, revision: str | None, kind: str, advice: str, owner: 
             f"check the name and the network, or {advice}"
         ) from error
     raise InputError(f"no {kind} is called {name!r}; {wanted}: {advice}")
+
+
+def fetch_files(name: str, files: Sequence[str], kind: str) -> Path:
+    """Return a folder with the files of a repository of the hub, `owner/name` or `owner/name@revision`.
+
+    Files that are in the local cache are not fetched again. Raises InputError for a name that the hub does not have, or
+    that has not these files, MissingPackageError without huggingface_hub, and ProviderError where the hub cannot be
+    reached.
+    """
+    hub = import_package("huggingface_hub", "huggingface_hub", f"a {kind} from the hub", "give a folder")
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
+
+    repository, _, revision = name.partition("@")
+    wanted = f"give a folder, or the name of a {kind} as hf:owner/name"
+    try:
+        paths = [Path(hub.hf_hub_download(repository, file, revision=revision or None)) for file in files]
+    except (RepositoryNotFoundError, HFValidationError) as error:
+        raise InputError(f"the hub has no {kind} called {name!r}: {wanted}") from error
+    except _connection_errors() as error:
+        reason = (str(error) or repr(error)).partition("\n")[0]
+        message = f"the {kind} {name!r} is not in the local cache, and the hub cannot be reached ({reason})"
+        raise ProviderError(f"{message}: check the network, or give a folder") from error
+    except EntryNotFoundError as error:
+        raise InputError(f"{name!r} on the hub lacks {' or '.join(files)}: {wanted}") from error
+    return paths[0].parent
 
 
 def _is_cached(name: str, revision: str | None) -> bool:

@@ -138,7 +138,8 @@ class QueryGNN(nn.Module):
         if features is not None and self.settings.features:
             gate, shift = self.feature_mlp(features).chunk(2, dim=1)
             boundary = boundary + gate * question + shift
-        states = boundary
+        states, mean_code = boundary, self.settings.aggregate == "mean-code"
+        sizes = graph.inverse_sizes.to(boundary.dtype)[:, None] if mean_code else None
         for number, layer in enumerate(self.entity_model.typed_layers()):
             weights = None if edge_weights is None else edge_weights[number]
             messages = relational_conv(
@@ -147,9 +148,12 @@ class QueryGNN(nn.Module):
                 relations[:, number].contiguous(),
                 weights,
                 message=self.settings.message,
-                aggregate=self.settings.aggregate,
+                aggregate="sum" if mean_code else self.settings.aggregate,
             )
-            states = layer(states, messages, boundary)
+            if sizes is None:
+                states = layer(states, messages, boundary)
+            else:
+                states = layer(states, messages * sizes, boundary * sizes)
         logits = self.entity_model.score(states, question)
         if prior is not None and self.settings.prior:
             logits = logits + self.prior_scale * prior

@@ -14,16 +14,16 @@ _EPSILON = 1e-10
 def binary_loss(logits: Tensor, relevant: Tensor, temperature: float | None = None) -> Tensor:
     """Return the cross-entropy of a question's nodes: the mean over the relevant ones plus the mean over the others.
 
-    A `temperature` weights the others by their softmax at it, as the authors' code does (0.2); None weights them
-    equally, as the paper does.
+    A `temperature` gives the form of the authors' code: the others are weighted by their softmax at it, and the sum is
+    divided by that of all weights, which is 2. None weights them equally and divides by nothing, as the paper does.
     """
     losses = functional.binary_cross_entropy_with_logits(logits, relevant.to(logits.dtype), reduction="none")
     others = logits[~relevant]
     if temperature is None:
         weights = torch.full_like(others, 1.0 / max(len(others), 1))
-    else:
-        weights = functional.softmax(others.detach() / temperature, dim=0)
-    return losses[relevant].mean() + (weights * losses[~relevant]).sum()
+        return losses[relevant].mean() + (weights * losses[~relevant]).sum()
+    weights = functional.softmax(others.detach() / temperature, dim=0)
+    return (losses[relevant].mean() + (weights * losses[~relevant]).sum()) / (1.0 + weights.sum())
 
 
 def ratio_loss(logits: Tensor, relevant: Tensor, *, as_paper: bool = False) -> Tensor:

@@ -27,6 +27,7 @@ from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionVectors
+from clew.query.entity_linker import NAMES_BY_RULES, EntityLinker, LinkerSettings, ModelNames, NearestNameLinker
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.metadata_columns import COLUMN_PARTS, MetadataColumns
 from clew.query.question_encoding import PendingVector
@@ -62,8 +63,8 @@ class IndexContext:
 
     `vectors` is the vector cache of short texts on disk; `on_progress` is called with the number of texts encoded, when
     a retriever encodes many. `device` is where models run. `similar_names` links names that the index does not know to
-    those that they are misspelt or short for. `paths_per_passage` explain each passage, for retrievers to
-    which each path costs time.
+    those that they are misspelt or short for; `linking` are the other settings of links. `paths_per_passage` explain
+    each passage, for retrievers to which each path costs time.
     """
 
     def __init__(
@@ -76,17 +77,20 @@ class IndexContext:
         device: str = "auto",
         *,
         similar_names: bool = True,
+        linking: LinkerSettings | None = None,
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
         snapshot = load_snapshot(folder, partial(_open_passages, vectors.parent))
         columns = MetadataColumns(snapshot, partial(self._stored_arrays, COLUMN_PARTS))
         self.lexical = BM25Index.load(folder / LEXICAL)
         spellings = partial(self._stored_arrays, PARTS)
+        self._snapshot = snapshot
         linker = QuestionLinker(snapshot, spellings, self.lexical.has_words, similar=similar_names)
-        self.scope = Scope(snapshot, columns, linker)
+        self.open_model = open_model
+        self._exact_linker, self.linking = linker, LinkerSettings() if linking is None else linking
+        self.scope = Scope(snapshot, columns, self.make_linker(self.linking))
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
-        self.open_model = open_model
         self.device = device
         # Shared by all copies; read at first use, since most searches need no lists.
         self._open_lists = cache(partial(_open_list_search, folder, snapshot))
@@ -95,6 +99,28 @@ class IndexContext:
         self._open_encoder = open_encoder
         self._encoding_thread = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
         self._on_progress = on_progress
+
+    def make_linker(self, settings: LinkerSettings) -> EntityLinker:
+        """Return a linker of names to the entities of this index; nothing is computed before it is used."""
+        if settings == LinkerSettings():
+            return self._exact_linker
+        listed = None if settings.names == NAMES_BY_RULES else ModelNames(self.open_model(settings.names))
+        exact = settings.method == "exact"
+        return NearestNameLinker(
+            self._exact_linker,
+            self._snapshot,
+            None if exact else lambda: self.text_vectors.entity_vectors(),
+            self.encode_texts,
+            settings.floor,
+            keep_exact=settings.method != "embedding",
+            list_names=listed,
+        )
+
+    def with_linker(self, settings: LinkerSettings) -> "IndexContext":
+        """Return a shallow copy whose retrievers link names by other settings."""
+        context = copy(self)
+        context.scope = self.scope.with_linker(self.make_linker(settings))
+        return context
 
     def with_paths_per_passage(self, paths: int) -> "IndexContext":
         """Return a shallow copy for retrievers that return `paths` (0 or more) paths a passage; 0 saves their cost."""

@@ -36,6 +36,7 @@ class LinkedName:
     # how the question writes a name that the index does not know, and what differs; "" for a name that it knows
     written: str = ""
     difference: str = ""
+    nearest: str = ""  # the name of its entity, where the text keeps the name that the index does not know
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,13 @@ class LinkedQuestion:
     def describe_similar_names(self) -> tuple[str, ...]:
         """Return notes on the names that the index does not know, and that are taken for others."""
         return tuple(
-            describe_similar_name(name.written, self.text[name.start : name.end], name.difference)
+            describe_similar_name(
+                name.written or self.text[name.start : name.end],
+                name.nearest or self.text[name.start : name.end],
+                name.difference,
+            )
             for name in self.names
-            if name.written
+            if name.written or name.nearest
         )
 
 

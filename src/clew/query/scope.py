@@ -1,6 +1,7 @@
 """Search scope: a snapshot of an index and the passages that a filter allows."""
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import TypeVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.entity_linker import EntityLinker
 from clew.query.filters import parse_filter
 from clew.query.metadata_columns import MetadataColumns
 from clew.query.question_linker import QuestionLinker
@@ -22,13 +24,19 @@ class Scope:
     """A snapshot with P passages and T triples, and the links to it; the mask of each filter is computed once."""
 
     def __init__(
-        self, snapshot: Snapshot, columns: MetadataColumns | None = None, linker: QuestionLinker | None = None
+        self, snapshot: Snapshot, columns: MetadataColumns | None = None, linker: EntityLinker | None = None
     ) -> None:
         self.snapshot = snapshot
-        self.linker = QuestionLinker(snapshot) if linker is None else linker
+        self.linker: EntityLinker = QuestionLinker(snapshot) if linker is None else linker
         self._columns = MetadataColumns(snapshot) if columns is None else columns
         self._masks: dict[Filter, BoolArray] = {}
         self._blocked_triples: dict[Filter, BoolArray | None] = {}
+
+    def with_linker(self, linker: EntityLinker) -> "Scope":
+        """Return a copy that links names otherwise, and shares the masks of filters."""
+        scope = copy(self)
+        scope.linker = linker
+        return scope
 
     def __len__(self) -> int:
         return len(self.snapshot.passage_ids)

@@ -1,7 +1,8 @@
 """Imported graphs in the passages table: a shard of a graph is a document of one row, with triples and an empty text.
 
 Shards are thus written, replaced, verified, repaired and removed as documents are. A shard holds triples of the graph,
-or names of its entities, which are stored as triples too: (entity, kind of name, name).
+or names of its entities, which are stored as triples too: (entity, kind of name, name), or places that mention them:
+(entity, "", document or passage).
 """
 
 import json
@@ -17,7 +18,7 @@ from clew.errors import InputError
 from clew.store.schema import SENTENCE_COLUMNS, TRIPLES_TYPE, canonical_json, passages_schema
 
 SHARD_EXTRACTOR = "graph:1"  # value of the `extractor` column that distinguishes shards from passages
-TRIPLE_SHARD, NAME_SHARD = "triples", "names"
+TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD = "triples", "names", "mentions"
 _HASH_PREFIX = "graph:"
 _WITHOUT_DEFAULT = ("failure", "vector", *SENTENCE_COLUMNS)
 
@@ -28,7 +29,7 @@ class KGShard:
 
     graph: str  # the graph's name
     number: int  # number of the shard in its graph, from 0
-    kind: str  # `TRIPLE_SHARD` or `NAME_SHARD`
+    kind: str  # `TRIPLE_SHARD`, `NAME_SHARD` or `MENTION_SHARD`
     triples: Sequence[tuple[str, str, str]]  # triples whose texts contain no NUL
 
     @property
@@ -50,6 +51,7 @@ class StoredGraph:
     triples: int  # number of triples; one that is in several shards counts once for each
     names: int  # number of labels and aliases of entities
     parts: int  # number of shards
+    mentions: int = 0  # number of mentions of its entities in documents or passages
 
 
 def shards_to_table(
@@ -91,10 +93,15 @@ def stored_graphs(shards: Iterable[pa.Table]) -> list[StoredGraph]:
     counts: dict[str, dict[str, int]] = {}
     for rows in shards:
         for metadata in map(json.loads, rows["metadata"].to_pylist()):
-            count = counts.setdefault(metadata["graph"], {TRIPLE_SHARD: 0, NAME_SHARD: 0, "parts": 0})
+            count = counts.setdefault(
+                metadata["graph"], dict.fromkeys((TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD, "parts"), 0)
+            )
             count[metadata["holds"]] += metadata["count"]
             count["parts"] += 1
-    return [StoredGraph(name, c[TRIPLE_SHARD], c[NAME_SHARD], c["parts"]) for name, c in sorted(counts.items())]
+    return [
+        StoredGraph(name, c[TRIPLE_SHARD], c[NAME_SHARD], c["parts"], c[MENTION_SHARD])
+        for name, c in sorted(counts.items())
+    ]
 
 
 def is_shard(document_hash: str) -> bool:

@@ -6,7 +6,7 @@ No module here or above it in a recipe loads torch, so that the command line can
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import Field
@@ -53,18 +53,41 @@ class Recipe(CheckedRecord):
     """Hyper-parameters of the training loop."""
 
     epochs: Annotated[int, Field(ge=1, description="Passes over the training data, at most.")] = 5
-    # of AdamW; rises over `warmup` steps and falls as a cosine
+    # of AdamW
     rate: Annotated[float, Field(gt=0, lt=math.inf, description="Highest learning rate.")] = 2e-3
-    decay: Annotated[float, Field(ge=0, lt=math.inf)] = 1e-4  # weight decay
-    warmup: Annotated[int, Field(ge=0)] = 30
-    clip: Annotated[float, Field(gt=0, lt=math.inf)] = 1.0  # greatest norm of the gradient
-    # how slowly the stored weights follow those that take the steps, 0 (at once) to below 1: each step they keep this
-    # share of themselves. Averaged weights generalise better when questions are few.
-    average: Annotated[float, Field(ge=0, lt=1)] = 0.99
+    schedule: Annotated[
+        Literal["cosine", "constant"], Field(description="Of the rate after the warm-up: cosine to 0, or constant.")
+    ] = "cosine"
+    decay: Annotated[float, Field(ge=0, lt=math.inf, description="Weight decay of AdamW.")] = 1e-4
+    warmup: Annotated[int, Field(ge=0, description="Steps over which the learning rate rises.")] = 30
+    clip: Annotated[float, Field(ge=0, lt=math.inf, description="Greatest norm of the gradient; 0 for any.")] = 1.0
+    # Averaged weights generalise better when questions are few.
+    average: Annotated[
+        float,
+        Field(ge=0, lt=1, description="Share of themselves that the stored weights keep each step; 0 for the last."),
+    ] = 0.99
     patience: Annotated[
         int, Field(ge=0, description="Epochs without a better figure before training stops; 0 for never.")
     ] = 0
     seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
+
+
+def option_values(record: Any) -> dict[str, Any]:
+    """Return the values of a record's options by the names of the options, of records in it too."""
+    values: dict[str, Any] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        hint = get_type_hints(type(record), include_extras=True)[field.name]
+        notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        if is_dataclass(value):
+            values |= option_values(value)
+        elif info := next((note for note in notes if getattr(note, "description", None)), None):
+            values[info.alias or field.name] = value
+    return values
+
+
+QUESTION_TEMPERATURE, FACT_TEMPERATURE = 0.2, 1.0
+"""Temperatures of the cross-entropy of GFM-RAG's code, for questions and for facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +101,13 @@ class RetrievalLoss:
         Literal["listwise", "paper", "code"],
         Field(description="Ranking loss: listwise, or the ratio of the paper or of its code."),
     ] = "listwise"
-    # how often each form of a question is drawn (`data.gfm_examples.FORMS`), as relative frequencies
+    temperature: Annotated[
+        float,
+        Field(gt=0, lt=math.inf, description="Of the weights of wrong nodes, with --ranking code; 1 to pretrain."),
+    ] = QUESTION_TEMPERATURE
+    augment: Annotated[bool, Field(description="Learn questions also in lower case and without their names.")] = True
+    # how often each form of a question is drawn (`data.gfm_examples.FORMS`) if they are augmented, as relative
+    # frequencies
     forms: tuple[float, float, float, float] = (0.6, 0.15, 0.15, 0.1)
     batch: Annotated[int, Field(ge=1, description="Questions or facts per step.")] = 8  # of one index
 
@@ -98,7 +127,9 @@ class CompletionRecipe(CheckedRecord):
     negatives: Annotated[int, Field(ge=1, description="Wrong ends drawn for each fact, to pretrain.")] = 128
     # facts of each index for validation; training asks for neither of their ends
     held_out: Annotated[int, Field(ge=0)] = 100
-    nodes: Annotated[int, Field(ge=1)] = 250  # nodes of a fact's graph, at most
+    nodes: Annotated[
+        int, Field(ge=1, alias="fact_nodes", description="Nodes of a fact's graph, at most; those of --nodes if given.")
+    ] = 250
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,9 +84,7 @@ def train(
         total = max(recipe.epochs * steps, 1)
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer,
-            lambda step: (
-                min(1.0, (step + 1) / max(recipe.warmup, 1)) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))
-            ),
+            lambda step: _rate_share(recipe, step, total),
         )
         average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
         state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
@@ -122,6 +120,14 @@ def train(
         model.load_state_dict(average.module.state_dict())
         model.to("cpu")
         return TrainingResult(reached.best, reached.figures, reached.seconds, initial_figures)
+
+
+def _rate_share(recipe: Recipe, step: int, total: int) -> float:
+    """Return the share of the highest learning rate at a step, from 0, of so many in all."""
+    rise = min(1.0, (step + 1) / max(recipe.warmup, 1))
+    if recipe.schedule == "constant":
+        return rise
+    return rise * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))
 
 
 class _LossModule(nn.Module, Generic[Item]):
@@ -168,7 +174,8 @@ class _EpochRunner(Generic[Item]):
             if not math.isfinite(loss):
                 raise InputError(f"the loss is {loss} in epoch {epoch}: lower the learning rate and train again")
             if has_signal or self._group.size > 1:
-                nn.utils.clip_grad_norm_(state.model.parameters(), self._recipe.clip)
+                if self._recipe.clip:
+                    nn.utils.clip_grad_norm_(state.model.parameters(), self._recipe.clip)
                 state.optimizer.step()
                 state.average.update_parameters(state.model)
                 losses.append(loss)

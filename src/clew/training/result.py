@@ -18,3 +18,5 @@ class TrainingResult:
     held_out: int = 0  # questions that chose the epoch
     left_out: int = 0  # questions that could not be used
     parameters: int = 0  # of the network
+    gold_nodes: int = 0  # nodes that the questions ask for, over all questions
+    gold_nodes_outside: int = 0  # those among them that the graph of their question does not hold

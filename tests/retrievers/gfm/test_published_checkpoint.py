@@ -9,14 +9,18 @@ import pytest
 import torch
 
 from clew.errors import InputError
+from clew.graph.snapshot.relational_edges import entity_graph
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.nn.query_gnn import QueryGNN
 from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import collate
+from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
 from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
 from clew.retrievers.gfm.retriever import GFMRetriever
+from clew.retrievers.gfm.settings import EntityForm
+from clew.retrievers.gfm.weights import load_weights
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import Document
 from tests.faults.commands import run_clew
@@ -73,16 +77,20 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.mark.parametrize("mean", [False, True], ids=["sum", "mean"])
 @pytest.mark.parametrize("generation", [first_generation, second_generation])
 def test_scores_equal_the_description_to_five_places(
-    small: Index, encoder: str, tmp_path: Path, generation: Any
+    small: Index, encoder: str, tmp_path: Path, generation: Any, mean: bool
 ) -> None:
     config = generation(encoder)
+    config["model_config"]["entity_model"]["aggregate_func"] = "mean" if mean else "sum"
     tensors = write(tmp_path / "published", config)
     outcome = run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
     assert (outcome.code, outcome.err) == (0, "")
     assert "6 layers of width 8" in outcome.out
-    retriever = open_retriever(parse_retriever(f"gfm:weights={tmp_path / 'ours'},ranker=paper"), small.context)
+    retriever = open_retriever(
+        parse_retriever(f"gfm:preset=paper,linker=exact,weights={tmp_path / 'ours'}"), small.context
+    )
     assert isinstance(retriever, GFMRetriever)
     normalize = generation is second_generation
     text = SentenceTransformerEncoder(encoder, None, EmbeddingConfig(normalize, "ask: " if normalize else "", ""))
@@ -106,6 +114,7 @@ def test_scores_equal_the_description_to_five_places(
             torch.from_numpy(vector),
             seeds,
             lambda t: torch.from_numpy(text.encode([t])[0]),
+            mean=mean,
         )
         graph = retriever.graphs.build(linked, [vector].__getitem__, np.ones(len(s.passage_ids), dtype=bool))
         actual = retriever.logits(collate([graph], [vector], retriever.graphs.edges))
@@ -132,6 +141,53 @@ def test_the_checkpoints_encoder_settings_are_read(tmp_path: Path) -> None:
     ) == (True, "ask: ")
 
 
+@pytest.mark.parametrize("generation", [first_generation, second_generation])
+@pytest.mark.parametrize(
+    ("changes", "form"),
+    [
+        ({}, EntityForm()),
+        ({"init_entities_weight": False}, EntityForm("plain")),
+        ({"init_nodes_weight": False}, EntityForm("plain")),
+        ({"init_nodes_weight": True}, EntityForm("rarity")),
+        (
+            {"init_nodes_weight": False, "ranker": {"_target_": "gfmrag.doc_rankers.SimpleRanker"}},
+            EntityForm("plain", "weighted", None, rarity=False),
+        ),
+        (
+            {"ranker": {"_target_": "gfmrag.doc_rankers.IDFWeightedTopKRanker", "top_k": 7}},
+            EntityForm("rarity", "paper", 7, rarity=True),
+        ),
+        ({"ranker": "TopKRanker"}, EntityForm("rarity", "paper", 20, rarity=False)),
+    ],
+)
+def test_seeds_and_ranker_of_the_configuration_are_honoured(
+    tmp_path: Path, small: Index, encoder: str, generation: Any, changes: dict[str, Any], form: EntityForm
+) -> None:
+    config = generation(encoder)
+    config["model_config"] |= changes
+    write(tmp_path / "published", config)
+    outcome = run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"seeds {form.seeds}, ranker {form.ranker}" in outcome.out
+    assert load_weights(tmp_path / "ours").form == form
+    retriever = open_retriever(parse_retriever(f"gfm:weights={tmp_path / 'ours'}"), small.context)
+    assert isinstance(retriever, GFMRetriever)
+    linked = link_question(small.snapshot, QUESTIONS[0])
+    graph = retriever.graphs.build(linked, [].__getitem__, np.ones(len(small.snapshot.passage_ids), dtype=bool))
+    assert (set(graph.seeds.tolist()) == {0.0, 1.0}) == (form.seeds == "plain")
+    other = open_retriever(parse_retriever(f"gfm:weights={tmp_path / 'ours'},seeds=plain"), small.context)
+    assert isinstance(other, GFMRetriever)
+    plain = other.graphs.build(linked, [].__getitem__, np.ones(len(small.snapshot.passage_ids), dtype=bool))
+    assert set(plain.seeds.tolist()) == {0.0, 1.0}
+
+
+def test_entities_without_a_passage_have_no_seed_weight(polar: Index) -> None:
+    s = polar.snapshot
+    degrees = s.mentioned_in.degrees()
+    builder = EntityGraphBuilder(entity_graph(s), s, None)
+    np.testing.assert_allclose(builder.seed_weights, [1.0 / d if d else 0.0 for d in degrees.tolist()])
+
+
 def change_config(path: tuple[str, ...], value: Any) -> dict[str, Any]:
     config = first_generation("owner/model")
     part = config
@@ -154,13 +210,16 @@ def change_config(path: tuple[str, ...], value: Any) -> dict[str, Any]:
         (("model_config", "entity_model", "hidden_dims"), [8] * 5, "has entity_model.layers.5"),
         (("model_config", "entity_model", "hidden_dims"), [8] * 7, "lacks entity_model.layers.6"),
         (("model_config", "entity_model", "message_func"), "rotate", "transe"),
-        (("model_config", "entity_model", "aggregate_func"), "mean", "aggregate_func = 'mean', which is not read"),
+        (("model_config", "entity_model", "aggregate_func"), "pna", "aggregate_func = 'pna', which is not read"),
         (("model_config", "entity_model", "activation"), "tanh", "activation = 'tanh', which is not read"),
         (("model_config", "entity_model", "input_dim"), -1, "whole numbers"),
         (("model_config", "rel_emb_dim"), 10**9, "has shape"),
         (("model_config", "entity_model", "short_cut"), "no", "switched on"),
         (("model_config", "rel_emb_dim"), WIDTH + 1, "has shape"),
         (("text_emb_model_config",), {}, "text_emb_model_name"),
+        (("model_config", "init_nodes_weight"), "no", "wanted true or false"),
+        (("model_config", "ranker"), "os.system", "wanted one of SimpleRanker"),
+        (("model_config", "ranker"), {"_target_": "x.TopKRanker", "top_k": 0}, "top_k = 0"),
     ],
 )
 def test_unsupported_configurations_are_refused(
@@ -243,3 +302,35 @@ def test_tiny_graphs(tmp_path: Path, encoder: str, documents: list[Document]) ->
         f"What of {documents[0].title}?", 5, parse_retriever(f"gfm:weights={tmp_path / 'ours'}")
     ).passages
     assert best.score > 0
+
+
+def test_a_checkpoint_is_fetched_by_its_name_on_the_hub(
+    tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "cache", first_generation(encoder))
+    asked: list[tuple[str, str, str | None]] = []
+
+    def download(repository: str, file: str, revision: str | None = None) -> str:
+        asked.append((repository, file, revision))
+        return str(tmp_path / "cache" / file)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    outcome = run_clew("weights", "import", "hf:owner/GFM-8M@main", "--out", tmp_path / "ours")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert asked == [("owner/GFM-8M", name, "main") for name in ("config.json", "model.pth")]
+    assert "hf:owner/GFM-8M@main" in (tmp_path / "ours" / "config.json").read_text(encoding="utf-8")
+    assert load_weights(tmp_path / "ours").model.settings == SHAPE
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [("hf:owner/GFM-8M", 1, "the hub cannot be reached"), ("hf:no name at all!", 2, "has no GFM-RAG checkpoint")],
+)
+def test_an_unreachable_hub_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int, message: str
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    outcome = run_clew("weights", "import", name, "--out", tmp_path / "ours")
+    assert (outcome.code, outcome.err.count("\n")) == (code, 1), outcome
+    assert message in outcome.err

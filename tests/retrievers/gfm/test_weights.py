@@ -79,6 +79,9 @@ def test_a_damaged_file(folder: Path, name: str) -> None:
         ({"encoder": {"name": "x"}}, "encoder"),
         ({"nodes": 0}, "nodes"),
         ({"targets": "words"}, "targets"),
+        ({"form": {}}, "form"),
+        ({"form": {"seeds": "rare", "ranker": "paper", "entities": 20, "rarity": True}}, "form"),
+        ({"form": {"seeds": "plain", "ranker": "paper", "entities": 0, "rarity": True}}, "form"),
     ],
 )
 def test_an_invalid_configuration_is_refused(folder: Path, change: dict[str, object], message: str) -> None:

@@ -1,6 +1,7 @@
 """Training from folders of data, as `clew train gfm` does it: weights come out that load and stand for a recipe."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -35,6 +36,7 @@ from clew.training.recipes.gfm import (
 )
 from clew.training.recipes.networks import query_network_settings, settings_of_weights
 from clew.training.recipes.records import GFMRecipe
+from clew.training.result import TrainingResult
 from clew.types import Document
 from tests.devices import DEVICES
 from tests.faults.commands import run_clew
@@ -266,6 +268,74 @@ def test_other_data_is_another_run(data: Path, tmp_path: Path) -> None:
         len(open_graph_view(f, tmp_path / "out" / "run", RECIPE, silent).snapshot.passage_ids) for f in (changing, same)
     ]
     assert counts == [len(documents) - 1, len(documents)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("CLEW_ENCODER", "hashing:384"), ("CLEW_EXTRACTOR", "published:{folder}/openie.json")]
+)
+def test_an_index_of_another_encoder_or_extractor_is_never_taken(
+    data: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
+    before = {path.name for path in (out / "run" / "indexes").glob("polar-*")}
+    monkeypatch.setenv(name, value.format(folder=tmp_path))
+    if name == "CLEW_EXTRACTOR":
+        with pytest.raises(InputError, match="openie"):
+            open_graph_view(data, tmp_path / "run", RECIPE, silent)
+    else:
+        view = open_graph_view(data, tmp_path / "run", RECIPE, silent)
+        assert view.encoder.name == "hashing:384"
+    monkeypatch.delenv(name)
+    assert open_graph_view(data, tmp_path / "run", RECIPE, silent).encoder.name == ENCODER
+    for path in (out / "run" / "indexes").iterdir():
+        if path.name.strip(".").removesuffix(".whole") not in before:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("options", "nodes", "fact_nodes"),
+    [
+        ((), 100, 100),
+        (("--targets", "entities"), 1000, 250),
+        (("--nodes", "5000"), 5000, 5000),
+        (("--nodes", "5000", "--fact-nodes", "300"), 5000, 300),
+    ],
+)
+def test_nodes_of_a_facts_graph_are_not_cut_in_silence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: tuple[str, ...], nodes: int, fact_nodes: int
+) -> None:
+    seen: list[GFMRecipe] = []
+
+    def keep(_data: object, _validation: object, _out: object, recipe: GFMRecipe, *_: object) -> TrainingResult:
+        seen.append(recipe)
+        return TrainingResult()
+
+    monkeypatch.setattr("clew.training.recipes.gfm.train_gfm", keep)
+    done = run_clew("train", "gfm", "--data", tmp_path, "--out", tmp_path, "--stage", "pretrain", *options)
+    assert done.code == 0, done.err
+    assert (seen[0].nodes, seen[0].completion.nodes) == (nodes, fact_nodes)
+    assert (seen[0].loss.temperature, RetrievalLoss().temperature) == (1.0, 0.2)
+
+
+def test_gold_entities_outside_the_pruned_graph_are_counted_and_told(data: Path, out: Path, tmp_path: Path) -> None:
+    recipe = replace(RECIPE, targets="entities", nodes=5)
+    view = open_graph_view(data, out / "run", recipe, silent)
+    examples = build_examples(view, data, TRAIN_FILE, recipe, silent)
+    gold = [
+        {e for passages in item.gold for p in passages for e in view.snapshot.mentions.row(p).tolist()}
+        for item in examples.items
+    ]
+    assert [item.gold_nodes for item in examples.items] == [len(one) for one in gold]
+    outside = [len(one - set(item.graphs[0].nodes.tolist())) for one, item in zip(gold, examples.items, strict=True)]
+    assert [item.gold_nodes_outside for item in examples.items] == outside
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
+    options = ("--targets", "entities", "--nodes", "5", "--width", "8", "--layers", "1", "--epochs", "1")
+    done = run_clew("train", "gfm", "--data", data, "--out", tmp_path, *options)
+    assert f"{sum(outside)} of {sum(map(len, gold))} gold entities" in done.out
+    about = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["about"]
+    assert about["gold nodes outside the graphs"] == sum(outside) > 0
 
 
 @pytest.mark.slow

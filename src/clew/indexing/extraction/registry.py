@@ -76,6 +76,11 @@ def open_extractor(
     return EXTRACTORS.entry(kind).build(argument, ExtractionTools(open_model, calls, on_done))
 
 
+def asks_model(name: str) -> bool:
+    """Return whether the extractor of a name asks a language model."""
+    return name.partition(":")[0] == LLM
+
+
 def _unknown(name: str) -> InputError:
     spellings = [EXTRACTORS.entry(kind).spelling for kind in EXTRACTORS]
     close = nearest(name.partition(":")[0], EXTRACTORS)

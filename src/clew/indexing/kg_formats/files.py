@@ -15,7 +15,13 @@ from clew.indexing.kg_formats.graphml import read_graphml
 from clew.indexing.kg_formats.jsonl import read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
 from clew.indexing.kg_formats.statements import MalformedStatement, Statement, no_triples_message
-from clew.indexing.kg_formats.tables import read_csv_rows, read_delimited_rows, read_name_rows, read_triple_rows
+from clew.indexing.kg_formats.tables import (
+    read_csv_rows,
+    read_delimited_rows,
+    read_mention_rows,
+    read_name_rows,
+    read_triple_rows,
+)
 from clew.indexing.sources.discovery import printable_path
 
 # File formats and their suffixes; each suffix may be followed by `.gz`.
@@ -47,18 +53,20 @@ class GraphFile:
     encoding: str  # encoding of the text
     delimiter: str  # delimiter between cells
     names: tuple[Path, ...] = ()  # files with names of its entities: id, label, further names
+    mentions: tuple[Path, ...] = ()  # files with mentions of its entities: entity, document or passage
 
     def statements(self) -> Generator[Statement]:
-        """Yield the statements of the file, then of its name files; InputError: unreadable, cut off, wrong encoding."""
+        """Yield the statements of the file, then of its tables; InputError: unreadable, cut off, wrong encoding."""
         with _open_bytes(self.path, self.encoding) as stream:
             yield from self._parse(stream, printable_path(self.path.name))
-        for path in self.names:
-            with _open_bytes(path, self.encoding) as stream:
-                file_name = printable_path(path.name)
-                lines = read_text_lines(stream, self.encoding)
-                is_csv = _kind_of_suffix(path) == "csv"
-                rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
-                yield from read_name_rows(rows, file_name)
+        for paths, read_rows in ((self.names, read_name_rows), (self.mentions, read_mention_rows)):
+            for path in paths:
+                with _open_bytes(path, self.encoding) as stream:
+                    file_name = printable_path(path.name)
+                    lines = read_text_lines(stream, self.encoding)
+                    is_csv = _kind_of_suffix(path) == "csv"
+                    rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
+                    yield from read_rows(rows, file_name)
 
     def check(self) -> None:
         """Read the whole file; a malformed statement is an InputError."""
@@ -98,15 +106,16 @@ def graph_file(
     encoding: str = UTF8,
     delimiter: str | None = None,
     names: Sequence[str | Path] = (),
+    mentions: Sequence[str | Path] = (),
 ) -> GraphFile:
     """Return a graph file (`.gz` too) after checking the options and the first bytes; else raise an InputError.
 
     The kind is one of `FILE_KINDS`, None for that of the suffix; `encoding` a Python codec; the delimiter of cells a
     tab by default, and in CSV a comma or another character. `names` are tables by tabs (`.csv`: commas) of entity,
-    label, further names.
+    label, further names; `mentions` tables of entity, and document or passage.
     """
-    graph_path, tables = Path(path), tuple(map(Path, names))
-    for file in (graph_path, *tables):
+    graph_path, tables, places = Path(path), tuple(map(Path, names)), tuple(map(Path, mentions))
+    for file in (graph_path, *tables, *places):
         if not file.is_file():
             raise InputError(f'"{printable_path(file)}" is no file; give a graph file (see clew kg import --help)')
     file_kind = kind or _kind_of_suffix(graph_path)
@@ -123,10 +132,12 @@ def graph_file(
     if delimiter is not None and ("\n" in delimiter or "\r" in delimiter or (file_kind == "csv" and delimiter == '"')):
         raise InputError(f"--delimiter is {delimiter!r}; wanted neither the end of a line nor the quotes of CSV")
     _check_encoding(encoding)
-    for file in (graph_path, *tables):
+    for file in (graph_path, *tables, *places):
         with _open_bytes(file, encoding) as stream:
             stream.read(1)
-    return GraphFile(graph_path, file_kind, encoding, delimiter or ("," if file_kind == "csv" else "\t"), tables)
+    return GraphFile(
+        graph_path, file_kind, encoding, delimiter or ("," if file_kind == "csv" else "\t"), tables, places
+    )
 
 
 def read_text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:

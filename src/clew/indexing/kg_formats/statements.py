@@ -30,6 +30,14 @@ class EntityNames:
 
 
 @dataclass(frozen=True, slots=True)
+class EntityMention:
+    """An entity, as triples write it, and the id of a document or passage that mentions it."""
+
+    entity: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class MalformedStatement:
     """A line, or another part of a file, that cannot be used."""
 
@@ -40,7 +48,7 @@ class MalformedStatement:
         return f"{self.position}: {self.reason}"
 
 
-Statement = RawTriple | EntityNames | MalformedStatement
+Statement = RawTriple | EntityNames | EntityMention | MalformedStatement
 
 
 def no_triples_message(name: str, count: int, first: MalformedStatement | None) -> str:

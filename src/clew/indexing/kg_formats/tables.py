@@ -6,6 +6,7 @@ from itertools import chain
 
 from clew.indexing.kg_formats.statements import (
     MAX_NAME_CHARACTERS,
+    EntityMention,
     EntityNames,
     MalformedStatement,
     RawTriple,
@@ -90,6 +91,22 @@ def read_name_rows(
             yield MalformedStatement(f"{file_name}:{number}", fault)
         else:
             yield EntityNames(cells[0], cells[1], tuple(dict.fromkeys(filter(None, cells[2:]))))
+
+
+def read_mention_rows(
+    rows: Iterator[CellRow | MalformedStatement], file_name: str
+) -> Iterator[EntityMention | MalformedStatement]:
+    """Yield the mention of each row: an entity as triples write it, and the id of a document or passage."""
+    for row in rows:
+        if isinstance(row, MalformedStatement):
+            yield row
+            continue
+        number, cells = row
+        if len(cells) != 2:
+            fault = f"{_count_cells(len(cells))}, wanted 2: entity, document or passage"
+        else:
+            fault = find_name_fault(*cells)
+        yield MalformedStatement(f"{file_name}:{number}", fault) if fault else EntityMention(*cells)
 
 
 def find_text_fault(text: str) -> str:

@@ -82,6 +82,11 @@ class RelationalGraph:
         degrees = self.by_receiver.indptr.diff().clamp_min(1)
         return (1.0 / degrees.to(torch.float32))[self.receivers]
 
+    @cached_property
+    def inverse_sizes(self) -> Tensor:
+        """For each node, 1 / (1 + the number of its incoming edges), (n,)."""
+        return 1.0 / (1 + self.by_receiver.indptr.diff()).to(torch.float32)
+
 
 def _indptr(ends: Tensor, count: int) -> Tensor:
     starts = torch.zeros(count + 1, dtype=torch.int64, device=ends.device)

@@ -6,10 +6,11 @@ requested; where the question names nothing, the entities of similar passages ar
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray, top_order
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from clew.graph.snapshot.relational_edges import RelationalEdges
@@ -22,6 +23,7 @@ from clew.retrievers.gfm.passage_graphs import (
     QuestionGraph,
     allowed_edges,
 )
+from clew.retrievers.gfm.settings import Seeds
 
 NearestPassages = Callable[[str, int, BoolArray], Sequence[int]]
 
@@ -30,6 +32,8 @@ _DAMPING, _EPSILON = 0.7, 3e-5
 
 class EntityGraphBuilder:
     """Builds graphs of entities, of at most `size` nodes; None for all.
+
+    `seeds` is the weight of a named entity: "rarity" for one over its number of passages, "plain" for 1.
 
     `nearest` returns, for a question, a number and allowed passages (P,), at most so many of these that are most
     similar to it, best first; None where the index has no vectors.
@@ -41,28 +45,36 @@ class EntityGraphBuilder:
         snapshot: Snapshot,
         size: int | None,
         nearest: NearestPassages | None = None,
+        seeds: Seeds = "rarity",
     ) -> None:
         self.edges = edges
         self._snapshot = snapshot
         self._size = size
         self._nearest = nearest
         self._neighbours = Adjacency(edges.indptr, edges.senders, np.ones(len(edges.senders), dtype=np.float32))
-        self._rarity = 1.0 / np.maximum(snapshot.mentioned_in.degrees(), 1).astype(np.float32)
+        degrees = snapshot.mentioned_in.degrees()
+        # An entity that no passage mentions has weight 0, as in the authors' code.
+        rarity = np.where(degrees > 0, 1.0 / np.maximum(degrees, 1), 0.0).astype(np.float32)
+        self.seed_weights: FloatArray = rarity if seeds == "rarity" else np.ones(len(degrees), dtype=np.float32)
 
     def texts(self, linked: LinkedQuestion) -> list[str]:
         """Return the question (see `QuestionGraphBuilder`)."""
         return [linked.text]
 
     def build(self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray) -> QuestionGraph:
-        """Build the graph of a question; a seed weighs one over the number of passages that mention it."""
+        """Build the graph of a question."""
         blocked = self._blocked_entities(allowed)
         named = [e for name in linked.linked_names for e in name.entities if not blocked[e]]
         fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
         seeds = np.unique(np.array(named or fallback, dtype=np.int32))
-        nodes = self._select_nodes(seeds, blocked)
-        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, None if allowed.all() else allowed)
-        rarity = {int(e): float(self._rarity[e]) for e in seeds}
-        inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, lambda: vector(0))
+        if self._size is None and allowed.all():
+            nodes, senders, receivers, edges = self._whole
+        else:
+            nodes = self._select_nodes(seeds, blocked)
+            restriction = None if allowed.all() else allowed
+            senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, restriction)
+        weights = {int(e): float(self.seed_weights[e]) for e in seeds}
+        inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), weights, lambda: vector(0))
         notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])
         notes = (*notes, *((FALLBACK_NOTE,) if fallback else ()))
         no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
@@ -78,6 +90,12 @@ class EntityGraphBuilder:
             seeds[int(nodes.searchsorted(node))] = weight
         none = np.zeros((len(nodes), 0), dtype=np.float32)
         return NodeFeatures(seeds, none, np.zeros(len(nodes), dtype=np.float32), np.ones(len(nodes), dtype=bool))
+
+    @cached_property
+    def _whole(self) -> tuple[IntArray, IntArray, IntArray, LongArray]:
+        """Nodes, senders, receivers and positions of the edges of the whole graph, which all its questions share."""
+        nodes = np.arange(self.edges.node_count, dtype=np.int32)
+        return (nodes, *allowed_edges(self.edges, nodes, self._snapshot, None))
 
     def _blocked_entities(self, allowed: BoolArray) -> BoolArray:
         """Return which entities (E,) no allowed passage mentions."""

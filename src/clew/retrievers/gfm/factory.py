@@ -40,7 +40,10 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     """
     folder = context.weights_folder("gfm", settings.weights)
     trained = load_weights(folder)
-    encoder = _choose_encoder(context, trained, folder)
+    encoder = choose_encoder(context, trained, folder)
+    linking = settings.resolve_linking(context.linking)
+    if linking != context.linking and context.index_encoder is not None:
+        context = context.with_linker(linking)
     graphs, ranker = _make_graphs_and_ranker(context, settings, trained)
     snapshot = context.scope.snapshot
     texts = relation_texts(snapshot, inverses=not trained.model.settings.learned_inverse)
@@ -74,23 +77,25 @@ def _make_graphs_and_ranker(
         _check_encoder(trained, encoder)
         if useless := [name for name in ENTITY_SETTINGS if name in settings.model_fields_set]:
             raise InputError(
-                f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out"
+                f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out, or "
+                "give weights made by `clew train gfm --preset paper` or `clew weights import`"
             )
         similar = context.similar_passages()
         chains = context.chain_search() if trained.chains else None
         return PassageGraphBuilder(context.load_passage_graph(), walk, nodes, similar, chains), PassageRanker()
     nearest = None if encoder is None else find_nearest_passages(context.similar_passages(), encoder)
+    form = settings.resolve_form(trained.form)
     ranker = EntityRanker(
         snapshot,
-        weighted=settings.ranker == "weighted",
-        entities=_count_or_none(settings.entities),
-        rarity=settings.rarity,
+        weighted=form.ranker == "weighted",
+        entities=form.entities,
+        rarity=form.rarity,
         same_encoder=encoder is not None and reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint),
     )
-    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest), ranker
+    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds), ranker
 
 
-def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
+def choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
     """Return the encoder that the weights read: the index's where they are the same, else the weights' own."""
     encoder, wanted = context.index_encoder, trained.encoder
     if encoder is None or not reads_vectors_of(wanted.fingerprint, encoder.fingerprint):
@@ -108,7 +113,9 @@ def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) ->
 
 def _node_limit(settings: GFM, trained: TrainedGNN) -> int | None:
     """Return the nodes of a question's graph at most; None for the whole graph."""
-    return trained.nodes if settings.nodes is None else _count_or_none(settings.nodes)
+    if settings.nodes is None:
+        return None if settings.preset == "paper" else trained.nodes
+    return _count_or_none(settings.nodes)
 
 
 def _choose_network(network: QueryNetwork, device: str, *, whole_graph: bool) -> "QueryNetwork | DeviceQueryNetwork":

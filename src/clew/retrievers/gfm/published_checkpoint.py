@@ -4,7 +4,8 @@ Two generations of the configuration are read: one has `rel_emb_dim` and `text_e
 and `dataset_config`. Names of classes in it are looked up in a table here and never imported; the tensors are read
 without running any code. The encoder, its normalisation and its prompts come from the configuration.
 
-Source: the authors' code of GFM-RAG, for keys and shapes. Differs from the source: nothing.
+Source: the authors' code of GFM-RAG, for keys and shapes. Differs from the source: rankers that weigh entities by their
+score add up probabilities, and not logits; without a ranker in the configuration ours is taken.
 """
 
 import json
@@ -17,12 +18,34 @@ import torch
 
 from clew.errors import InputError
 from clew.inference.query_network import QueryGNNSettings, QueryNetwork
+from clew.models.hub import fetch_files
+from clew.retrievers.gfm.passage_ranking import PUBLISHED_ENTITIES
+from clew.retrievers.gfm.settings import EntityForm, Seeds
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
 
 CONFIG, TENSORS = "config.json", "model.pth"
+HUB = "hf:"
 _MODEL_CLASSES = ("GNNRetriever", "QueryGNN", "UltraQuery")
 _ENTITY_MODEL_CLASSES = ("QueryNBFNet",)
+_SEED_SWITCHES = ("init_entities_weight", "init_nodes_weight")  # of the first and of the second generation
+# Whether only the best entities count, all the same, and whether rare ones count more.
+_RANKERS = {
+    "SimpleRanker": (False, False),
+    "IDFRanker": (False, True),
+    "IDFWeightedRanker": (False, True),
+    "TopKRanker": (True, False),
+    "IDFWeightedTopKRanker": (True, True),
+}
 _REQUIRED_SWITCHES = {"short_cut": ("yes", "True", "1"), "layer_norm": ("yes", "True", "1")}
+
+
+def locate_checkpoint(place: str) -> Path:
+    """Return the folder of a checkpoint: a folder, or `hf:owner/name`, `hf:owner/name@revision` on the hub.
+
+    Raises as `fetch_files`.
+    """
+    name = place.removeprefix(HUB)
+    return fetch_files(name, (CONFIG, TENSORS), "GFM-RAG checkpoint") if name != place else Path(place)
 
 
 def load_published_checkpoint(folder: Path) -> TrainedGNN:
@@ -37,7 +60,8 @@ def load_published_checkpoint(folder: Path) -> TrainedGNN:
     tensors = _read_tensors(folder)
     _check_tensors(tensors, settings.shapes(), folder)
     model = QueryNetwork(settings, {name: value.float().numpy() for name, value in tensors.items()})
-    return TrainedGNN(model, "entities", _parse_encoder(config, folder), None, "")
+    form = _parse_form(config, model_config, folder)
+    return TrainedGNN(model, "entities", _parse_encoder(config, folder), None, "", form=form)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -83,7 +107,7 @@ def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     # Other options of the authors' code compute another function than ours.
     for name, value, supported_values in (
         ("message_func", message, ("distmult", "transe")),
-        ("aggregate_func", aggregate, ("sum",)),
+        ("aggregate_func", aggregate, ("sum", "mean")),
         ("activation", str(inner.get("activation", "relu")), ("relu",)),
     ):
         if value not in supported_values:
@@ -93,7 +117,34 @@ def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     assert isinstance(hidden, list)
     assert isinstance(width, int)
     assert isinstance(text_width, int)
-    return QueryGNNSettings(width, text_width, len(hidden), message=message, aggregate=aggregate)
+    return QueryGNNSettings(
+        width, text_width, len(hidden), message=message, aggregate="mean-code" if aggregate == "mean" else aggregate
+    )
+
+
+def _parse_form(config: dict[str, Any], model_config: dict[str, Any], folder: Path) -> EntityForm:
+    """Return the weights of seeds and the ranking of passages that a configuration names, or ours where it names none.
+
+    Theirs add up logits where ours add up probabilities, in the rankers that weigh entities by their score.
+    """
+    switches = {name: model_config[name] for name in _SEED_SWITCHES if name in model_config}
+    if wrong := [name for name, value in switches.items() if type(value) is not bool]:
+        raise InputError(f"{folder / CONFIG} has {wrong[0]} = {switches[wrong[0]]!r}; wanted true or false")
+    if len(set(switches.values())) > 1:
+        raise InputError(f"{folder / CONFIG} has {switches}: wanted the same for both")
+    seeds: Seeds = "rarity" if all(switches.values()) else "plain"
+    given = next((s["ranker"] for s in (model_config, config) if s.get("ranker") is not None), None)
+    if given is None:
+        return EntityForm(seeds)
+    ranker = given if isinstance(given, dict) else {"_target_": given}
+    name = str(ranker.get("_target_", "")).rpartition(".")[2]
+    if name not in _RANKERS:
+        raise InputError(f"{folder / CONFIG} has the ranker {given!r}; wanted one of {', '.join(_RANKERS)}")
+    best, rarity = _RANKERS[name]
+    top = ranker.get("top_k", PUBLISHED_ENTITIES)
+    if not _is_count(top):
+        raise InputError(f"{folder / CONFIG} has a ranker with top_k = {top!r}; wanted a whole number of at least 1")
+    return EntityForm(seeds, "paper" if best else "weighted", top if best else None, rarity)
 
 
 def _is_count(value: Any) -> bool:

@@ -1,12 +1,27 @@
 """Settings of `gfm`."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from clew.plugins.records import CountOrAll, SettingsRecord, setting
+from clew.query.entity_linker import LinkerMethod, LinkerSettings
 
-ENTITY_SETTINGS = ("ranker", "entities", "rarity")
+ENTITY_SETTINGS = ("preset", "ranker", "entities", "rarity", "seeds")
 """Settings for weights that score entities; weights that score passages take none of them."""
+
+Ranker = Literal["weighted", "paper"]
+Seeds = Literal["rarity", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityForm:
+    """What surrounds a network that scores entities: the weights of its seeds, and how entities rank passages."""
+
+    seeds: Seeds = "rarity"  # a named entity starts at 1 / its number of passages (the authors' code), or at 1
+    ranker: Ranker = "weighted"  # entities count by their probability, or as published all the same
+    entities: int | None = 20  # number of best entities that count; None for all
+    rarity: bool = True  # whether an entity's weight is divided by its number of passages
 
 
 class GFM(SettingsRecord):
@@ -18,12 +33,53 @@ class GFM(SettingsRecord):
         None, "nodes of the graph near the question that the network runs on", "ours; GFM-RAG: all", "from the weights"
     )
     weights: Path | None = setting(None, "weights that `clew train gfm` made", unset="the index's, else the package's")
-    ranker: Literal["weighted", "paper"] = setting(
-        "weighted", "how scores of entities rank passages, for weights that score entities", "docs/models/gfm.md"
+    preset: Literal["ours", "paper"] = setting(
+        "ours", "paper: the whole graph and the ranking of passages of GFM-RAG, for weights that score entities"
     )
-    entities: CountOrAll = setting(
-        20, "best entities that rank passages, for weights that score entities", "GFM-RAG: T = 20"
+    ranker: Ranker | None = setting(
+        None,
+        "how scores of entities rank passages, for weights that score entities",
+        "docs/models/gfm.md",
+        "from the weights, else weighted",
     )
-    rarity: bool = setting(
-        default=True, description="whether rare entities count more, for weights that score entities", source="GFM-RAG"
+    entities: CountOrAll | None = setting(
+        None,
+        "best entities that rank passages, for weights that score entities",
+        "GFM-RAG: T = 20",
+        "from the weights, else 20",
     )
+    rarity: bool | None = setting(
+        None,
+        "whether rare entities count more in that ranking, for weights that score entities",
+        "GFM-RAG",
+        "from the weights, else yes",
+    )
+    seeds: Seeds | None = setting(
+        None,
+        "start of a named entity: rarity, 1 / its number of passages, or plain, 1; for weights that score entities",
+        "GFM-RAG: plain in the paper, rarity in its code",
+        "from the weights, else rarity",
+    )
+
+    linker: LinkerMethod | None = setting(
+        None,
+        "what links the names of a question to entities",
+        "GFM-RAG: embedding",
+        "as for the index; embedding for the preset paper",
+    )
+
+    def resolve_linking(self, of_index: LinkerSettings) -> LinkerSettings:
+        """Return how names are linked: as set here, else by the preset, else as for the index."""
+        preset = "embedding" if self.preset == "paper" else of_index.method
+        return replace(of_index, method=self.linker or preset)
+
+    def resolve_form(self, trained: EntityForm) -> EntityForm:
+        """Return what surrounds a network: what is set here, else the preset, else what comes with the weights."""
+        paper = self.preset == "paper"
+        ranker, entities, rarity = ("paper", 20, True) if paper else (trained.ranker, trained.entities, trained.rarity)
+        return EntityForm(
+            self.seeds or trained.seeds,
+            self.ranker or ranker,  # type: ignore[arg-type]
+            entities if self.entities is None else (None if self.entities == "all" else self.entities),
+            rarity if self.rarity is None else self.rarity,
+        )

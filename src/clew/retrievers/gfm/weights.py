@@ -7,10 +7,10 @@ last, so a folder holds either the old weights or the new ones, whenever a run i
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from clew.errors import InputError, ProviderError
 from clew.inference.query_network import QueryGNNSettings, QueryNetwork
 from clew.query.chain_features import CHAIN_FEATURES
 from clew.retrievers.gfm.passage_graphs import FEATURES
+from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds
 from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
 
 Targets = Literal["passages", "entities"]
@@ -50,6 +51,7 @@ class TrainedGNN:
     nodes: int | None  # number of nodes of the question graphs in training; None for the whole graph
     key: str  # identifier of weights and configuration
     chains: bool = False  # whether nodes have features of the chains of sentences
+    form: EntityForm = field(default_factory=EntityForm)  # seeds and ranking of passages, where the nodes are entities
 
 
 def load_weights(folder: Path) -> TrainedGNN:
@@ -87,6 +89,7 @@ def load_weights(folder: Path) -> TrainedGNN:
         config["nodes"],
         _weights_key(tensors, config),
         config.get("chains", False),
+        EntityForm(**config.get("form", {})),
     )
 
 
@@ -125,6 +128,8 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
     if trained.chains:
         config["chains"] = True
+    if trained.form != EntityForm():
+        config["form"] = asdict(trained.form)
     # New weights get a file of another name: the old file stays until the configuration names the new one.
     config["tensors"] = (
         TENSORS if not (folder / CONFIG_FILE).exists() else f"model-{_weights_key(tensors, config)}.safetensors"
@@ -159,6 +164,8 @@ def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
         wrong.append("encoder")
     if type(config.get("chains", False)) is not bool:
         wrong.append("chains")
+    if "form" in config and not _is_form(config["form"]):
+        wrong.append("form")
     if wrong:
         raise InputError(f"{folder / CONFIG_FILE} has no usable {wrong[0]!r}: train the weights again")
     return QueryGNNSettings(**given)  # type: ignore[arg-type]
@@ -169,6 +176,18 @@ def _is_encoder(value: Any) -> bool:
         return False
     kinds = {field.name: bool if field.name == "normalize" else str for field in fields(TextEncoder)}
     return value.keys() == kinds.keys() and all(type(value[name]) is kind for name, kind in kinds.items())
+
+
+def _is_form(value: Any) -> bool:
+    if not isinstance(value, dict) or value.keys() != {field.name for field in fields(EntityForm)}:
+        return False
+    entities = value["entities"]
+    return (
+        value["seeds"] in get_args(Seeds)
+        and value["ranker"] in get_args(Ranker)
+        and type(value["rarity"]) is bool
+        and (entities is None or (type(entities) is int and entities >= 1))
+    )
 
 
 def _weights_key(tensors: dict[str, NDArray[Any]], config: dict[str, Any]) -> str:

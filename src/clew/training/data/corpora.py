@@ -10,7 +10,7 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.index import create
+from clew.index import create, hash_new_index_settings
 from clew.index import open as open_index
 from clew.query.context import IndexContext
 from clew.store.dataset import open_dataset
@@ -36,8 +36,13 @@ def question_files(data: Sequence[Path], validation: Sequence[Path]) -> list[tup
 
 
 def hash_folders(folders: Sequence[Path], questions: str) -> list[str]:
-    """Return a hash of each folder's corpus and question file."""
-    return ["".join(map(hash_file, (folder / CORPUS_FILE, folder / questions))) for folder in folders]
+    """Return a hash of each folder's question file, its corpus, and the settings that its index is made with."""
+    return [f"{corpus_key(folder)}{hash_file(folder / questions)}" for folder in folders]
+
+
+def corpus_key(folder: Path, device: str | None = None) -> str:
+    """Return a hash of a folder's corpus and of the settings that its index is made with, among them the encoder."""
+    return f"{hash_file(folder / CORPUS_FILE)}-{hash_new_index_settings(device=device)}"
 
 
 def hash_file(path: Path) -> str:
@@ -62,12 +67,13 @@ def distinct_names(folders: Sequence[Path]) -> dict[Path, str]:
 def open_corpus_index(folder: Path, run: Path, progress: Progress, device: str | None = None) -> IndexContext:
     """Open the index of a folder's corpus below `run`; it is made or completed first if necessary.
 
-    A complete index is only read, so that several training runs may share it at the same time. `device` is as
-    `clew.open` takes it. Raises InputError if a
+    A complete index is only read, so that several training runs may share it at the same time; one of another encoder
+    or extractor than the settings name is never taken. `device` is as `clew.open` takes it. Raises InputError if a
     document cannot be read, and IndexLockedError while another process makes the index.
     """
-    # Named by content: a changed corpus, or another one of the same name, gets an index of its own.
-    location = run / "indexes" / f"{folder.resolve().name}-{hash_file(folder / CORPUS_FILE)}"
+    # Named by content and settings: a changed corpus, another one of the same name, another encoder or another
+    # extractor gets an index of its own.
+    location = run / "indexes" / f"{folder.resolve().name}-{corpus_key(folder, device)}"
     location.parent.mkdir(parents=True, exist_ok=True)
     complete = location.with_name(f".{location.name}.whole")
     exists = open_dataset(locate(location)) is not None

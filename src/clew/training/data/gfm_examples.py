@@ -5,8 +5,8 @@ lower case, with some of its names unlinked, and with none linked.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.protocols import Encoder
 from clew.query.linking import LinkedQuestion, link_question
+from clew.retrievers.gfm.batch import WholeGraph
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.types import Question
@@ -27,12 +28,14 @@ DROPPED_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GFMExample:
-    """One question in all forms."""
+    """One question in all forms, or as it is alone."""
 
     graphs: tuple[QuestionGraph, ...]  # question graph of each form, with its question vector (d,) in `vectors`
     vectors: tuple[FloatArray, ...]
     relevant: tuple[BoolArray, ...]  # (n,) which nodes of the graph are to be found, for each form
     gold: tuple[tuple[int, ...], ...]  # for each piece of evidence, the passages that count as having found it
+    gold_nodes: int = 0  # number of nodes that are to be found
+    gold_nodes_outside: int = 0  # number of those that the graph of the question as it is does not hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +48,7 @@ class GFMExamples:
     # (R, t) text vectors of its relations, or (2 R, t) with their inverses if the model reads them
     relations: FloatArray
     ranker: Ranker  # ranks passages by the scores of nodes
+    whole: WholeGraph = field(default_factory=WholeGraph)  # edges of the graph, sorted once for all questions on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +62,15 @@ class GraphView:
     relations: FloatArray  # (R, t) text vectors of the relations, or (2 R, t) with inverses
     encode_texts: Callable[[Sequence[str]], FloatArray]  # encodes other short texts alike
     targets_entities: bool  # whether the network is to find entities instead of passages
+    link: Callable[[str], LinkedQuestion] | None = None  # links the names of questions; None for exact names
 
 
-def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0) -> GFMExamples:
+def make_examples(
+    view: GraphView, questions: Sequence[Question], seed: int = 0, *, augment: bool = True
+) -> GFMExamples:
     """Encode questions and build their graphs; `seed` decides which names are unlinked.
+
+    Without `augment` each question comes as it is alone.
 
     Raises InputError if a question's gold, ids of passages or documents, is not in the index, or without questions.
     """
@@ -77,7 +86,7 @@ def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0)
                 "corpus that its questions were made for"
             )
         gold = tuple(tuple(positions[id_]) for id_ in question.gold)
-        forms = _question_forms(view.snapshot, question.text, random)
+        forms = _question_forms(view, question.text, random, augment=augment)
         items.append(_make_example(view, forms, gold))
     passages = len(view.snapshot.passage_ids)
     return GFMExamples(tuple(items), passages, view.graphs.edges, view.relations, view.ranker)
@@ -103,18 +112,25 @@ def _make_example(view: GraphView, linked: Sequence[LinkedQuestion], gold: tuple
     )
     targets = _target_nodes(view, [passage for passages in gold for passage in passages])
     relevant = tuple(np.isin(graph.nodes, targets) & graph.targets for graph in graphs)
-    return GFMExample(graphs, tuple(rows[0] for rows in vectors), relevant, gold)
+    outside = int(len(targets) - relevant[0].sum())
+    return GFMExample(graphs, tuple(rows[0] for rows in vectors), relevant, gold, len(targets), outside)
 
 
 def _target_nodes(view: GraphView, passages: Sequence[int]) -> LongArray:
     """Return the nodes to find for some gold passages: the passages themselves, or the entities they mention."""
     if not view.targets_entities or not passages:
-        return np.array(passages, dtype=np.int64)
+        return np.unique(np.array(passages, dtype=np.int64))
     return np.unique(np.concatenate([view.snapshot.mentions.row(passage) for passage in passages])).astype(np.int64)
 
 
-def _question_forms(snapshot: Snapshot, text: str, random: np.random.Generator) -> tuple[LinkedQuestion, ...]:
-    whole, lower = link_question(snapshot, text), link_question(snapshot, text.lower())
+def _question_forms(
+    view: GraphView, text: str, random: np.random.Generator, *, augment: bool
+) -> tuple[LinkedQuestion, ...]:
+    link = partial(link_question, view.snapshot) if view.link is None else view.link
+    whole = link(text)
+    if not augment:
+        return (whole,)
+    lower = link(text.lower())
     unlinked = [replace(name, entities=()) for name in whole.names]
     pairs = zip(whole.names, unlinked, strict=True)
     some = tuple(other if random.random() < DROPPED_SHARE else name for name, other in pairs)

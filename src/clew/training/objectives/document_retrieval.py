@@ -2,7 +2,7 @@
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, stage 2.
 Differs from the source: passages are the targets; the ranking loss is listwise by default instead of the ratio;
-questions come in several forms; only passages of the question's graph compete.
+questions come in several forms; only passages of the question's graph compete. `published_recipe` has none of these.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from clew.arrays import FloatArray
+from clew.arrays import BoolArray, FloatArray
 from clew.nn.query_gnn import QueryGNN
 from clew.nn.ranking_losses import binary_loss, listwise_loss, ratio_loss
 from clew.retrievers.gfm.batch import GraphBatch, collate
@@ -26,7 +26,7 @@ def retrieval_loss(loss: RetrievalLoss, logits: Tensor, relevant: Tensor) -> Ten
         ranking = listwise_loss(logits, relevant)
     else:
         ranking = ratio_loss(logits, relevant, as_paper=loss.ranking == "paper")
-    temperature = 0.2 if loss.ranking == "code" else None
+    temperature = loss.temperature if loss.ranking == "code" else None
     return loss.alpha * binary_loss(logits, relevant, temperature) + (1.0 - loss.alpha) * ranking
 
 
@@ -64,6 +64,7 @@ class DocumentRetrieval:
         """Yield batches of one index each, indexes in random order."""
         random = np.random.default_rng(epoch_seed)
         odds, size = np.array(self._loss.forms) / sum(self._loss.forms), self._loss.batch
+        odds = odds if self._loss.augment else np.eye(len(FORMS))[0]
         planned: list[tuple[GFMExamples, list[int]]] = []
         for source in self._training:
             order = random.permutation(len(source.items)).tolist()
@@ -84,11 +85,11 @@ class DocumentRetrieval:
     def loss(self, model: nn.Module, batch: QuestionBatch) -> Tensor | None:
         """Return the mean loss of the questions with both gold and other passages in their graph; None without any."""
         assert isinstance(model, QueryGNN)
-        logits, graphs, sizes = score_questions(model, batch.source, batch.items, batch.forms)
+        logits, all_targets, sizes = score_questions(model, batch.source, batch.items, batch.forms)
         losses: list[Tensor] = []
         start = 0
         for item, form, size in zip(batch.items, batch.forms, sizes, strict=True):
-            targets = torch.from_numpy(graphs.targets[start : start + size]).to(logits.device)
+            targets = torch.from_numpy(all_targets[start : start + size]).to(logits.device)
             relevant = torch.from_numpy(item.relevant[form]).to(targets.device)[targets]
             if relevant.any() and not relevant.all():
                 losses.append(retrieval_loss(self._loss, logits[start : start + size][targets], relevant))
@@ -107,12 +108,21 @@ class DocumentRetrieval:
 
 def score_questions(
     model: QueryGNN, source: GFMExamples, items: Sequence[GFMExample], forms: Sequence[int]
-) -> tuple[Tensor, GraphBatch, list[int]]:
-    """Return the node logits (n,) of questions, their batch, and the number of nodes of each question."""
+) -> tuple[Tensor, BoolArray, list[int]]:
+    """Return the node logits (n,) of questions, which nodes are ranked (n,), and the number of nodes of each question.
+
+    Questions on the whole graph are scored one by one: they share its sorted edges.
+    """
     graphs = [item.graphs[form] for item, form in zip(items, forms, strict=True)]
     vectors = [item.vectors[form] for item, form in zip(items, forms, strict=True)]
-    batch = collate(graphs, vectors, source.edges)
-    return compute_logits(model, batch, source.relations), batch, [len(graph.nodes) for graph in graphs]
+    sizes = [len(graph.nodes) for graph in graphs]
+    if all(size == source.edges.node_count for size in sizes):
+        pairs = zip(graphs, vectors, strict=True)
+        batches = [collate([graph], [vector], source.edges, source.whole) for graph, vector in pairs]
+    else:
+        batches = [collate(graphs, vectors, source.edges)]
+    logits = torch.cat([compute_logits(model, batch, source.relations) for batch in batches])
+    return logits, np.concatenate([batch.targets for batch in batches]), sizes
 
 
 def compute_logits(model: QueryGNN, batch: GraphBatch, relations: FloatArray) -> Tensor:

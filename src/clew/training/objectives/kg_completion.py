@@ -4,8 +4,9 @@ No labels are needed: every index is a set of such questions. The queried fact i
 cannot be copied.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, stage 1.
-Differs from the source: only nodes near the known end take part; if the network scores passages, the queried end is a
-passage; other true answers are never negatives ("strict", as in the authors' code).
+Differs from the source: only nodes near the known end take part, unless the whole graph is asked for; if the network
+scores passages, the queried end is a passage; other true answers are never negatives ("strict", as in the authors'
+code).
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,13 +34,13 @@ _DAMPING, _EPSILON = 0.7, 1e-4
 
 
 class CompletionFacts:
-    """The facts of one index as questions, on graphs of at most `nodes` nodes.
+    """The facts of one index as questions, on graphs of at most `nodes` nodes, None for the whole graph.
 
     `question_vectors` (2 R, t) are the text vectors of the relations, followed by those of their inverses. `edges` is
     the graph, and `relations` are the text vectors of the relations as the network reads them.
     """
 
-    def __init__(self, view: GraphView, question_vectors: FloatArray, nodes: int) -> None:
+    def __init__(self, view: GraphView, question_vectors: FloatArray, nodes: int | None) -> None:
         self._view = view
         self._question_vectors = question_vectors
         self._max_nodes = nodes
@@ -87,21 +88,29 @@ class CompletionFacts:
     def question_graph(self, edge: int) -> QuestionGraph:
         """Return the graph around the sender of an edge, without the edge and its inverse."""
         start, target = int(self.edges.senders[edge]), int(self._receivers[edge])
-        restart = np.array([start], dtype=np.int32), np.ones(1, dtype=np.float32)
-        walk = push_pagerank(self._neighbours, restart, NodeAttraction(), self._open, _DAMPING, _EPSILON)
-        nodes = walk.nodes
-        if len(nodes) > self._max_nodes:
-            nodes = nodes[top_order(walk.values, self._max_nodes)]
-        nodes = np.union1d(nodes, [start, target]).astype(np.int32)
+        nodes = self._select_nodes(start, target)
         senders, receivers, positions = induced_edges(self.edges, nodes)
         others = self.fact_ids[positions] != self.fact_ids[edge]  # in neither direction
         senders, receivers, positions = senders[others], receivers[others], positions[others]
-        values = self._walk_values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
+        if self._view.targets_entities:
+            values = np.zeros(len(nodes), dtype=np.float32)  # not an input of a network that scores entities
+        else:
+            values = self._walk_values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
         described = self._view.graphs.describe_nodes(nodes, values, {start: 1.0}, lambda: self.question_vector(edge))
         none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         return QuestionGraph(
             nodes, senders, receivers, positions, *described, has_fallback_seeds=False, walk_passages=none, notes=()
         )
+
+    def _select_nodes(self, start: int, target: int) -> IntArray:
+        if self._max_nodes is None:
+            return np.arange(self.edges.node_count, dtype=np.int32)
+        restart = np.array([start], dtype=np.int32), np.ones(1, dtype=np.float32)
+        walk = push_pagerank(self._neighbours, restart, NodeAttraction(), self._open, _DAMPING, _EPSILON)
+        nodes = walk.nodes
+        if len(nodes) > self._max_nodes:
+            nodes = nodes[top_order(walk.values, self._max_nodes)]
+        return np.union1d(nodes, [start, target]).astype(np.int32)
 
     def target(self, edge: int) -> int:
         """Return the queried node."""

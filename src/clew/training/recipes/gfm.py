@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from clew.models.encoders.compatibility import reads_vectors_of
 from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
+from clew.query.entity_linker import LinkerSettings
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
-from clew.retrievers.gfm.factory import find_nearest_passages
+from clew.retrievers.gfm.factory import choose_encoder, find_nearest_passages
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
+from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.store.atomic import discard
 from clew.training.data import corpora
@@ -71,7 +74,7 @@ def train_gfm(
         views = {folder: open_graph_view(folder, run, recipe, progress, group.device.type) for folder in folders}
     model, encoder = _initial_network(recipe, views[data[0]])
     key = _run_key(recipe, hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE))
-    state, size = run / f"state-{key}", 0
+    state, size, gold, outside = run / f"state-{key}", 0, 0, 0
     if recipe.stage == "pretrain":
         facts, held_out = ([_build_facts(views[folder], recipe) for folder in some] for some in (data, validation))
         completion = KGCompletion(facts, recipe.loss, recipe.completion, recipe.loop.seed, held_out)
@@ -82,11 +85,15 @@ def train_gfm(
         retrieval = DocumentRetrieval(examples, own or others, recipe.loss)
         result = train(model, retrieval, recipe.loop, state, progress, group)
         size = sum(len(part.items) for part in examples)
+        gold = sum(item.gold_nodes for part in examples for item in part.items)
+        outside = sum(item.gold_nodes_outside for part in examples for item in part.items)
     about: dict[str, Any] = {
         **_describe_recipe(recipe),
         "data": [names[folder] for folder in data],
         "validation": [names[folder] for folder in validation],
         "questions": size,
+        "gold nodes": gold,
+        "gold nodes outside the graphs": outside,
         "best epoch": result.best_epoch,
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
     }
@@ -94,10 +101,17 @@ def train_gfm(
         if not group.rank:
             save_weights(
                 out,
-                TrainedGNN(model.network(), recipe.targets, encoder, recipe.nodes, "", _reads_chains(recipe)),
+                _trained_network(model, recipe, encoder),
                 about,
             )
-    return replace(result, questions=size)
+    return replace(result, questions=size, gold_nodes=gold, gold_nodes_outside=outside)
+
+
+def _trained_network(model: QueryGNN, recipe: GFMRecipe, encoder: TextEncoder) -> TrainedGNN:
+    nodes = None if recipe.whole_graph else recipe.nodes
+    entities = recipe.targets == "entities"
+    form = EntityForm(recipe.seeds, recipe.ranker) if entities else EntityForm()
+    return TrainedGNN(model.network(), recipe.targets, encoder, nodes, "", _reads_chains(recipe), form)
 
 
 def adapt_gfm(
@@ -142,7 +156,9 @@ def adapt_gfm(
     discard(state)
     if result.best_epoch >= 0:
         about = {"adapted from": trained.key, "questions": len(training), "labelled": given, **_describe_recipe(recipe)}
-        encoder = replace(trained.encoder, name=view.encoder.name, fingerprint=view.encoder.fingerprint)
+        encoder = trained.encoder
+        if encoder.fingerprint:
+            encoder = replace(encoder, name=view.encoder.name, fingerprint=view.encoder.fingerprint)
         adapted = replace(trained, model=model.network(), encoder=encoder)
         save_weights(out, adapted, {**about, "figures": result.figures})
     return replace(result, questions=len(training), held_out=len(held_out))
@@ -158,7 +174,7 @@ def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRec
     if questions == TRAIN_FILE and recipe.fraction < 1:
         order = np.random.default_rng(recipe.loop.seed).permutation(len(loaded))
         loaded = [loaded[i] for i in sorted(order[: max(1, round(recipe.fraction * len(loaded)))])]
-    return make_examples(view, loaded, recipe.loop.seed)
+    return make_examples(view, loaded, recipe.loop.seed, augment=recipe.loss.augment)
 
 
 def open_graph_view(
@@ -181,8 +197,8 @@ def _build_splits(
     for folder, view in zip(data, views, strict=True):
         progress(f"making questions of {names[folder]}", 0, 0)
         own, others = _split_holdout(PathQuestionMaker(view.snapshot, seed).make(recipe.questions), seed)
-        training.append(make_examples(view, own, seed))
-        held_out[names[folder]] = make_examples(view, others, seed)
+        training.append(make_examples(view, own, seed, augment=recipe.loss.augment))
+        held_out[names[folder]] = make_examples(view, others, seed, augment=recipe.loss.augment)
     return training, held_out
 
 
@@ -196,30 +212,44 @@ def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Quest
 
 def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | None = None) -> GraphView:
     """Return the graphs of an index for the network of a recipe, or for a trained one of the same encoder."""
-    if trained is not None:
-        _check_encoder(trained, context.encoder, reads_vectors_of)
+    encoder = context.encoder
+    read = load_weights(recipe.start) if trained is None and recipe.start is not None else trained
+    if read is not None and not read.encoder.fingerprint:
+        encoder = choose_encoder(context, read, recipe.start or Path("weights"))  # of a published checkpoint
+    elif trained is not None:
+        _check_encoder(trained, encoder, reads_vectors_of)
     snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())
     source = recipe if trained is None else trained
+    form = EntityForm(recipe.seeds, recipe.ranker) if trained is None else trained.form
+    nodes = None if trained is None and recipe.whole_graph else source.nodes
     entities = source.targets == "entities"
     builder: EntityGraphBuilder | PassageGraphBuilder
     ranker: EntityRanker | PassageRanker
     if entities:
         nearest = find_nearest_passages(context.similar_passages(), context.encoder)
-        builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, source.nodes, nearest)
-        ranker = EntityRanker(snapshot, weighted=True)
+        builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds)
+        ranker = EntityRanker(
+            snapshot,
+            weighted=form.ranker == "weighted",
+            entities=form.entities,
+            rarity=form.rarity,
+            same_encoder=encoder is context.encoder,
+        )
     else:
         chains = context.chain_search() if source.chains else None
-        builder = PassageGraphBuilder(passage_graph(snapshot), walk, source.nodes, chains=chains)
+        builder = PassageGraphBuilder(passage_graph(snapshot), walk, nodes, chains=chains)
         ranker = PassageRanker()
-    relations = context.encode_texts(relation_texts(snapshot, inverses=entities))
-    encode = context.encode_texts
-    return GraphView(snapshot, builder, ranker, context.encoder, relations, encode, targets_entities=entities)
+    encode = partial(context.encode_texts_with, encoder=encoder)
+    relations = encode(relation_texts(snapshot, inverses=entities))
+    link = None if recipe.linker == "exact" else context.make_linker(LinkerSettings(recipe.linker)).link
+    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link)
 
 
 def _build_facts(view: GraphView, recipe: GFMRecipe) -> CompletionFacts:
     """Return the facts of an index as questions: the texts of their relations, then of the inverse relations."""
     texts = relation_texts(view.snapshot)
-    return CompletionFacts(view, view.encode_texts([*texts, *map(inverse_text, texts)]), recipe.completion.nodes)
+    nodes = None if recipe.whole_graph else recipe.completion.nodes
+    return CompletionFacts(view, view.encode_texts([*texts, *map(inverse_text, texts)]), nodes)
 
 
 def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, TextEncoder]:
@@ -229,7 +259,10 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
         torch.manual_seed(recipe.loop.seed)
         return QueryGNN(shape), encoder
     trained = load_weights(recipe.start)
-    _check_encoder(trained, view.encoder, str.__eq__)
+    if trained.encoder.fingerprint:
+        _check_encoder(trained, view.encoder, str.__eq__)
+    else:
+        encoder = trained.encoder
     seen = {**asdict(trained.model.settings), "targets": trained.targets}
     wanted = {**asdict(shape), "targets": recipe.targets}
     if other := [f"{name} {seen[name]}, not {wanted[name]}" for name in wanted if seen[name] != wanted[name]]:
@@ -238,11 +271,6 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
 
 
 def _check_encoder(trained: TrainedGNN, encoder: Encoder, is_read: Callable[[str, str], bool]) -> None:
-    if not trained.encoder.fingerprint:
-        raise InputError(
-            "the weights were imported and have an encoder of their own; only weights that were trained here can be "
-            "trained further: leave --start out, or give others"
-        )
     if not is_read(trained.encoder.fingerprint, encoder.fingerprint):
         raise InputError(
             f"the weights read vectors of {trained.encoder.name}, and the index was made with {encoder.name}: give "

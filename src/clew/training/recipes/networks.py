@@ -28,17 +28,22 @@ def settings_of_weights(folder: Path) -> dict[str, Any]:
     """Return the fields of a `GFMRecipe` that weights determine: targets, nodes if known, and the network's shape."""
     trained = load_weights(folder)
     shape = trained.model.settings
-    nodes = {} if trained.nodes is None else {"nodes": trained.nodes}
-    return nodes | {
-        "targets": trained.targets,
-        "width": shape.width,
-        "layers": shape.layers,
-        "features": bool(shape.features),
-        "chains": trained.chains,
-        "prior": shape.prior,
-        "message": shape.message,
-        "aggregate": shape.aggregate,
-    }
+    nodes = {"whole_graph": True} if trained.nodes is None else {"nodes": trained.nodes}
+    form = {"seeds": trained.form.seeds, "ranker": trained.form.ranker} if trained.targets == "entities" else {}
+    return (
+        nodes
+        | form
+        | {
+            "targets": trained.targets,
+            "width": shape.width,
+            "layers": shape.layers,
+            "features": bool(shape.features),
+            "chains": trained.chains,
+            "prior": shape.prior,
+            "message": shape.message,
+            "aggregate": shape.aggregate,
+        }
+    )
 
 
 def query_network_settings(recipe: "GFMRecipe", text_width: int) -> QueryGNNSettings:

@@ -11,8 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from clew.errors import InputError
+from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import (
+    FACT_TEMPERATURE,
+    QUESTION_TEMPERATURE,
     CheckedRecord,
     CompletionRecipe,
     FeedbackRecipe,
@@ -20,6 +23,7 @@ from clew.training.hyperparameters import (
     RerankLoss,
     RetrievalLoss,
     check_fields,
+    option_values,
 )
 
 Targets = Literal["passages", "entities"]
@@ -38,7 +42,15 @@ DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
 
 @dataclass(frozen=True, slots=True)
 class GFMRecipe(CheckedRecord):
-    """Training of the graph neural network of `gfm`; `features` and `prior` are of passages only."""
+    """Training of the graph neural network of `gfm`.
+
+    `features` and `prior` are of passages only; `whole_graph`, `seeds` and `ranker` of entities. `published_recipe` is
+    that of GFM-RAG.
+    """
+
+    preset: Annotated[
+        Literal["ours", "paper"], Field(description="ours, or all of GFM-RAG's; other options still override it.")
+    ] = "ours"
 
     stage: Annotated[
         Literal["pretrain", "paths", "finetune"],
@@ -47,16 +59,30 @@ class GFMRecipe(CheckedRecord):
     targets: Annotated[Targets, Field(description="passages, or entities as published.")] = "passages"
     width: Annotated[int, Field(ge=1, description="Width of a node's state.")] = 64
     layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 3
-    nodes: Annotated[
-        int, Field(ge=1, description="Nodes of a question's graph, at most; 1000 for entities, 250 to pretrain.")
-    ] = DEFAULT_NODES["passages"]
+    nodes: Annotated[int, Field(ge=1, description="Nodes of a question's graph, at most; 1000 for entities.")] = (
+        DEFAULT_NODES["passages"]
+    )
+    whole_graph: Annotated[
+        bool, Field(description="Run on all nodes, for questions and facts, with all others as wrong; for entities.")
+    ] = False
+    seeds: Annotated[
+        Literal["rarity", "plain"],
+        Field(description="Start of a named entity: rarity, 1 / its number of passages, or plain, 1."),
+    ] = "rarity"
+    linker: Annotated[LinkerMethod, Field(description="What links the names of questions to entities.")] = "exact"
+    ranker: Annotated[
+        Literal["weighted", "paper"], Field(description="Ranking of passages by entities: by their scores, or paper.")
+    ] = "weighted"
     features: Annotated[bool, Field(description="Give nodes their numbers from the graph walk.")] = True
     chains: Annotated[
         bool, Field(description="Give nodes numbers from chains of sentences; with passages as targets only.")
     ] = True
     prior: Annotated[bool, Field(description="Start scores from the ranking of the graph walk.")] = True
     message: Annotated[Literal["distmult", "transe"], Field(description="Message function.")] = "distmult"
-    aggregate: Annotated[Literal["sum", "mean"], Field(description="Aggregation of messages.")] = "sum"
+    aggregate: Annotated[
+        Literal["sum", "mean", "mean-code"],
+        Field(description="Aggregation of messages; mean-code, with the boundary, is the mean of GFM-RAG's code."),
+    ] = "sum"
     start: Annotated[
         Path | None, Field(description="Weights to begin with; their shape replaces the defaults; random by default.")
     ] = None
@@ -68,20 +94,65 @@ class GFMRecipe(CheckedRecord):
     completion: CompletionRecipe = field(default_factory=CompletionRecipe)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4, average=0.998))
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.targets == "passages" and self.whole_graph:
+            raise InputError("the whole graph is for entities as targets: give --targets entities, or leave it out")
+
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the shape of the weights to begin with, and the defaults that depend on targets and stage."""
+        """Return the shape of the weights to begin with, and the defaults that depend on preset, targets and stage."""
         shape: dict[str, Any] = {}
         if given.get("start") is not None:
             from clew.training.recipes.networks import settings_of_weights
 
             shape = settings_of_weights(given["start"])
+        if given.get("preset") == "paper":
+            published = option_values(published_recipe(given.get("stage", "finetune"), given.get("ranking", "paper")))
+            return {**published, **shape, "fact_nodes": given.get("nodes", published["fact_nodes"])}
         targets = given.get("targets", shape.get("targets", "passages"))
-        alpha = 1.0 if given.get("stage") == "pretrain" else RetrievalLoss().alpha
-        return {"nodes": DEFAULT_NODES[shape.get("targets", targets)], "alpha": alpha, **shape}
+        facts = given.get("stage") == "pretrain"
+        defaults = {"nodes": DEFAULT_NODES[targets], **shape}
+        return {
+            "fact_nodes": given.get("nodes", min(defaults["nodes"], CompletionRecipe().nodes)),
+            "alpha": 1.0 if facts else RetrievalLoss().alpha,
+            "temperature": FACT_TEMPERATURE if facts else QUESTION_TEMPERATURE,
+            **defaults,
+        }
 
 
-ADAPTATION = GFMRecipe("paths", questions=1500, loop=Recipe(epochs=1, rate=2e-4, average=0.98))
+def published_recipe(
+    stage: Literal["pretrain", "paths", "finetune"] = "finetune",
+    ranking: Literal["listwise", "paper", "code"] = "paper",
+) -> GFMRecipe:
+    """Return the recipe of GFM-RAG, for a stage and the losses of the paper or of its code.
+
+    Source: Luo et al. (2025), tables 7 and 12, and appendix C.3; weight decay and the constant rate are of the code,
+    and so are 256 wrong ends of a fact with its losses.
+    """
+    facts = stage == "pretrain"
+    temperature = FACT_TEMPERATURE if facts else QUESTION_TEMPERATURE
+    loss = RetrievalLoss(1.0 if facts else 0.3, ranking, temperature, augment=False, batch=4)
+    loop = Recipe(epochs=1 if facts else 5, rate=5e-4, schedule="constant", decay=0.01, warmup=0, clip=0.0, average=0.0)
+    completion = CompletionRecipe(steps=30_000, batch=4, negatives=256 if ranking == "code" else 128)
+    return GFMRecipe(
+        "paper",
+        stage,
+        "entities",
+        width=512,
+        layers=6,
+        nodes=DEFAULT_NODES["entities"],
+        whole_graph=True,
+        seeds="plain" if ranking == "paper" else "rarity",
+        linker="embedding",
+        ranker="paper",
+        loss=loss,
+        completion=completion,
+        loop=loop,
+    )
+
+
+ADAPTATION = GFMRecipe(stage="paths", questions=1500, loop=Recipe(epochs=1, rate=2e-4, average=0.98))
 """Adaptation of weights to an index; their shape stays."""
 
 

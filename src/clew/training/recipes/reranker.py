@@ -184,7 +184,7 @@ def _find_folder_pools(
     device: str,
 ) -> dict[str, list[PoolExample]]:
     context = corpora.open_corpus_index(folder, run, progress, device)
-    pools = run / "pools" / hash_file(folder / CORPUS_FILE)
+    pools = run / "pools" / corpora.corpus_key(folder, device)
     pools.mkdir(parents=True, exist_ok=True)
     return {base: find_pools(context, folder / questions, base, recipe, pools, progress) for base in bases}
 

@@ -1,0 +1,179 @@
+"""Entity linkers: the seam between the names of a question and the entities of an index.
+
+`QuestionLinker` links exact names (and names that an unknown one is misspelt or short for); `NearestNameLinker` links
+names to the entity whose name is nearest by the encoder, all of them or those that the other leaves; the names may come
+from a language model.
+
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1: each
+named entity of the question is linked to its nearest entity. Differs from the source: the names are found by rules
+unless a language model is given; vectors of any encoder in place of late interaction; a floor; exact names are kept
+where that is asked for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, final
+
+import numpy as np
+
+from clew.arrays import FloatArray
+from clew.errors import ProviderError
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.models.llm.prompts.question_names import QuestionNames, build_prompt
+from clew.models.validation import replace_surrogates
+from clew.protocols import LanguageModel
+from clew.query.linking import (
+    MAX_CHARACTERS,
+    LinkedName,
+    LinkedQuestion,
+    TopicEntities,
+    describe_similar_name,
+    join_names,
+    name_spans,
+)
+from clew.text.normalization import name_key
+from clew.types import Failure
+
+LinkerMethod = Literal["exact", "embedding", "exact+embedding"]
+NAMES_BY_RULES = "rules"
+_MAX_NAMES = 64  # of a question that are compared, which bounds the time of a hostile one
+
+
+class EntityLinker(Protocol):
+    """Question in, its names with their entities out; the same question always gives the same names."""
+
+    def link(self, question: str) -> LinkedQuestion:
+        """Return a question with its names, in order, without overlaps; entities are positions in the snapshot."""
+
+    def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
+        """Return the entities that a question on a graph is about; given names take the place of those in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkerSettings:
+    """How the names of questions are found and linked."""
+
+    method: LinkerMethod = "exact"
+    floor: float = 0.8  # least cosine of a name and the entity that it is linked to by embedding
+    names: str = NAMES_BY_RULES  # "rules", or the language model that lists the names of a question
+
+
+@final
+class ModelNames:
+    """Lists the names of questions by a language model; each question is asked once."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def __call__(self, question: str) -> tuple[str, ...]:
+        """Return the names of a question as the model writes them.
+
+        Raises ProviderError where the model gives no usable reply.
+        """
+        if question not in self._known:
+            result = self._model.complete([build_prompt(question)])[0]
+            if isinstance(result, Failure):
+                raise ProviderError(
+                    f"{self._model.name} listed no names of the question {question[:60]!r} ({result.reason}): try "
+                    "again, or set question_names = rules"
+                )
+            assert isinstance(result.value, QuestionNames)
+            self._known[question] = tuple(dict.fromkeys(n.strip() for n in result.value.named_entities if n.strip()))
+        return self._known[question]
+
+
+@final
+class NearestNameLinker:
+    """Links names to the entity whose name is nearest by an encoder, where the cosine is at least `floor`.
+
+    `inner` links exact names; with `keep_exact` its links stand, and only the other names are compared. `vectors`
+    returns unit rows (E, d) of all names of the index, `encode` those of texts (n, d); None for exact names alone.
+    `list_names` gives the names of a question; None for those that rules find.
+    """
+
+    def __init__(
+        self,
+        inner: EntityLinker,
+        snapshot: Snapshot,
+        vectors: Callable[[], FloatArray] | None,
+        encode: Callable[[Sequence[str]], FloatArray],
+        floor: float,
+        *,
+        keep_exact: bool,
+        list_names: Callable[[str], Sequence[str]] | None = None,
+    ) -> None:
+        self._inner = inner
+        self._snapshot = snapshot
+        self._vectors = vectors
+        self._encode = encode
+        self._floor = floor
+        self._keep_exact = keep_exact
+        self._list_names = list_names
+
+    def link(self, question: str) -> LinkedQuestion:
+        """Return a question with its names; notes say which are taken for the nearest."""
+        linked = self._inner.link(question) if self._list_names is None else self._link_listed(question)
+        others = [name for name in linked.names if not (self._keep_exact and name.entities)][:_MAX_NAMES]
+        nearest = self._find_nearest([linked.text[name.start : name.end] for name in others])
+        changed = {
+            name.start: self._take(linked.text, name, found) for name, found in zip(others, nearest, strict=True)
+        }
+        names = [changed.get(name.start, name) for name in linked.names]
+        return replace(linked, names=tuple(names))
+
+    def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
+        """Return the topics of a question; given names are linked exactly where the index has them."""
+        topics = self._inner.find_topics(question, names)
+        texts = list(topics.unknown_names)
+        if not texts:
+            given = bool(names) or topics.text != question[:MAX_CHARACTERS]
+            if topics.entities and (self._keep_exact or given):
+                return topics
+            texts = [topics.text[start:end] for start, end in topics.spans or name_spans(topics.text)][:_MAX_NAMES]
+        found = [(text, best) for text, best in zip(texts, self._find_nearest(texts), strict=True) if best is not None]
+        if not found:
+            return topics
+        kept = topics.entities if topics.unknown_names else ()
+        entities = dict.fromkeys([*kept, *(entity for _, (entity, _) in found)])
+        taken = {text for text, _ in found}
+        unknown = tuple(name for name in topics.unknown_names if name not in taken)
+        notes = [
+            describe_similar_name(text, self._snapshot.entities[entity], f"cosine {score:.2f}")
+            for text, (entity, score) in found
+            if name_key(text) != name_key(self._snapshot.entities[entity])
+        ]
+        return replace(topics, entities=tuple(entities), unknown_names=unknown, notes=(*topics.notes, *notes))
+
+    def _link_listed(self, question: str) -> LinkedQuestion:
+        assert self._list_names is not None
+        text, known = question[:MAX_CHARACTERS], []
+        folded = text.casefold() if len(text.casefold()) == len(text) else text
+        for name in self._list_names(text):
+            start = text.find(name) if name in text else folded.find(name.casefold())
+            overlaps = any(start < other.end and other.start < start + len(name) for other in known)
+            if start >= 0 and not overlaps:
+                entities = tuple(int(entity) for entity in self._snapshot.entities_with_name(name))
+                known.append(LinkedName(start, start + len(name), entities))
+        return join_names(text, known, ())
+
+    def _take(self, text: str, name: LinkedName, found: tuple[int, float] | None) -> LinkedName:
+        if found is None:
+            return replace(name, entities=())
+        entity, score = found
+        taken = self._snapshot.entities[entity]
+        if name_key(taken) == name_key(text[name.start : name.end]):
+            return replace(name, entities=(entity,))
+        return replace(name, entities=(entity,), nearest=taken, difference=f"cosine {score:.2f}")
+
+    def _find_nearest(self, names: Sequence[str]) -> list[tuple[int, float] | None]:
+        """Return for each name the entity with the nearest name and their cosine; None below the floor."""
+        if self._vectors is None or not names or not len(self._snapshot.entities):
+            return [None] * len(names)
+        rows = self._encode([replace_surrogates(name) for name in names])
+        scores = self._vectors() @ rows.T
+        best = np.argmax(scores, axis=0)  # the first of equal ones
+        return [
+            (int(entity), float(scores[entity, column])) if scores[entity, column] >= self._floor else None
+            for column, entity in enumerate(best)
+        ]

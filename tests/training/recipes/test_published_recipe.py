@@ -1,0 +1,238 @@
+"""`preset=paper` of `gfm`: training on the whole graph with the losses, seeds and steps of GFM-RAG."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import clew
+from clew.errors import InputError
+from clew.index import Index
+from clew.inference.query_network import QueryGNNSettings
+from clew.nn.query_gnn import QueryGNN
+from clew.query.linking import link_question
+from clew.retrievers.gfm.settings import GFM, EntityForm
+from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
+from clew.training.data.gfm_examples import GFMExamples, make_examples
+from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
+from clew.training.objectives.document_retrieval import DocumentRetrieval, QuestionBatch
+from clew.training.objectives.kg_completion import KGCompletion
+from clew.training.recipes import gfm
+from clew.training.recipes.gfm import graph_view
+from clew.training.recipes.networks import query_network_settings, settings_of_weights
+from clew.training.recipes.records import GFMRecipe, published_recipe
+from clew.training.result import TrainingResult
+from clew.types import Question
+from tests.faults.commands import run_clew
+from tests.oracles import gfm_rag
+
+QUESTIONS = (
+    Question("a", "Where was the commander of the Vega born?", gold=("vega", "palander")),
+    Question("b", "In which province is the town Karlskrona?", gold=("karlskrona", "bridge")),
+)
+
+
+def small_recipe(**changes: object) -> GFMRecipe:
+    return replace(published_recipe(), width=8, layers=2, linker="exact", **changes)  # type: ignore[arg-type]
+
+
+def recipe_of_command(monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str) -> GFMRecipe:
+    """Return the recipe that a command would train by."""
+    seen: list[GFMRecipe] = []
+
+    def keep(_data: object, _validation: object, _out: object, recipe: GFMRecipe, *_: object) -> TrainingResult:
+        seen.append(recipe)
+        return TrainingResult()
+
+    monkeypatch.setattr("clew.training.recipes.gfm.train_gfm", keep)
+    done = run_clew("train", "gfm", "--data", folder, "--out", folder, *options)
+    assert done.code == 0, done.err
+    return seen[0]
+
+
+def test_one_word_gives_the_published_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    recipe = recipe_of_command(monkeypatch, tmp_path, "--preset", "paper")
+    assert recipe == published_recipe()
+    assert (recipe.targets, recipe.width, recipe.layers, recipe.whole_graph, recipe.seeds) == (
+        "entities",
+        512,
+        6,
+        True,
+        "plain",
+    )
+    loop, loss = recipe.loop, recipe.loss
+    assert (loop.epochs, loop.rate, loop.schedule, loop.decay, loop.warmup, loop.clip, loop.average) == (
+        5,
+        5e-4,
+        "constant",
+        0.01,
+        0,
+        0.0,
+        0.0,
+    )
+    assert (loss.alpha, loss.ranking, loss.augment, loss.batch) == (0.3, "paper", False, 4)
+    facts = recipe_of_command(monkeypatch, tmp_path, "--preset", "paper", "--stage", "pretrain")
+    assert (facts.loss.alpha, facts.completion.steps, facts.completion.negatives, facts.loop.epochs) == (
+        1.0,
+        30_000,
+        128,
+        1,
+    )
+    code = recipe_of_command(monkeypatch, tmp_path, "--preset", "paper", "--stage", "pretrain", "--ranking", "code")
+    assert (code.loss.temperature, code.completion.negatives, code.seeds) == (1.0, 256, "rarity")
+
+
+def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = (
+        "--targets entities --width 512 --layers 6 --whole-graph --seeds plain --linker embedding --ranker paper "
+        "--nodes 1000 --no-augment --ranking paper --alpha 0.3 --batch 4 --epochs 5 --rate 5e-4 "
+        "--schedule constant --decay 0.01 "
+        "--warmup 0 --clip 0 --average 0 --steps 30000 --negatives 128 --fact-nodes 250 --temperature 0.2"
+    )
+    options = text.split()
+    by_options = recipe_of_command(monkeypatch, tmp_path, *options)
+    assert replace(by_options, preset="paper") == published_recipe()
+    changed = recipe_of_command(monkeypatch, tmp_path, "--preset", "paper", "--width", "128", "--augment")
+    assert changed == replace(published_recipe(), width=128, loss=replace(published_recipe().loss, augment=True))
+
+
+def test_the_whole_graph_is_for_entities() -> None:
+    with pytest.raises(InputError, match="give --targets entities"):
+        GFMRecipe(whole_graph=True)
+
+
+@pytest.fixture(scope="module")
+def examples(small: Index) -> GFMExamples:
+    return make_examples(graph_view(small.context, small_recipe()), QUESTIONS, augment=False)
+
+
+@pytest.mark.parametrize("ranking", ["paper", "code"])
+def test_the_loss_is_that_of_the_equations_over_all_entities(small: Index, examples: GFMExamples, ranking: str) -> None:
+    s = small.snapshot
+    torch.manual_seed(0)
+    model = QueryGNN(query_network_settings(small_recipe(), examples.relations.shape[1])).eval()
+    loss = replace(published_recipe(ranking=ranking).loss, alpha=0.3)  # type: ignore[arg-type]
+    objective = DocumentRetrieval([examples], {}, loss)
+    computed = objective.loss(model, QuestionBatch(examples, examples.items, (0, 0)))
+    entities = list(s.entities)
+    facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
+    facts |= {(entities[a], "equivalent", entities[b]) for a in range(len(entities)) for b in s.equivalences.row(a)}
+    expected = []
+    for question in QUESTIONS:
+        named = [e for name in link_question(s, question.text).linked_names for e in name.entities]
+        scores = gfm_rag.logits(
+            model.state_dict(),
+            2,
+            entities,
+            sorted(facts),
+            torch.from_numpy(small.context.encoder.encode_queries([question.text])[0]),
+            {entities[e]: 1.0 for e in named},
+            lambda text: torch.from_numpy(small.context.encode_texts([text])[0]),
+        )
+        ids = list(s.passage_ids)
+        right = {entities[e] for id_ in question.gold for e in s.mentions.row(ids.index(id_)).tolist()}
+        expected.append(published_loss(scores, right, ranking))
+    assert computed is not None
+    assert float(computed.detach()) == pytest.approx(np.mean(expected), abs=1e-5)
+
+
+def published_loss(scores: dict[str, float], right: set[str], ranking: str) -> float:
+    """Return 0.3 of the cross-entropy and 0.7 of the ranking loss, of the paper or of its code, one entity a time."""
+    p = {entity: 1 / (1 + math.exp(-score)) for entity, score in scores.items()}
+    wrong = [entity for entity in scores if entity not in right]
+    positive = -sum(math.log(p[e]) for e in right) / len(right)
+    if ranking == "paper":
+        negative = -sum(math.log(1 - p[e]) for e in wrong) / len(wrong)
+        ratio = -sum(p[e] / sum(p[o] for o in wrong) for e in right) / len(right)
+        return 0.3 * (positive + negative) + 0.7 * ratio
+    total = sum(math.exp(scores[e] / 0.2) for e in wrong)
+    negative = -sum(math.exp(scores[e] / 0.2) / total * math.log(1 - p[e]) for e in wrong)
+    ratio = -sum(math.log(p[e] / sum(p.values())) for e in right) / len(right)
+    return 0.3 * (positive + negative) / 2 + 0.7 * ratio
+
+
+def test_negatives_of_a_fact_are_of_the_whole_graph(small: Index) -> None:
+    recipe = small_recipe(stage="pretrain", completion=CompletionRecipe(steps=2, batch=2, held_out=2))
+    facts = gfm._build_facts(graph_view(small.context, recipe), recipe)
+    edge = int(facts.queryable_edges[0])
+    graph = facts.question_graph(edge)
+    count = facts.edges.node_count
+    assert graph.nodes.tolist() == list(range(count))
+    assert len(graph.edges) == len(facts.edges.relations) - 2
+    negatives = set(KGCompletion._negative_nodes(facts, edge, graph).tolist())
+    known = {int(facts.edges.senders[edge]), *facts.true_answers(edge).tolist()}
+    assert negatives == set(range(count)) - known
+
+
+def test_weights_trained_by_the_preset_are_searched_as_published(small: Index, tmp_path: Path) -> None:
+    recipe = small_recipe()
+    width = small.context.encoder.dimension
+    model = QueryGNN(query_network_settings(recipe, width))
+    encoder = TextEncoder(small.context.encoder.name, small.context.encoder.fingerprint)
+    save_weights(tmp_path, gfm._trained_network(model, recipe, encoder), {})
+    trained = load_weights(tmp_path)
+    assert (trained.nodes, trained.form) == (None, EntityForm("plain", "paper"))
+    shape = settings_of_weights(tmp_path)
+    assert (shape["whole_graph"], shape["seeds"], shape["ranker"]) == (True, "plain", "paper")
+    plain = small.search(QUESTIONS[0].text, 3, GFM(weights=tmp_path))
+    preset = small.search(QUESTIONS[0].text, 3, GFM(preset="paper", weights=tmp_path, linker="exact"))
+    assert [p.item.id for p in plain.passages] == [p.item.id for p in preset.passages]
+    pruned = TrainedGNN(model.network(), "entities", encoder, 5, "")
+    save_weights(tmp_path / "pruned", pruned, {})
+    whole = small.retriever(GFM(preset="paper", weights=tmp_path / "pruned", seeds="plain", linker="exact"))
+    again = whole.retrieve([QUESTIONS[0].text], 3)[0]
+    assert [p.item.id for p in again.passages] == [p.item.id for p in preset.passages]
+
+
+def test_the_preset_needs_weights_of_entities(small: Index, tmp_path: Path) -> None:
+    encoder = TextEncoder(small.context.encoder.name, small.context.encoder.fingerprint)
+    shape = QueryGNNSettings(4, small.context.encoder.dimension, 1, learned_inverse=True)
+    save_weights(tmp_path, TrainedGNN(QueryGNN(shape).network(), "passages", encoder, 5, ""), {})
+    with pytest.raises(InputError, match="train gfm --preset paper"):
+        small.retriever(GFM(preset="paper", weights=tmp_path, linker="exact"))
+
+
+def test_training_by_the_preset_lowers_the_loss(examples: GFMExamples, small: Index, tmp_path: Path) -> None:
+    from clew.training.loop import train
+
+    torch.manual_seed(0)
+    model = QueryGNN(query_network_settings(small_recipe(), examples.relations.shape[1]))
+    objective = DocumentRetrieval([examples], {}, RetrievalLoss(0.3, "paper", augment=False, batch=2))
+    batch = QuestionBatch(examples, examples.items, (0, 0))
+    first = objective.loss(model, batch)
+    train(model, objective, replace(published_recipe().loop, epochs=20), tmp_path / "run", lambda *_: None)
+    last = objective.loss(model, batch)
+    assert first is not None
+    assert last is not None
+    assert float(last.detach()) < float(first.detach())
+    assert isinstance(published_recipe().loop, Recipe)
+
+
+def test_published_weights_are_trained_further_with_their_own_encoder(small: Index, tmp_path: Path) -> None:
+    encoder = TextEncoder("hashing:24", "", normalize=True)
+    torch.manual_seed(0)
+    shape = query_network_settings(small_recipe(), 24)
+    published = TrainedGNN(QueryGNN(shape).network(), "entities", encoder, None, "", form=EntityForm("rarity", "paper"))
+    save_weights(tmp_path / "start", published, {}, half=False)
+    data = tmp_path / "small"
+    data.mkdir()
+    documents = [
+        {"id": id_, "title": small.snapshot.titles[p], "text": small.snapshot.passage(p).text}
+        for p, id_ in enumerate(small.snapshot.passage_ids)
+    ]
+    (data / "corpus.jsonl").write_text("".join(json.dumps(d) + "\n" for d in documents), encoding="utf-8")
+    lines = [json.dumps({"id": q.id, "question": q.text, "gold": list(q.gold)}) + "\n" for q in QUESTIONS]
+    (data / "train.jsonl").write_text("".join(lines), encoding="utf-8")
+    options = ("--preset", "paper", "--start", tmp_path / "start", "--epochs", "2")
+    done = run_clew("train", "gfm", "--data", data, "--out", tmp_path / "out", *options)
+    assert done.code == 0, done.err
+    tuned = load_weights(tmp_path / "out")
+    assert (tuned.encoder, tuned.nodes, tuned.form) == (encoder, None, EntityForm("rarity", "paper"))
+    moved = [float(np.abs(tuned.model.arrays[n] - a).max()) for n, a in published.model.arrays.items()]
+    assert 1e-4 < max(moved) < 0.1
+    index = clew.open(next((tmp_path / "out" / "run" / "indexes").glob("small-*")))
+    assert index.search(QUESTIONS[0].text, 3, GFM(weights=tmp_path / "out")).passages
