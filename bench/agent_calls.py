@@ -8,6 +8,7 @@ with a model, while recall is that of the local reader.
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,11 +16,10 @@ from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.models.llm.pricing import estimate_tokens
 from clew.models.llm.prompts import chain_of_thought, proximal_triples, sufficiency
-from clew.protocols import AgentReader, Retriever
-from clew.retrievers.agents.factory import GRAPH_BASES, build_expansion, open_reader
-from clew.retrievers.agents.gear import GearAgent, GearSettings
+from clew.protocols import AgentReader
+from clew.retrievers.agents.gear import GearAgent
 from clew.retrievers.agents.ircot import IRCoTAgent
-from clew.retrievers.agents.settings import LOCAL_READER, Gear
+from clew.retrievers.agents.settings import Gear, IRCoT
 from clew.retrievers.registry import open_retriever
 from clew.types import Evidence, ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
@@ -81,18 +81,15 @@ def main() -> None:
         rows = []
         for base in arguments.bases.split(","):
             context = index.context.with_paths_per_passage(0)
-            base_retriever = open_retriever(base, context)
-            expansion = build_expansion(context, Gear(base=base))
-            settings = GearSettings(later_weight=1.0 if base in GRAPH_BASES else 0.5)
-            for label in ("gear", "ircot"):
-                reader = CountingReader(open_reader(context, LOCAL_READER, Gear().context))
-                agent: Retriever = IRCoTAgent(base_retriever, reader)
-                if label == "gear":
-                    agent = GearAgent(base_retriever, expansion, reader, settings)
+            for record in (Gear(base=base), IRCoT(base=base)):
+                opened = open_retriever(record, context)
+                assert isinstance(opened, GearAgent | IRCoTAgent)
+                reader = CountingReader(opened.reader)
+                agent = replace(opened, reader=reader)
                 evidence = agent.retrieve([question.text for question in questions], max(CUTOFFS))
                 calls, tokens = reader.calls / len(questions), reader.tokens / len(questions)
                 figures = format_figures(questions, evidence)
-                rows.append([f"{label} over {base}", *figures, f"{calls:.1f}", f"{tokens:,.0f}"])
+                rows.append([f"{record.label} over {base}", *figures, f"{calls:.1f}", f"{tokens:,.0f}"])
         print()
         print_table((name, *(f"R@{k}" for k in CUTOFFS), "steps", "calls", "tokens per question"), rows)
 

@@ -18,7 +18,7 @@ from clew.graph.paths.beam_search import PathScorer
 from clew.graph.segments.passage_columns import PassageVectors
 
 _BELOW_ANY_COSINE = np.float32(-2.0)
-_MAX_CELLS = 1 << 24  # similarities of names with texts in memory at once: 64 MiB
+_MAX_CELLS = 1 << 24  # similarities of names, or of relations, with texts in memory at once: 64 MiB
 
 
 @final
@@ -35,7 +35,7 @@ class TripleEmbeddings:
     def nearest_triples(self, vectors: FloatArray, allowed: BoolArray) -> IntArray:
         """Return for each unit vector (n, d) the allowed triple (T,) of highest cosine, the first of a tie, or -1."""
         nearest = np.full(len(vectors), -1, dtype=np.int32)
-        batch_size = max(1, _MAX_CELLS // max(len(self.names), 1))
+        batch_size = max(1, _MAX_CELLS // max(len(self.names), len(self.relations), 1))
         for start in range(0, len(vectors), batch_size):
             batch = vectors[start : start + batch_size]
             similarities = (batch @ self.names.T, batch @ self.relations.T)

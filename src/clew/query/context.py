@@ -225,16 +225,40 @@ class IndexContext:
         )
 
     @cached_property
+    def encoded_triple_vectors(self) -> TripleEmbeddings:
+        """The embeddings of the index's triples as texts, `subject relation object`, as GeAR has them.
+
+        They are computed at first use, about a minute for ten thousand triples, and mapped from disk after that.
+        """
+        s = self.scope.snapshot
+        # A relation for each triple, and one name that adds nothing.
+        triples = np.zeros_like(s.triples)
+        triples[:, 1] = np.arange(len(triples))
+        no_name = np.zeros((1, self.encoder.dimension), dtype=np.float32)
+        return TripleEmbeddings(triples, no_name, self.triple_text_vectors(), s.triple_passages, s.vectors)
+
+    def triple_text_vectors(self) -> FloatArray:
+        """Return unit rows (T, d) of the texts `subject relation object` of all triples, cached on disk."""
+        s = self.scope.snapshot
+
+        def encode_triples() -> FloatArray:
+            relations, entities = list(s.relations), list(s.entities)
+            return self.encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
+
+        return self._text_array("triples", encode_triples)
+
+    @cached_property
     def text_vectors(self) -> TextVectors:
         """The embeddings of entity names and relations, computed at first use and mapped from disk after that."""
-        s, encoder = self.scope.snapshot, self.encoder
-
-        def load_vectors(kind: str, texts: Sequence[str]) -> FloatArray:
-            return self.cached_array(f"{kind}-{encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
-
-        entities = lru_cache(maxsize=1)(lambda: load_vectors("names", s.entities))
-        relations = lru_cache(maxsize=1)(lambda: load_vectors("relations", s.relations))
+        s = self.scope.snapshot
+        entities = lru_cache(maxsize=1)(lambda: self._text_array("names", lambda: self.encode_texts(list(s.entities))))
+        relations = lru_cache(maxsize=1)(
+            lambda: self._text_array("relations", lambda: self.encode_texts(list(s.relations)))
+        )
         return TextVectors(entities, relations, self.encode_questions)
+
+    def _text_array(self, kind: str, encode: Callable[[], FloatArray]) -> FloatArray:
+        return self.cached_array(f"{kind}-{self.encoder.fingerprint}", encode)
 
     def cached_array(self, name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Return an array that depends on this index version and `name` only, computed once and cached on disk."""

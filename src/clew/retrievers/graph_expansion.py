@@ -35,6 +35,7 @@ class ExpansionSettings:
     read_depth: int = 10  # number of the base's passages that are read
     base_weight: float = 2.0  # weight of the base's ranking; the expansion's is 1
     rank_constant: float = 1.0  # constant of the fusion: 60 as published; the smaller, the more the first ranks count
+    candidates: int = FUSION_DEPTH  # number of passages of each ranking that are fused
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ class GraphExpansionRetriever:
         started = time.perf_counter()
         allowed = self.expansion.scope.mask(where)
         searched = [question for question in questions if question.strip()]
-        bases = self.base.retrieve(searched, max(k, FUSION_DEPTH), where) if searched else []
+        candidates = max(k, self.expansion.settings.candidates)
+        bases = self.base.retrieve(searched, candidates, where) if searched else []
         depth = self.expansion.settings.read_depth
         inputs = [
             ReaderInput(question, tuple(s.item for s in base.passages[:depth]), queries=(question,))

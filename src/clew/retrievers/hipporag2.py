@@ -40,14 +40,11 @@ class HippoRAG2Retriever:
 
     scope: Scope
     dense: DenseRetriever  # computes the similarity of passages
-    # encodes texts to unit rows (n, d); called once with all triples, so it should cache them
-    encode_texts: Callable[[Sequence[str]], FloatArray]
+    load_triple_vectors: Callable[[], FloatArray]  # returns unit rows (T, d) of the texts of all triples
 
     @cached_property
     def _triple_vectors(self) -> FloatArray:
-        s = self.scope.snapshot
-        relations, entities = list(s.relations), list(s.entities)
-        return self.encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
+        return self.load_triple_vectors()
 
     @cached_property
     def _walk(self) -> PowerWalk:
@@ -151,4 +148,4 @@ class HippoRAG2(SettingsRecord):
 
 def build_hipporag2(context: IndexContext, _: HippoRAG2) -> HippoRAG2Retriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
-    return HippoRAG2Retriever(context.scope, build_dense(context, Dense()), context.encode_texts)
+    return HippoRAG2Retriever(context.scope, build_dense(context, Dense()), context.triple_text_vectors)

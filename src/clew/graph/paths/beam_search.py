@@ -3,7 +3,8 @@
 Source: Shen et al., "GeAR: Graph-enhanced Agent for Retrieval-augmented Generation" (2024), the pseudocode of its
 diverse triple beam search.
 Differs from the source: a path that cannot be extended stays on the beam with its score, where the pseudocode drops it;
-triples are joined by nodes, so that two names of an entity join them, but not by nodes of very many triples; of each
+triples are joined by nodes, so that two names of an entity join them, but not by nodes of very many triples, unless
+`hub` is None; of each
 path only as many extensions are kept as the beam is wide, which changes nothing and bounds the memory at a hub.
 """
 
@@ -32,7 +33,8 @@ class BeamSettings:
     gamma: float = (
         2.0  # n-th best extension of a path, from 0: times exp(-min(n, gamma) / gamma); inf or 0: no discount
     )
-    hub: int = 256  # maximum number of triples of a node through which a path continues: a hub joins unrelated triples
+    # maximum number of triples of a node through which a path continues: a hub joins unrelated triples; None: any
+    hub: int | None = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,13 @@ class TripleGraph:
         self.ends = ends
         self.node_triples: Adjacency = build_adjacency(both, np.tile(positions, 2), np.ones(2 * len(ends)), node_count)
 
-    def neighbours(self, triple: int, max_node_triples: int) -> LongArray:
-        """Return the triples that share a node of at most `max_node_triples` with one, itself included, ascending."""
+    def neighbours(self, triple: int, max_node_triples: int | None) -> LongArray:
+        """Return the triples that share a node of at most `max_node_triples` with one, itself included, ascending.
+
+        None for nodes of any number.
+        """
         rows = [self.node_triples.row(int(node)) for node in set(self.ends[triple].tolist())]
-        usable = [row for row in rows if len(row) <= max_node_triples]
+        usable = [row for row in rows if max_node_triples is None or len(row) <= max_node_triples]
         return np.unique(np.concatenate(usable)).astype(np.int64) if usable else np.zeros(0, dtype=np.int64)
 
 

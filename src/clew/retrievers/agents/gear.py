@@ -2,7 +2,9 @@
 
 Source: Shen et al., "GeAR: Graph-enhanced Agent for Retrieval-augmented Generation" (2024).
 Differs from the source: all questions take their steps together, so that language model calls run concurrently; a step
-that finds nothing new ends a search; later steps and the gist's triples may weigh less (`GearSettings`).
+that finds nothing new ends a search. By default it also differs where a setting says "as published" otherwise
+(`GearSettings`, `ExpansionSettings`): facts of the base's passages are noted too, and those of expanded passages that
+were not read in the same step; later steps and the gist's facts may weigh less. `preset=paper` sets all of them.
 """
 
 import time
@@ -15,7 +17,7 @@ from clew.arrays import BoolArray, FloatArray
 from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.retrievers.agents.steps import MAX_PATHS, AgentSearch, BudgetedReader, run_steps
 from clew.retrievers.evidence import check_k, insert_empty_questions
-from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
+from clew.retrievers.fused import weighted_rank_fusion
 from clew.retrievers.graph_expansion import ExpansionResult, GraphExpansion, linked_triples
 from clew.types import (
     AgentStep,
@@ -39,9 +41,12 @@ class GearSettings:
     steps: int = 4  # maximum number of steps
     expand: bool = True  # whether passages are searched along triples
     gist: bool = True  # whether the gist's triples bring passages to the final ranking
-    max_facts: int = 4  # maximum number of facts of the base's passages that a step adds to the gist
-    max_expanded_facts: int = 2  # the same for facts of the passages found by expansion
-    later_read_depth: int = 3  # number of passages read after the first step, where the query names what is missing
+    max_facts: int | None = None  # maximum number of facts of the base's passages that a step notes; None for all
+    max_expanded_facts: int | None = None  # the same for facts of the passages found by expansion
+    read_base_facts: bool = True  # whether facts of the base's passages are noted; as published, of expanded ones alone
+    link_by_query: bool = False  # whether a fact of the gist brings the passages that the base ranks for its text, as
+    # published; else those that state its nearest triple
+    later_read_depth: int | None = None  # number of passages read after the first step; None for that of the first
     later_weight: float = 1.0  # weight of the ranking of each later step, where the first step's is 1; 1 as published
     gist_weight: float = 0.1  # weight of the passages of one triple of the gist in the final ranking; 1 as published
 
@@ -76,18 +81,22 @@ class GearAgent:
         searched = [question for question in questions if question.strip()]
         vectors = self.expansion.encode_questions(searched) if searched else np.zeros((0, 1), dtype=np.float32)
         searches = [_Search(question=q, vector=v, queries=[q]) for q, v in zip(searched, vectors, strict=True)]
-        budget, depth = BudgetedReader(), max(k, FUSION_DEPTH)
+        budget, depth = BudgetedReader(), max(k, self.expansion.settings.candidates)
         run_steps(
             searches, self.settings.steps, budget, lambda active: self._step(active, depth, where, allowed, budget)
         )
-        return insert_empty_questions(questions, (self._evidence(search, k, allowed) for search in searches))
+        linked = self._link_gists(searches, depth, where, allowed)
+        found = (self._evidence(search, links, k) for search, links in zip(searches, linked, strict=True))
+        return insert_empty_questions(questions, found)
 
     def _step(
         self, active: Sequence[_Search], depth: int, where: Filter | None, allowed: BoolArray, budget: BudgetedReader
     ) -> None:
         started = time.perf_counter()
         bases = self.base.retrieve([search.queries[-1] for search in active], depth, where)
-        read_depth = self.settings.later_read_depth if active[0].steps else self.expansion.settings.read_depth
+        read_depth = self.expansion.settings.read_depth
+        if active[0].steps and self.settings.later_read_depth is not None:
+            read_depth = self.settings.later_read_depth
         found = [tuple(s.item for s in base.passages) for base in bases]
         inputs = [_reader_input(search, first[:read_depth]) for search, first in zip(active, found, strict=True)]
         readings = budget.ask(self.reader.read, inputs, ExtractedFacts())
@@ -102,7 +111,7 @@ class GearAgent:
             for first, expansion in zip(found, expansions, strict=True)
         ]
         further_inputs = [
-            _reader_input(search, self._unread_passages(expansion, done.passages)[:read_depth])
+            _reader_input(search, self._memory_passages(expansion, done.passages)[:read_depth])
             for search, expansion, done in zip(active, expansions, inputs, strict=True)
         ]
         further_readings = budget.ask(self.reader.read, further_inputs, ExtractedFacts())
@@ -130,30 +139,63 @@ class GearAgent:
             search.rankings.append(rankings[i])
             _end_step(search, step, decisions[i], budget)
 
-    def _unread_passages(self, expansion: ExpansionResult, read: Sequence[Passage]) -> tuple[Passage, ...]:
-        """Return the passages found by expansion without those read already in the same step."""
-        read_ids = {passage.id for passage in read}
+    def _memory_passages(self, expansion: ExpansionResult, read: Sequence[Passage]) -> tuple[Passage, ...]:
+        """Return the passages found by expansion that the gist is made from.
+
+        Where facts of the base's passages are noted too, those that were read in the same step are left out.
+        """
+        read_ids = {passage.id for passage in read} if self.settings.read_base_facts else set()
         passages = map(self.expansion.scope.snapshot.passage, expansion.passages)
         return tuple(passage for passage in passages if passage.id not in read_ids)
 
     def _add_to_gist(self, search: _Search, first: Sequence[Fact], further: Sequence[Fact]) -> list[Fact]:
         added: list[Fact] = []
-        for facts, limit in ((first, self.settings.max_facts), (further, self.settings.max_expanded_facts)):
+        limits = [(further, self.settings.max_expanded_facts)]
+        if self.settings.read_base_facts:
+            limits.insert(0, (first, self.settings.max_facts))
+        for facts, limit in limits:
             known = {fact.text for fact in [*search.gist, *added]}
             added += list({fact.text: fact for fact in facts if fact.text not in known}.values())[:limit]
         search.gist += added
         return added
 
-    def _evidence(self, search: _Search, k: int, allowed: BoolArray) -> Evidence:
+    def _link_gists(
+        self, searches: Sequence[_Search], depth: int, where: Filter | None, allowed: BoolArray
+    ) -> "list[_GistLinks]":
+        """Return for each search the passages that each fact of its gist brings (passageLink)."""
+        if not self.settings.gist:
+            return [_GistLinks() for _ in searches]
+        if not self.settings.link_by_query:
+            stating = self.expansion.passages_stating
+            return [_GistLinks([stating(t, allowed) for t in linked_triples(search.gist)]) for search in searches]
         started = time.perf_counter()
-        rankings: list[Sequence[Passage]] = list(search.rankings)
-        weights = [1.0, *[self.settings.later_weight] * (len(rankings) - 1)]
-        if self.settings.gist:
-            triples = linked_triples(search.gist)
-            rankings += [self.expansion.passages_stating(triple, allowed) for triple in triples]
-            weights += [self.settings.gist_weight] * len(triples)
+        texts = list(dict.fromkeys(fact.text for search in searches for fact in search.gist))
+        found = dict(zip(texts, self.base.retrieve(texts, depth, where) if texts else [], strict=True))
+        each = (time.perf_counter() - started) / max(len(searches), 1)
+        return [
+            _GistLinks(
+                [[s.item for s in found[fact.text].passages] for fact in search.gist],
+                replace(sum((found[fact.text].usage for fact in search.gist), Usage()), seconds=each),
+            )
+            for search in searches
+        ]
+
+    def _evidence(self, search: _Search, links: "_GistLinks", k: int) -> Evidence:
+        started = time.perf_counter()
+        rankings = [*search.rankings, *links.rankings]
+        weights = [1.0, *[self.settings.later_weight] * (len(search.rankings) - 1)]
+        weights += [self.settings.gist_weight] * len(links.rankings)
         passages = weighted_rank_fusion(rankings, weights, self.expansion.settings.rank_constant)[:k]
-        return search.make_evidence(passages, search.paths, started)
+        evidence = search.make_evidence(passages, search.paths, started)
+        return replace(evidence, usage=evidence.usage + links.usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _GistLinks:
+    """Passages of each fact of a gist, and the cost of finding them."""
+
+    rankings: Sequence[Sequence[Passage]] = ()
+    usage: Usage = field(default_factory=Usage)
 
 
 def _reader_input(search: _Search, passages: Sequence[Passage]) -> ReaderInput:

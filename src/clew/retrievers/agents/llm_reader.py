@@ -9,9 +9,10 @@ from functools import partial
 from typing import TypeVar, cast
 
 from clew.errors import BudgetError
-from clew.models.llm.prompts import chain_of_thought, proximal_triples, sufficiency
+from clew.models.llm.prompts import chain_of_thought, proximal_triples, separate_reasoning, sufficiency
 from clew.models.llm.prompts.chain_of_thought import NextThought
 from clew.models.llm.prompts.proximal_triples import ProximalTriples
+from clew.models.llm.prompts.separate_reasoning import Answerability, NextQuery, clean_sentence
 from clew.models.llm.prompts.sufficiency import Sufficiency
 from clew.protocols import LanguageModel
 from clew.types import ExtractedFacts, Failure, Prompt, ReaderInput, Reply, SufficiencyDecision, Thought
@@ -24,6 +25,8 @@ class LLMReader:
     """Reads with a language model; the calls of a step are made concurrently."""
 
     model: LanguageModel
+    max_facts: int | None = proximal_triples.MAX_FACTS  # maximum number of facts of one reading; None for all
+    separate: bool = False  # whether sufficiency and the next query have a prompt each, as GeAR has them
 
     @property
     def name(self) -> str:
@@ -33,28 +36,71 @@ class LLMReader:
     @property
     def fingerprint(self) -> str:
         """The model and the hashes of its prompts."""
-        prompts = (proximal_triples, sufficiency, chain_of_thought)
-        return ":".join([self.model.name, *(prompt.TEMPLATE.fingerprint for prompt in prompts)])
+        templates = [proximal_triples.limited_template(self.max_facts), sufficiency.TEMPLATE, chain_of_thought.TEMPLATE]
+        if self.separate:
+            templates[1:2] = [separate_reasoning.REASON, separate_reasoning.REWRITE]
+        return ":".join([self.model.name, *(template.fingerprint for template in templates)])
 
     def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
         """Return the facts that the model extracts from the passages; none without passages."""
 
         def parse(reply: Reply) -> ExtractedFacts:
-            return ExtractedFacts(proximal_triples.parse_facts(cast("ProximalTriples", reply.value)), reply.usage)
+            value = cast("ProximalTriples", reply.value)
+            return ExtractedFacts(proximal_triples.parse_facts(value, self.max_facts), reply.usage)
 
         prompts = [
-            proximal_triples.build_prompt(i.question, i.passages, i.gist) if i.passages else None for i in inputs
+            proximal_triples.build_prompt(i.question, i.passages, i.gist, self.max_facts) if i.passages else None
+            for i in inputs
         ]
         return self._complete(prompts, parse, ExtractedFacts)
 
     def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
         """Return whether the gist answers the question, and if not, the next query."""
+        if self.separate:
+            return self._add_queries(inputs, self._reason(inputs))
 
         def parse(reply: Reply) -> SufficiencyDecision:
             return replace(sufficiency.parse_decision(cast("Sufficiency", reply.value)), usage=reply.usage)
 
         prompts = [sufficiency.build_prompt(i.question, i.gist, i.queries) for i in inputs]
         return self._complete(prompts, parse, partial(SufficiencyDecision, enough=False))
+
+    def _reason(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
+        """Return whether the gist answers the question, without a next query."""
+
+        def parse(reply: Reply) -> SufficiencyDecision:
+            value = cast("Answerability", reply.value)
+            return SufficiencyDecision(value.answerable, clean_sentence(value.reasoning), usage=reply.usage)
+
+        prompts = [separate_reasoning.build_reason_prompt(i.question, i.gist) for i in inputs]
+        return self._complete(prompts, parse, partial(SufficiencyDecision, enough=False))
+
+    def _add_queries(
+        self, inputs: Sequence[ReaderInput], decisions: Sequence[SufficiencyDecision]
+    ) -> list[SufficiencyDecision]:
+        """Return the decisions with the next query of each that was made and is not enough."""
+
+        def parse(reply: Reply) -> SufficiencyDecision:
+            query = clean_sentence(cast("NextQuery", reply.value).next_query)
+            return SufficiencyDecision(enough=False, query=query, usage=reply.usage)
+
+        prompts = [
+            None
+            if decision.enough or decision.stop_reason
+            else separate_reasoning.build_rewrite_prompt(i.question, i.gist, decision.reasoning, i.queries)
+            for i, decision in zip(inputs, decisions, strict=True)
+        ]
+        rewritten = self._complete(prompts, parse, partial(SufficiencyDecision, enough=False))
+        return [
+            replace(
+                decision,
+                query=more.query,
+                usage=decision.usage + more.usage,
+                notes=decision.notes + more.notes,
+                stop_reason=decision.stop_reason or more.stop_reason,
+            )
+            for decision, more in zip(decisions, rewritten, strict=True)
+        ]
 
     def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         """Return the model's next sentence."""

@@ -20,6 +20,7 @@ from clew.query.scope import Scope
 from clew.text.normalization import strip_parentheses
 from clew.types import ExtractedFacts, Fact, ReaderInput, SufficiencyDecision, Thought
 
+MAX_FACTS = 40
 NOTE = "no language model was used: triples of the index stand in for what a reader would note"
 
 
@@ -31,7 +32,7 @@ class LocalReader:
     vectors: TripleEmbeddings  # vectors of its triples
     encode: Callable[[Sequence[str]], FloatArray]  # encodes texts as queries, to unit rows (n, d)
     context: float  # 0 to 1, the weight of the passage that states a triple in the triple's score
-    max_facts: int = 40  # maximum number of triples extracted from all passages of a question
+    max_facts: int | None = MAX_FACTS  # maximum number of triples taken from all passages of a question; None for all
     name: ClassVar[str] = "local"
     fingerprint: ClassVar[str] = "local"
 

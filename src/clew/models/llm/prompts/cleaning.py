@@ -18,10 +18,15 @@ def clean_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in map(_clean_line, names) if name))[:MAX_ITEMS]
 
 
-def clean_triples(triples: Sequence[Sequence[str]], limit: int = MAX_ITEMS) -> tuple[tuple[str, str, str], ...]:
-    """Return the distinct triples in order, cleaned like names; those with a dropped part are dropped."""
+def clean_triples(triples: Sequence[Sequence[str]], limit: int | None = None) -> tuple[tuple[str, str, str], ...]:
+    """Return the distinct triples in order, cleaned like names; those with a dropped part are dropped.
+
+    At most `limit` are returned, and never more than `MAX_ITEMS`.
+    """
     cleaned = ((_clean_line(head), _clean_line(relation), _clean_line(tail)) for head, relation, tail in triples)
-    return tuple(dict.fromkeys(triple for triple in cleaned if all(triple)))[:limit]
+    return tuple(dict.fromkeys(triple for triple in cleaned if all(triple)))[
+        : MAX_ITEMS if limit is None else min(limit, MAX_ITEMS)
+    ]
 
 
 def _clean_line(text: str) -> str:

@@ -1,6 +1,8 @@
 """Prompt for facts of passages that bear on a question, as triples (proximal triples of GeAR)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from pydantic import BaseModel
 
@@ -8,7 +10,7 @@ from clew.models.llm.prompts.cleaning import TripleStrings, clean_triples
 from clew.models.llm.prompts.template import Template, render_facts, render_passages, wrap_in_tag
 from clew.types import Fact, Passage, Prompt
 
-MAX_FACTS = 20  # facts of one reply: the number the prompt asks for; further ones are dropped
+MAX_FACTS = 20  # facts of one reply, unless a setting says otherwise; further ones are dropped
 
 
 class ProximalTriples(BaseModel):
@@ -36,12 +38,23 @@ Example of a reply: {"triples": [["Vera Holm", "designed", "Kestrel Bridge"], ["
 )
 
 
-def build_prompt(question: str, passages: Sequence[Passage], gist: Sequence[Fact]) -> Prompt:
+@lru_cache(maxsize=8)
+def limited_template(max_facts: int | None) -> Template:
+    """Return the template that asks for at most so many facts, None for all; `TEMPLATE` for `MAX_FACTS`."""
+    if max_facts == MAX_FACTS:
+        return TEMPLATE
+    limit = "" if max_facts is None else f", at most {max_facts}"
+    return replace(TEMPLATE, instructions=TEMPLATE.instructions.replace(", at most twenty", limit))
+
+
+def build_prompt(
+    question: str, passages: Sequence[Passage], gist: Sequence[Fact], max_facts: int | None = MAX_FACTS
+) -> Prompt:
     """Return the prompt for one question."""
     parts = [wrap_in_tag("question", question), *render_facts(gist), *render_passages(passages)]
-    return TEMPLATE.build_prompt("\n\n".join(parts))
+    return limited_template(max_facts).build_prompt("\n\n".join(parts))
 
 
-def parse_facts(reply: ProximalTriples) -> tuple[Fact, ...]:
-    """Return the triples of a reply; those with an empty or overlong part are dropped."""
-    return tuple(Fact(head, relation, tail) for head, relation, tail in clean_triples(reply.triples, MAX_FACTS))
+def parse_facts(reply: ProximalTriples, max_facts: int | None = MAX_FACTS) -> tuple[Fact, ...]:
+    """Return the triples of a reply; those with an empty or overlong part are dropped, and those over the limit."""
+    return tuple(Fact(head, relation, tail) for head, relation, tail in clean_triples(reply.triples, max_facts))
