@@ -34,7 +34,7 @@ from clew.indexing.merging.merge import merge_segments
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
 from clew.indexing.resolution.synonyms import find_synonyms
-from clew.indexing.segments.store import OpenedParts, SegmentFile, ensure_segments, open_segments
+from clew.indexing.segments.store import OpenedParts, OpenedSegments, ensure_segments
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
@@ -63,13 +63,13 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
     if not (folder / MANIFEST_FILE).is_file() or missing_segments(folder):
-        snapshot, files, positions = _merge_version(table, progress)
+        snapshot, segments, positions = _merge_version(table, progress)
         snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
         progress("writing", 0, 0)
         earlier = _newest_snapshot(folder)
         with atomic_folder(folder) as temporary, ThreadPoolExecutor(1) as pool:
-            terms = OpenedParts(files, lambda segment: segment.terms)
+            terms = OpenedParts(segments, lambda segment: segment.terms)
             lexical = pool.submit(BM25Index.merge, terms, positions, len(snapshot.passage_ids))
             arrays = ArrayFolder(temporary, *earlier)
             for name, array in named_arrays(snapshot):
@@ -77,7 +77,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
             save_places(snapshot, temporary)
             lexical.result().save(temporary / LEXICAL)
             write_manifest(
-                _make_manifest(open_segments(files), table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}),
+                _make_manifest(segments, table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}),
                 temporary,
             )
         discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
@@ -88,8 +88,8 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     return folder
 
 
-def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, list[SegmentFile], Sequence[IntArray]]:
-    """Return the snapshot of a version, the files of its segments, and where in it their rows are, for each segment.
+def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, OpenedSegments, Sequence[IntArray]]:
+    """Return the snapshot of a version, its segments, and where in it their rows are, for each segment.
 
     All is hashed with the first salt under which no two texts have one hash.
     """
@@ -97,18 +97,17 @@ def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, l
         try:
             files = ensure_segments(table, progress, salt)
             graph = _read_imported_graph(table, progress, salt)
-            merged = merge_segments(open_segments(files), graph, salt, StoredMatchTexts(files, progress))
+            segments = OpenedSegments(files)
+            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress))
         except CollisionError:
             continue
         break
-    columns = PassageColumns(
-        [store_passages(segment) for segment in open_segments(files)], merged.places, [f.name for f in files]
-    )
+    columns = PassageColumns([store_passages(segment) for segment in segments], merged.places, [f.name for f in files])
     arrays = {field.name: getattr(merged, field.name) for field in fields(merged)}
     positions = arrays.pop("positions")
     del arrays["places"]
     no_equivalences = build_adjacency([], [], [], len(merged.entities))
-    return Snapshot(**arrays, columns=columns, equivalences=no_equivalences, salt=salt), files, positions
+    return Snapshot(**arrays, columns=columns, equivalences=no_equivalences, salt=salt), segments, positions
 
 
 def _newest_snapshot(folder: Path) -> tuple[Path | None, dict[str, str]]:

@@ -7,10 +7,11 @@ array, without a second copy of them all in memory.
 import json
 import mmap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,27 @@ _DTYPES = {
     "I64": np.dtype("<i8"), "F32": np.dtype("<f4"), "F64": np.dtype("<f8"),
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayFile:
+    """A file of arrays that is mapped into memory."""
+
+    arrays: dict[str, NDArray[Any]]  # in the order in which they lie in the file
+    hash: str  # of the arrays, as it stands in the file's header
+    size: int  # bytes
+    mapping: mmap.mmap
+
+    @classmethod
+    def open(cls, file: Path) -> "ArrayFile":
+        """Map a file; one that is missing or damaged in its header is an IndexFormatError."""
+        return _map(file)
+
+    def release_memory(self) -> None:
+        """Give back the memory of what was read of the arrays, which stay valid: it is read again when it is needed."""
+        if hasattr(mmap, "MADV_DONTNEED"):  # Windows has nothing like it
+            self.mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -51,20 +73,20 @@ def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
     """Map the arrays of a file into memory; one that is missing or damaged in its header is an IndexFormatError."""
-    return _map(file)[1]
+    return _map(file).arrays
 
 
 def file_problem(file: Path) -> str | None:
     """Return what is wrong with a file, None for nothing; it reads all of it."""
     try:
-        expected, arrays = _map(file)
+        mapped = _map(file)
     except IndexFormatError as error:
         return str(error)
-    return None if _content_hash(arrays) == expected else f"{file.name} is not as it was written: run `clew repair`"
+    as_written = _content_hash(mapped.arrays) == mapped.hash
+    return None if as_written else f"{file.name} is not as it was written: run `clew repair`"
 
 
-def _map(file: Path) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Return the hash in a file's header, and its arrays in the order in which they lie there."""
+def _map(file: Path) -> ArrayFile:
     try:
         with file.open("rb") as stream:
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -88,7 +110,7 @@ def _map(file: Path) -> tuple[str, dict[str, NDArray[Any]]]:
         raise IndexFormatError(
             f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
         ) from error
-    return str(hash_), arrays
+    return ArrayFile(arrays, str(hash_), len(mapped), mapped)
 
 
 def _whole_number(value: object) -> int:

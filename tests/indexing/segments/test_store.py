@@ -9,7 +9,8 @@ from clew.graph.segments.flat import flatten_segment
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments import store
 from clew.indexing.segments.maker import make_segment
-from clew.indexing.segments.store import SegmentFile, ensure_segments, write_segment
+from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments, write_segment
+from clew.store.array_file import ArrayFile
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
 from clew.types import ignore_progress
@@ -148,3 +149,32 @@ def test_the_file_names_no_machine(table: PassageTable, tmp_path: Path) -> None:
     for file in ensure_segments(table, ignore_progress):
         assert str(tmp_path).encode() not in file.path.read_bytes()
         assert flatten_segment(file.open()).keys()
+
+
+def test_segments_are_mapped_once_and_stay_readable_when_their_memory_is_given_back(
+    table: PassageTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ensure_segments(table, ignore_progress)
+    released: list[str] = []
+    release = ArrayFile.release_memory
+
+    def note(mapped: ArrayFile) -> None:
+        released.append(mapped.hash)
+        release(mapped)
+
+    monkeypatch.setattr(ArrayFile, "release_memory", note)
+    monkeypatch.setattr(store, "RESIDENT_BYTES", files[0].path.stat().st_size + files[1].path.stat().st_size)
+    hashes = [ArrayFile.open(file.path).hash for file in files]
+    segments = OpenedSegments(files)
+    first = list(segments)
+    assert released == [hashes[0]]
+    assert segments[1] is first[1]
+    assert segments[0] is first[0]
+    assert released == [hashes[0], hashes[2]]
+    assert segments[-1] is segments[0:3][2] is first[2]
+    terms = OpenedParts(segments, lambda segment: segment.terms)
+    assert [part.lengths.tolist() for part in terms] == [file.open().terms.lengths.tolist() for file in files]
+    for segment, file in zip(segments, files, strict=True):
+        assert_equal_bytes(segment, file.open())
+    with pytest.raises(IndexError):
+        segments[3]

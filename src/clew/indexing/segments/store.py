@@ -1,8 +1,10 @@
 """The segments of an index on disk: made where they are missing, from the table alone, and discarded out of use."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar, final, overload
 
 import numpy as np
@@ -14,7 +16,7 @@ from clew.graph.segments.flat import flatten_segment, unflatten_segment
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments.maker import make_segment
 from clew.indexing.segments.selection import select_rows
-from clew.store.array_file import map_arrays, write_arrays
+from clew.store.array_file import ArrayFile, map_arrays, write_arrays
 from clew.store.atomic import remove_leftovers
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import (
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
 PartT = TypeVar("PartT")
+RESIDENT_BYTES = 64 << 20
+"""Bytes of the files of segments that stay in memory once they have been read, at most."""
 
 
 @final
@@ -51,32 +55,71 @@ class SegmentFile:
 
 
 @final
-class OpenedParts(Sequence[PartT], Generic[PartT]):
-    """Something of each segment in some files, opened anew whenever it is read.
+class OpenedSegments(Sequence[Segment]):
+    """The segments in some files, each mapped when it is first read.
 
-    What has been read is unmapped with the last array of it: a pass over all segments has the pages of one in memory.
+    The memory of those read last is kept, up to `RESIDENT_BYTES`; that of the others is given back, so that a pass over
+    all segments takes no more than that. Several threads may read at once.
     """
 
-    def __init__(self, files: Sequence[SegmentFile], part: Callable[[Segment], PartT]) -> None:
+    def __init__(self, files: Sequence[SegmentFile]) -> None:
         self._files = files
-        self._part = part
+        self._segments: list[Segment | None] = [None] * len(files)
+        self._mapped: dict[int, ArrayFile] = {}
+        self._resident: OrderedDict[int, int] = OrderedDict()  # number -> bytes, the one read last at the end
+        self._resident_bytes = 0
+        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._files)
 
     @overload
+    def __getitem__(self, index: int) -> Segment: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Segment]: ...
+    def __getitem__(self, index: int | slice) -> Segment | list[Segment]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        with self._lock:
+            segment = self._segments[number]
+            if segment is None:
+                self._mapped[number] = ArrayFile.open(self._files[number].path)
+                segment = unflatten_segment(self._mapped[number].arrays, self._files[number].name)
+                self._segments[number] = segment
+            self._note_read(number)
+        return segment
+
+    def _note_read(self, number: int) -> None:
+        if number not in self._resident:
+            self._resident[number] = self._mapped[number].size
+            self._resident_bytes += self._mapped[number].size
+        self._resident.move_to_end(number)
+        while len(self._resident) > 1 and self._resident_bytes > RESIDENT_BYTES:
+            oldest, size = self._resident.popitem(last=False)
+            self._mapped[oldest].release_memory()
+            self._resident_bytes -= size
+
+
+@final
+class OpenedParts(Sequence[PartT], Generic[PartT]):
+    """Something of each of some segments, which are read one after the other."""
+
+    def __init__(self, segments: Sequence[Segment], part: Callable[[Segment], PartT]) -> None:
+        self._segments = segments
+        self._part = part
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    @overload
     def __getitem__(self, index: int) -> PartT: ...
     @overload
-    def __getitem__(self, index: slice) -> "OpenedParts[PartT]": ...
-    def __getitem__(self, index: int | slice) -> "PartT | OpenedParts[PartT]":
+    def __getitem__(self, index: slice) -> list[PartT]: ...
+    def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
         if isinstance(index, slice):
-            return OpenedParts(self._files[index], self._part)
-        return self._part(self._files[index].open())
-
-
-def open_segments(files: Sequence[SegmentFile]) -> OpenedParts[Segment]:
-    """Return the segments in some files, opened anew whenever one is read."""
-    return OpenedParts(files, lambda segment: segment)
+            return [self._part(segment) for segment in self._segments[index]]
+        return self._part(self._segments[index])
 
 
 def ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> list[SegmentFile]:
