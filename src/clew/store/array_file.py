@@ -82,7 +82,11 @@ def file_problem(file: Path) -> str | None:
         mapped = _map(file)
     except IndexFormatError as error:
         return str(error)
-    return None if _content_hash(mapped.arrays) == mapped.hash else f"{file.name} is not as it was written: run `clew repair`"
+    return (
+        None
+        if _content_hash(mapped.arrays) == mapped.hash
+        else f"{file.name} is not as it was written: run `clew repair`"
+    )
 
 
 def _map(file: Path) -> ArrayFile:
