@@ -89,10 +89,33 @@ def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound_
         1,
         f"{current.name}/triples.npy is not as it was written: run `clew repair`\n",
     )
-    assert run_clew("repair", "--index", index).code == 0
+    repair = run_clew("repair", "--index", index)
+    assert repair.code == 0
+    removed = [line.split(",")[0] for line in repair.out.splitlines() if line.startswith("removed")]
+    notes = {f"removed derived/{name}" for name in ("checked-segments.json", "checked-snapshot.json")}
+    assert set(removed) - notes == {f"removed derived/snapshots/{current.name}"}
     assert run_clew("verify", "--index", index).code == 0
     assert parse_answer(search_index(index)) == expected
     assert folder_hash(index / "passages.lance") == table_hash
+
+
+def test_repair_removes_of_what_is_derived_the_damaged_files_alone(sound_index: Path, tmp_path: Path) -> None:
+    for pattern in ("derived/segments/*", "derived/equivalences/*", "derived/vectors.lance/data/*"):
+        index = tmp_path / "index"
+        shutil.copytree(sound_index, index)
+        file = next(iter(find_files(index, pattern)))
+        name = file.relative_to(index).as_posix()
+        damage(file, random.Random(2))
+        kept = {path: path.read_bytes() for path in find_files(index, "derived/*/*", "derived/*/*/*") if path != file}
+        out = run_clew("repair", "--index", index).out
+        assert out.endswith("done: nothing was lost\n")
+        assert f"removed {name}," in out or f"removed {'/'.join(name.split('/')[:2])}," in out
+        gone = {path.relative_to(index).parts[1] for path in kept if not path.exists()}
+        assert gone <= {"snapshots" if "segments" in pattern else name.split("/")[1]}
+        assert all(path.read_bytes() == content for path, content in kept.items() if path.exists())
+        assert any(path.exists() for path in kept)
+        assert run_clew("search", QUESTION, "--index", index).code == 0
+        shutil.rmtree(index)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Folders that are no index, or not one this version reads: a clear error, and nothing is changed."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import lance
@@ -50,6 +51,13 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path, corpus: Path) -> None
     for place in (file, file / "index"):
         assert "a file is where a folder must be" in run_refused("index", corpus, "--index", place, "--encoder", "none")
     assert file.read_text() == "a letter"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
+def test_a_place_where_no_folder_can_be_made(corpus: Path) -> None:
+    assert run_refused("index", corpus, "--index", "/proc/x", "--encoder", "none") == (
+        "clew: no folder can be made at /proc/x (No such file or directory): choose a place on a disk\n"
+    )
 
 
 def test_a_table_of_another_program(tmp_path: Path, corpus: Path) -> None:

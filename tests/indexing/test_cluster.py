@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.errors import IndexFormatError, InputError
+from clew.indexing.cluster import PartActor, PartWork
+from clew.indexing.cluster import _commit as commit_row
+from clew.indexing.writer_settings import WriterSettings
 from clew.settings import Settings
 from clew.store.passage_table import PassageTable
 from tests.faults.commands import make_voyage, run_clew, start_process, write_lines
@@ -33,6 +37,19 @@ def descendants(pid: int) -> dict[int, str]:
                 found[child] = line
                 waiting.append(child)
     return found
+
+
+def test_an_error_in_an_actor_keeps_its_class(tmp_path: Path) -> None:
+    clew.create(tmp_path / "index", Settings(encoder="none"))
+    table = PassageTable.open(tmp_path / "index")
+    for extractor, kind in (("none such", InputError), ("rules", IndexFormatError)):
+        place = tmp_path / ("index" if kind is InputError else "absent")
+        settings = WriterSettings(str(place), {}, extractor, "cpu")
+        work = PartWork(settings, (str(tmp_path),), str(tmp_path / "mark"), 0)
+        (row,) = PartActor(work)({"number": [1], "count": [1]}).to_pylist()
+        with pytest.raises(kind, match="an actor of the cluster failed: ") as caught:
+            commit_row(table, row)
+        assert caught.type is kind
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Sets of ids as arrays of hashes, against sets and dictionaries of Python."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from clew.store.document_ids import (
     find_pair,
     hash_pairs,
     numbered_parent,
+    read_states,
     root_id,
     sort_pairs,
+    state_hash,
     text_hash,
 )
 from tests.store.rows import make_documents, make_index
@@ -92,6 +95,18 @@ def test_documents_of_one_state_with_all_rows_are_complete(stored: list[tuple[st
     assert documents.shards.keys() == {id_ for id_, hash_, _ in stored if hash_.startswith("graph:")}
     for id_ in ("b", "d#2", "a"):
         assert (id_ in documents.parents) == any(numbered_parent(stored_id) == id_ for stored_id in plain | states)
+
+
+@given(
+    st.lists(
+        st.one_of(st.text("0123456789abcdefg", max_size=33), st.text("0123456789abcdef", min_size=32, max_size=32))
+    )
+)
+def test_states_are_read_as_each_alone(hashes: list[str]) -> None:
+    for array in (pa.array(hashes, pa.string()), pa.array(["zz", *hashes], pa.string()).slice(1)):
+        states, is_own = read_states(array)
+        assert [states[:, row].tobytes() for row in range(len(hashes))] == [state_hash(hash_) for hash_ in hashes]
+        assert is_own.tolist() == [re.fullmatch("[0-9a-f]{32}", hash_) is not None for hash_ in hashes]
 
 
 def test_the_documents_of_a_table(tmp_path: Path) -> None:

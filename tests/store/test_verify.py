@@ -153,12 +153,12 @@ def test_a_damaged_deletion_file_is_survived(tmp_path: Path) -> None:
     assert list(PassageTable.open(tmp_path).document_hashes()) == ["d"]
 
 
-def test_derived_data_are_dropped(tmp_path: Path) -> None:
+def test_derived_data_that_cannot_be_checked_are_dropped(tmp_path: Path) -> None:
     make_index(tmp_path, *SIZES)
     (tmp_path / "derived" / "snapshots" / "key").mkdir(parents=True)
     (tmp_path / "derived" / "vectors.lance").write_text("damaged")
     assert repair(tmp_path) == [
-        "removed derived/snapshots, which is made again when it is needed",
+        "removed derived/snapshots/key, which is made again when it is needed",
         "removed derived/vectors.lance, which is made again when it is needed",
     ]
 

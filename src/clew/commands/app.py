@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "repair": (
         "maintain:repair",
-        "Repair a damaged index: drop derived files, return to what can be read, and list what was lost.",
+        "Repair a damaged index: drop damaged derived files, return to what can be read, and list what was lost.",
     ),
     "reencode": (
         "maintain:reencode",

@@ -57,7 +57,7 @@ def verify(index: IndexOption) -> None:
 
 
 def repair(index: IndexOption) -> None:
-    """Repair a damaged index: drop derived files, return to what can be read, and list what was lost."""
+    """Repair a damaged index: drop damaged derived files, return to what can be read, and list what was lost."""
     actions = repair_index(index)
     for action in actions:
         print(action)

@@ -9,13 +9,16 @@ import logging
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from clew import errors
 from clew.errors import ClewError, ProviderError
 from clew.indexing.parts import WrittenPart, commit_parts, write_part
+from clew.indexing.pipeline import IndexWriter
 from clew.indexing.report import IndexingReport
 from clew.indexing.selection import Part
 from clew.indexing.sources.reader import read_documents, source_bytes
@@ -101,9 +104,13 @@ class PartActor:
 
     def __init__(self, work: PartWork) -> None:
         self._work = work
-        batches = work.settings.open()
-        tools = WriterTools(work.settings.extractor, refuse_model, work.settings.device, ignore_progress)
-        self._writer = make_writer(batches.table, batches.encoder, tools, 1, work.memory)
+
+    @cached_property
+    def _writer(self) -> IndexWriter:
+        settings = self._work.settings
+        batches = settings.open()
+        tools = WriterTools(settings.extractor, refuse_model, settings.device, ignore_progress)
+        return make_writer(batches.table, batches.encoder, tools, 1, self._work.memory)
 
     def __call__(self, batch: Mapping[str, Any]) -> pa.Table:
         """Write the parts of a batch; return for each its record, and its segments where nobody else sees them."""
@@ -115,17 +122,18 @@ class PartActor:
             documents = read_documents(self._work.paths, is_wanted=part.has)
             written = write_part(self._writer, documents, part)
         except ClewError as error:
-            return {"part": "", "error": f"{type(error).__name__}: {error}", "names": [], "segments": []}
+            return {"part": "", "error": type(error).__name__, "reason": str(error), "names": [], "segments": []}
         folder = segments_folder(self._writer.table.location.derived)
         names = [] if Path(self._work.mark).exists() else written.segments
         segments = [(folder / name).read_bytes() for name in names]
-        return {"part": written.to_json(), "error": "", "names": names, "segments": segments}
+        return {"part": written.to_json(), "error": "", "reason": "", "names": names, "segments": segments}
 
 
 _ROW = pa.schema(
     [
         ("part", pa.string()),
-        ("error", pa.string()),
+        ("error", pa.string()),  # the name of its class
+        ("reason", pa.string()),
         ("names", pa.list_(pa.string())),
         ("segments", pa.list_(pa.large_binary())),
     ]
@@ -153,7 +161,8 @@ def _rows(ray: Any, written: Any) -> Iterator[dict[str, Any]]:
 
 def _commit(table: PassageTable, row: Mapping[str, Any]) -> IndexingReport:
     if row["error"]:
-        raise ProviderError(f"an actor of the cluster failed: {row['error']}")
+        kind = getattr(errors, row["error"], ProviderError)  # an error keeps its class, and so the exit code of a run
+        raise kind(f"an actor of the cluster failed: {row['reason']}")
     part = WrittenPart.from_json(row["part"], "the reply of an actor")
     folder = segments_folder(table.location.derived)
     for name, content in zip(row["names"], row["segments"], strict=True):

@@ -25,8 +25,9 @@ from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Progress
 
 BATCH_PASSAGES = 256
-# A commit costs a few milliseconds and two files: fast extraction fills larger batches, slow encoding commits often.
-BATCH_SECONDS = 5.0
+# A commit costs a few milliseconds and two files, and each of its segments a little at every merge and question: fast
+# extraction fills larger batches, slow encoding commits often.
+BATCH_SECONDS = 15.0
 BATCH_LIMIT = 8192
 BATCH_CHARACTERS = 1 << 25
 PARALLEL_PASSAGES, PARALLEL_SHARE = 1024, 8

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, fields
 from hashlib import blake2b
 from itertools import count
@@ -41,6 +42,7 @@ from clew.store.array_folder import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
 from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, StoredGraph, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
+from clew.store.segment_files import read_segment_names
 from clew.store.snapshot_files import (
     MANIFEST_FILE,
     SNAPSHOT_FORMAT,
@@ -68,18 +70,17 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
         progress("writing", 0, 0)
         earlier = _newest_snapshot(folder)
-        with atomic_folder(folder) as temporary, ThreadPoolExecutor(1) as pool:
+        with atomic_folder(folder) as temporary, ThreadPoolExecutor(2) as pool:
             terms = OpenedParts(segments, lambda segment: segment.terms)
             lexical = pool.submit(BM25Index.merge, terms, positions, len(snapshot.passage_ids))
+            inputs = pool.submit(_describe_inputs, segments, table)
             arrays = ArrayFolder(temporary, *earlier)
             for name, array in named_arrays(snapshot):
                 arrays.write(name, array)
             save_places(snapshot, temporary)
             lexical.result().save(temporary / LEXICAL)
-            write_manifest(
-                _make_manifest(segments, table, {**arrays.hashes, **hash_files(temporary, arrays.hashes)}),
-                temporary,
-            )
+            files = {**arrays.hashes, **hash_files(temporary, arrays.hashes)}
+            write_manifest({**inputs.result(), "files": dict(sorted(files.items()))}, temporary)
         discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
     if encoder.dimension:
         ensure_lists(folder, encoder.fingerprint, progress)
@@ -93,12 +94,14 @@ def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, O
 
     All is hashed with the first salt under which no two texts have one hash.
     """
+    merged_before = _segments_of(_newest_snapshot(snapshot_folder(table))[0])  # their names tell their salt, too
     for salt in count():
         try:
             files = ensure_segments(table, progress, salt)
             graph = _read_imported_graph(table, progress, salt)
             segments = OpenedSegments(files)
-            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress))
+            agreeing = {number for number, file in enumerate(files) if file.name in merged_before}
+            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress), agreeing)
         except CollisionError:
             continue
         break
@@ -120,6 +123,15 @@ def _newest_snapshot(folder: Path) -> tuple[Path | None, dict[str, str]]:
         return newest, read_manifest(newest)["files"]
     except IndexFormatError:
         return None, {}  # it was damaged, or has just been discarded: all is written
+
+
+def _segments_of(snapshot: Path | None) -> set[str]:
+    """Return the names of the segments that were merged into a snapshot; none if it is damaged."""
+    if snapshot is None:
+        return set()
+    with suppress(IndexFormatError):
+        return set(read_segment_names(snapshot))
+    return set()
 
 
 def read_extractions(rows: pa.Table) -> list[Extraction]:
@@ -259,7 +271,8 @@ def is_comparable(name: str) -> bool:
     return any(letter.isalpha() for letter in name) and not any(letter.isdigit() for letter in name)
 
 
-def _make_manifest(segments: Sequence[Segment], table: PassageTable, files: Mapping[str, str]) -> dict[str, Any]:
+def _describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[str, Any]:
+    """Return all that a snapshot depends on, as its manifest states it."""
     passages = [segment.passages for segment in segments]
     extractors: Counter[str] = Counter()
     for part in passages:
@@ -278,7 +291,6 @@ def _make_manifest(segments: Sequence[Segment], table: PassageTable, files: Mapp
         "graphs": [_describe_graph(graph) for graph in stored_graphs(shards)],
         "extractors": dict(sorted(extractors.items())),
         "failures": int(sum(part.failed.sum() for part in passages)),
-        "files": dict(sorted(files.items())),
     }
 
 

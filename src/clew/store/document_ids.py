@@ -10,12 +10,15 @@ from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 HashPairs = NDArray[np.uint64]  # (2, n): the halves of n hashes; a search wants each half in one piece
 _HASH_BYTES = 16
 _PENDING_IDS = 1 << 16
 _PENDING_SHARE = 16  # of the ids, as many wait to be sorted into the array
+_DIGIT_VALUES = np.full(256, 255, dtype=np.uint8)
+_DIGIT_VALUES[np.frombuffer(b"0123456789abcdef", dtype=np.uint8)] = np.arange(16, dtype=np.uint8)
 _HEX_DIGITS = re.compile("[0-9a-f]{32}")
 _NUMBERED = re.compile("(.+)#[0-9]+", re.DOTALL)
 
@@ -128,28 +131,53 @@ def hash_pairs(hashes: Iterable[bytes]) -> HashPairs:
     return np.ascontiguousarray(joined.T)
 
 
+def read_states(hashes: pa.StringArray) -> tuple[HashPairs, NDArray[np.bool_]]:
+    """Return `state_hash` of hashes of documents, (2, n), and which are of 32 hexadecimal digits, (n,)."""
+    if not len(hashes):
+        return hash_pairs([]), np.zeros(0, dtype=np.bool_)
+    _, buffer, data = hashes.buffers()
+    bounds = np.frombuffer(buffer, dtype=np.int32)[hashes.offset : hashes.offset + len(hashes) + 1]
+    is_own: NDArray[np.bool_] = np.diff(bounds) == 2 * _HASH_BYTES
+    digits = np.frombuffer(data or b"", dtype=np.uint8)[bounds[:-1][is_own, None] + np.arange(2 * _HASH_BYTES)]
+    values = _DIGIT_VALUES[digits]
+    is_hex = (values < 16).all(axis=1)
+    is_own[is_own] = is_hex
+    states = np.empty((len(hashes), _HASH_BYTES), dtype=np.uint8)
+    states[is_own] = values[is_hex, ::2] << 4 | values[is_hex, 1::2]
+    for position in np.flatnonzero(~is_own).tolist():
+        states[position] = np.frombuffer(text_hash(hashes[position].as_py()), dtype=np.uint8)
+    return np.ascontiguousarray(states.view(np.uint64).T), is_own
+
+
 def sort_pairs(pairs: HashPairs) -> HashPairs:
     """Return hashes in ascending order."""
     return pairs[:, np.lexsort((pairs[1], pairs[0]))]
 
 
 def collect_documents(batches: Iterable[pa.RecordBatch], is_shard: Callable[[str], bool]) -> StoredDocuments:
-    """Return the complete documents of a table from its columns `document_id`, `document_hash` and `document_rows`."""
+    """Return the complete documents of a table from its columns `document_id`, `document_hash` and `document_rows`.
+
+    `is_shard` is asked for hashes of any form but the pipeline's own, of 32 hexadecimal digits.
+    """
     ids, states = [hash_pairs([])], [hash_pairs([])]
     counts = [np.empty((2, 0), dtype=np.int64)]
     parents, shards = IdSet(), dict[str, str]()
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         groups = rows.group_by(["document_id", "document_hash", "document_rows"]).aggregate([([], "count_all")])
-        documents, hashes = groups["document_id"].to_pylist(), groups["document_hash"].to_pylist()
+        documents, hashes = groups["document_id"].to_pylist(), groups["document_hash"].combine_chunks()
+        own_states, is_own = read_states(hashes)
         is_document = np.ones(len(documents), dtype=np.bool_)
-        for position, (id_, hash_) in enumerate(zip(documents, hashes, strict=True)):
+        for position in np.flatnonzero(~is_own).tolist():
+            hash_ = hashes[position].as_py()
             if is_shard(hash_):
-                shards[id_], is_document[position] = hash_, False
-            elif "#" in id_ and (parent := numbered_parent(id_)) is not None:
+                shards[documents[position]], is_document[position] = hash_, False
+        may_be_passage = np.asarray(pc.match_substring(groups["document_id"], "#")) & is_document
+        for position in np.flatnonzero(may_be_passage).tolist():
+            if (parent := numbered_parent(documents[position])) is not None:
                 parents.add(parent)
         ids.append(hash_pairs(map(text_hash, documents))[:, is_document])
-        states.append(hash_pairs(map(state_hash, hashes))[:, is_document])
+        states.append(own_states[:, is_document])
         sizes = np.stack([groups[name].to_numpy() for name in ("count_all", "document_rows")]).astype(np.int64)
         counts.append(sizes[:, is_document])
     joined_ids, joined_states = (np.concatenate(parts, axis=1) for parts in (ids, states))

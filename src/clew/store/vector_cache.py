@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
-from clew.errors import IndexFormatError, ProviderError
+from clew.errors import ClewError, IndexFormatError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
 from clew.store.error_mapping import map_errors
@@ -49,6 +49,23 @@ class VectorCache:
                 on_progress(len(block))
         positions = {text: position for position, text in enumerate(distinct)}
         return vectors[np.array([positions[text] for text in texts], dtype=np.int64)]
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the cache, None for nothing; it reads all vectors."""
+        import lance
+
+        try:
+            if not self._path.is_dir():
+                raise IndexFormatError(f"{self._path} is a file, not a table")
+            with map_errors(str(self._path), "reading"):
+                dataset = lance.dataset(str(self._path))
+                kind = dataset.schema.field("vector").type if "vector" in dataset.schema.names else pa.null()
+                _check_columns(dataset, self._path, getattr(kind, "list_size", 0))
+                for batch in dataset.to_batches(columns=["vector", "check"]):
+                    _checked_vectors(pa.Table.from_batches([batch]), dataset.uri)
+        except ClewError as error:
+            return str(error)
+        return None
 
     def _load(self, keys: NDArray[np.bytes_], dimension: int) -> tuple[FloatArray, NDArray[np.bool_]]:
         vectors = np.zeros((len(keys), dimension), dtype=np.float32)
@@ -111,9 +128,13 @@ def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
         raise IndexFormatError(f"{path} is a file, not a table")
     with map_errors(str(path), "opening"):
         dataset = lance.dataset(str(path))
+    _check_columns(dataset, path, dimension)
+    return dataset
+
+
+def _check_columns(dataset: "LanceDataset", path: Path, dimension: int) -> None:
     if not dataset.schema.equals(_schema(dimension)):
         raise IndexFormatError(f"{path} holds the columns {dataset.schema.names}, not vectors of width {dimension}")
-    return dataset
 
 
 def _find_rows(dataset: "LanceDataset", keys: NDArray[np.bytes_]) -> tuple[LongArray, LongArray]:
@@ -138,10 +159,16 @@ def _read_vectors(dataset: "LanceDataset", rows: LongArray) -> FloatArray:
             table = dataset.to_table(columns=columns).take(pa.array(rows))
         else:
             table = dataset.take(rows.tolist(), columns=columns)
-        column = table["vector"].combine_chunks()
-        vectors: FloatArray = column.flatten().to_numpy().reshape(len(rows), column.type.list_size)
+    return _checked_vectors(table, dataset.uri)
+
+
+def _checked_vectors(table: pa.Table, name: str) -> FloatArray:
+    """Return the vectors of stored rows; IndexFormatError: one is not what was written."""
+    column = table["vector"].combine_chunks()
+    with map_errors(name, "reading"):
+        vectors: FloatArray = column.flatten().to_numpy().reshape(len(column), column.type.list_size)
     if not np.array_equal(_row_checksums(vectors), table["check"].to_numpy()):
-        raise IndexFormatError(f"some vectors at {dataset.uri} are not what was written")
+        raise IndexFormatError(f"some vectors at {name} are not what was written")
     return vectors
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, IndexFormatError, ProviderError
+from clew.store.array_cache import array_problems
+from clew.store.array_file import file_problem
 from clew.store.atomic import remove_leftovers
 from clew.store.dataset import no_index_error, open_dataset, open_existing
 from clew.store.error_mapping import map_errors
@@ -13,6 +15,8 @@ from clew.store.inspection import Problem, inspect
 from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import snapshot_problems
+from clew.store.vector_cache import VectorCache
 from clew.store.writer_lock import PINS_FOLDER, writer_lock
 
 if TYPE_CHECKING:
@@ -42,10 +46,10 @@ def verify(location: str | Path | Location) -> list[str]:
 def repair(location: str | Path | Location) -> list[str]:
     """Make an index readable with the least loss, under the writer lock, and return the actions taken.
 
-    Derived data are removed. If the newest version cannot be opened, it is moved to `damaged/`, and the newest readable
-    version takes its place. Data files that cannot be read are dropped. Documents that lost a passage are removed
-    whole, so that indexing the same sources again adds exactly what is missing. No index, or no version that can be
-    opened, is an IndexFormatError.
+    Derived data that are damaged are removed, and those that nothing can check. If the newest version cannot be opened,
+    it is moved to `damaged/`, and the newest readable version takes its place. Data files that cannot be read are
+    dropped. Documents that lost a passage are removed whole, so that indexing the same sources again adds exactly what
+    is missing. No index, or no version that can be opened, is an IndexFormatError.
     """
     location = locate(location)
     if not location.remote and not Path(location.table).is_dir():
@@ -73,15 +77,33 @@ def repair(location: str | Path | Location) -> list[str]:
 def _drop_derived(derived: Path) -> list[str]:
     leftovers = remove_leftovers(derived) + remove_leftovers(derived / "snapshots")
     actions = [f"removed {name}, left by a run that was stopped" for name in leftovers]
-    for path in sorted(derived.iterdir()) if derived.is_dir() else []:
-        if path.name == PINS_FOLDER:
-            continue  # other processes are reading the versions named there
+    # A snapshot is damaged with any of its segments, which come first.
+    for path in [part for folder in sorted(derived.glob("*")) for part in _damaged_parts(folder)]:
         try:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         except OSError as error:
             raise ProviderError(f"{path} cannot be removed ({error}): remove it by hand and repair again") from error
-        actions.append(f"removed {derived.name}/{path.name}, which is made again when it is needed")
+        name = path.relative_to(derived.parent).as_posix()
+        actions.append(f"removed {name}, which is made again when it is needed")
     return actions
+
+
+def _damaged_parts(path: Path) -> list[Path]:
+    """Return which parts of something in the folder of derived data are not as they were written, or maybe not."""
+    if path.name == PINS_FOLDER:
+        return []  # other processes are reading the versions named there
+    if path.name == "vectors.lance":
+        return [path] if VectorCache(path).problem() else []
+    if path.name == "equivalences" and path.is_dir():
+        return [path] if snapshot_problems(path) else []
+    parts = sorted(path.iterdir()) if path.is_dir() else []
+    if path.name in ("segments", "centroids"):
+        return [part for part in parts if part.is_dir() or file_problem(part)]
+    if path.name == "snapshots":
+        return [part for part in parts if not part.is_dir() or snapshot_problems(part)]
+    if path.name == "arrays":
+        return [part for part in parts if not part.is_dir() or array_problems(part)]
+    return [path]  # a note of what was checked, or something that is not ours
 
 
 def _open_newest_readable(location: Location, actions: list[str]) -> "LanceDataset":

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from clew.errors import IndexLockedError
+from clew.errors import IndexLockedError, InputError
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location, locate
 
@@ -29,10 +29,18 @@ _pins: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weak
 
 @contextmanager
 def writer_lock(location: str | Path | Location) -> Iterator[None]:
-    """Hold an index's writer lock during the block, creating its folder; IndexLockedError: it is held already."""
+    """Hold an index's writer lock during the block, creating its folder; IndexLockedError: it is held already.
+
+    A place where no folder can be made is an InputError.
+    """
     location = locate(location)
     with map_errors(location.name, "locking"):
-        location.lock.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            location.lock.parent.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError as error:  # a file system without folders of users, such as /proc
+            raise InputError(
+                f"no folder can be made at {location.lock.parent} ({error.strerror}): choose a place on a disk"
+            ) from error
         descriptor = os.open(location.lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not try_lock(descriptor):

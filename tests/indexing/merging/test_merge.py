@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from hashlib import blake2b
+from itertools import combinations
 from random import Random
 
 import numpy as np
@@ -83,6 +84,32 @@ def test_texts_with_one_hash_in_two_segments_are_found(monkeypatch: pytest.Monke
             assert plain_form(merge_segments(parts, None, salt)).entities
         outcomes.add(collides)
     assert outcomes == {True, False}
+
+
+def test_texts_of_segments_that_were_merged_before_are_compared_with_new_ones_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (normalization, segment_vocabularies):
+        monkeypatch.setattr(module, "blake2b", _ShortHash)
+    words = [f"word{number}" for number in range(30)]
+
+    def make(word: str, salt: int) -> Segment:
+        row = PassageRow(f"{word}#0", word, 0, word, word, 0, 9, extractor="rules")
+        return make_segment(stored_table([row], 0), 0, salt)
+
+    hashes = {(word, salt): key_hash(word, salt) for word in words for salt in range(4)}
+    pairs = [(one, other, salt) for salt in range(4) for one, other in combinations(words, 2)]
+    colliding = [(one, other, salt) for one, other, salt in pairs if hashes[one, salt] == hashes[other, salt]]
+    assert colliding
+    for one, other, salt in colliding:
+        segments = [make(one, salt), make(other, salt)]
+        for agreeing in ({0}, {1}):
+            with pytest.raises(CollisionError, match="have the same hash"):
+                merge_segments(segments, None, salt, None, agreeing)
+        merge_segments(segments, None, salt, None, {0, 1})
+    different = [make(word, 0) for word in words[:2]]
+    for agreeing in ({0}, {1}, {0, 1}):
+        assert content(merge_segments(different, None, 0, None, agreeing)) == content(merge_segments(different))
 
 
 def content(arrays: MergedArrays) -> dict[str, bytes]:

@@ -5,6 +5,8 @@ operation or a compiled loop; only the words around new matches of titles are re
 """
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import final
 
@@ -68,27 +70,36 @@ class MergedArrays:
 
 
 def merge_segments(
-    segments: Sequence[Segment], graph: ImportedGraph | None = None, salt: int = 0, texts: MatchTextSource | None = None
+    segments: Sequence[Segment],
+    graph: ImportedGraph | None = None,
+    salt: int = 0,
+    texts: MatchTextSource | None = None,
+    agreeing: AbstractSet[int] = frozenset(),
 ) -> MergedArrays:
     """Return the arrays of the snapshot of segments and imported graphs, all hashed with the same salt.
 
-    `texts` gives what stands around the matches of titles, read anew if it is left out. Two texts with one hash are a
-    CollisionError: hash everything with the next salt.
+    `texts` gives what stands around the matches of titles, read anew if it is left out; `agreeing` are the numbers of
+    segments that were merged with one another before, whose names and words are not compared again. Two texts with one
+    hash are a CollisionError: hash everything with the next salt.
     """
     graph = graph or empty_graph()
     order = order_passages(segments)
-    linked = _link_titles(segments, salt, texts or _read_all_texts)
+    linked = _link_titles(segments, salt, texts or _read_all_texts, agreeing)
     entities, entity_of_key = _number_entities(linked, graph)
     relations, relation_numbers = _number_relations(linked, graph)
     mentions = order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids))
     title_entities = _title_entities(linked, order, entity_of_key)
     name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
-    triples = _merge_triples(linked.facts, order, entity_of_key, relation_numbers, entities, relations, graph)
-    entity_passages = np.bincount(mentions.indices, minlength=len(entities))
-    sentence_rows = _merge_sentences(segments, linked, order, entity_of_key, entity_passages)
-    del linked
+    with ThreadPoolExecutor(1, thread_name_prefix="clew-merge") as pool:
+        stated = pool.submit(
+            _merge_triples, linked.facts, order, entity_of_key, relation_numbers, entities, relations, graph
+        )
+        transposed = pool.submit(mentions.transpose, len(entities))
+        entity_passages = np.bincount(mentions.indices, minlength=len(entities))
+        sentence_rows = _merge_sentences(segments, linked, order, entity_of_key, entity_passages)
+    triples, mentioned_in = stated.result(), transposed.result()
+    del linked, stated
     return_free_memory()
-    mentioned_in = mentions.transpose(len(entities))
     nodes = entity_nodes(title_entities, mentioned_in)
     return MergedArrays(
         places=order.places,
@@ -126,14 +137,17 @@ class _LinkedSegments:
     relations: JoinedVocabulary
 
 
-def _link_titles(segments: Sequence[Segment], salt: int, texts: MatchTextSource) -> _LinkedSegments:
-    keys = join_vocabularies([segment.names.keys for segment in segments])
+def _link_titles(
+    segments: Sequence[Segment], salt: int, texts: MatchTextSource, agreeing: AbstractSet[int]
+) -> _LinkedSegments:
+    vocabularies = [[s.names.keys for s in segments], [s.tokens.vocabulary for s in segments]]
+    keys, tokens = map_in_threads(lambda i: join_vocabularies(vocabularies[i], agreeing), 2)
     own_titles = [_renumber(n, segment.titles.keys) for segment, n in zip(segments, keys.numbers, strict=True)]
-    titles, matches, targets = _match_titles(segments, keys, own_titles, salt)
+    titles, matches, targets = _match_titles(segments, keys, tokens, own_titles, salt)
     match_texts = texts(segments, matches, salt)
     constants, (link, _) = make_vocabulary([LINK_RELATION, DEFAULT_RELATION], salt)
     relations = join_vocabularies(
-        [*(s.facts.relations for s in segments), *(t.relation_texts for t in match_texts), constants]
+        [*(s.facts.relations for s in segments), *(t.relation_texts for t in match_texts), constants], agreeing
     )
     link_relation = int(relations.numbers[-1][link])
     form_keys = [_renumber(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
@@ -153,17 +167,20 @@ def _link_titles(segments: Sequence[Segment], salt: int, texts: MatchTextSource)
     bounds = np.linspace(0, len(segments), min(worker_count(), len(segments)) + 1).astype(int).tolist()
     runs = map_in_threads(lambda i: find_run(bounds[i], bounds[i + 1]), len(bounds) - 1)
     facts = [found for run in runs for found in run]
-    forms = join_vocabularies([*(s.names.forms for s in segments), *(t.form_texts for t in match_texts)])
+    forms = join_vocabularies([*(s.names.forms for s in segments), *(t.form_texts for t in match_texts)], agreeing)
     named = name_entities(segments, facts, match_texts, forms, form_keys, titles.single)
     names = [SegmentLinks(*parts) for parts in zip(own_titles, form_keys, matches, strict=True)]
     return _LinkedSegments(keys, titles, own_titles, names, targets, facts, named, relations)
 
 
 def _match_titles(
-    segments: Sequence[Segment], keys: JoinedVocabulary, own_titles: Sequence[IntArray], salt: int
+    segments: Sequence[Segment],
+    keys: JoinedVocabulary,
+    tokens: JoinedVocabulary,
+    own_titles: Sequence[IntArray],
+    salt: int,
 ) -> tuple[TitleNames, list[TitleMatches], Ragged]:
     """Return the names of titles, their matches in each segment, and the titles that each matched name may mean."""
-    tokens = join_vocabularies([segment.tokens.vocabulary for segment in segments])
     titles = name_titles(segments, keys, tokens, salt)
     table = make_name_table(segments, keys, tokens, titles)
     matches = map_in_threads(lambda i: find_titles(segments[i], own_titles[i], tokens.numbers[i], table), len(segments))

@@ -33,7 +33,7 @@ class NameTable:
     targets: Ragged  # n lists of titles
     lengths: Ragged  # v lists: the lengths of the names that begin with a token, longest first
     slots: IntArray  # (a power of two,) a hash table of the names, -1 for an empty slot
-    beginnings: NDArray[np.uint8]  # (a power of two,) 1 at the hash of the first two tokens of any name
+    beginnings: NDArray[np.uint8]  # (a power of two,) bits: 1 at the hash of the first two tokens of any name
 
 
 @final
@@ -126,13 +126,14 @@ def _fill_slots(indptr, values):  # type: ignore[no-untyped-def]
     while size < 2 * len(indptr):
         size *= 2
     slots = np.full(size, -1, dtype=np.int32)
-    beginnings = np.zeros(8 * size, dtype=np.uint8)
+    beginnings = np.zeros(size, dtype=np.uint8)
     for name in range(len(indptr) - 1):
         state = np.uint64(0)
         for i in range(indptr[name], indptr[name + 1]):
             state = _mix(state, values[i])
             if i == indptr[name] + 1:
-                beginnings[state & np.uint64(8 * size - 1)] = 1
+                place = state & np.uint64(8 * size - 1)
+                beginnings[place >> np.uint64(3)] |= np.uint8(1 << (place & np.uint64(7)))
         slot = np.int64(state & np.uint64(size - 1))
         while slots[slot] >= 0:
             slot = (slot + 1) & (size - 1)
@@ -160,13 +161,19 @@ def _find_matches(  # type: ignore[no-untyped-def]  # noqa: C901
                 position += 1
                 continue
             matched, match_length = -1, 1
-            entry, last = length_indptr[first], length_indptr[first + 1]
             alone = _mix(np.uint64(0), first)
             pair = alone
+            begins_longer = False
             if position + 1 < end:
                 pair = _mix(alone, _number(codes[tokens[position + 1]]))
-                if not beginnings[pair & np.uint64(len(beginnings) - 1)]:
-                    entry = last - 1  # no longer name begins like this: only one of this word alone may be here
+                place = pair & np.uint64(8 * len(beginnings) - 1)
+                begins_longer = (beginnings[place >> np.uint64(3)] >> np.uint8(place & np.uint64(7))) & 1 != 0
+            if not begins_longer and not flags[position] & LOOKS_LIKE_NAME:
+                position += 1  # only a name of this word alone may be here, and it is not written like one
+                continue
+            entry, last = length_indptr[first], length_indptr[first + 1]
+            if not begins_longer:
+                entry = last - 1
             while entry < last and matched < 0:
                 length = lengths[entry]
                 entry += 1

@@ -1,6 +1,7 @@
 """Vocabularies of segments joined by their sorted hashes; two texts with one hash are found."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import final
 
@@ -29,20 +30,26 @@ class JoinedVocabulary:
         return len(self.hashes)
 
 
-def join_vocabularies(vocabularies: Sequence[Vocabulary]) -> JoinedVocabulary:
-    """Return the union of vocabularies; CollisionError where two texts have one hash."""
+def join_vocabularies(vocabularies: Sequence[Vocabulary], agreeing: AbstractSet[int] = frozenset()) -> JoinedVocabulary:
+    """Return the union of vocabularies; CollisionError where two texts have one hash.
+
+    `agreeing` are the numbers of those that were joined before, so that no two texts among them have one hash: they are
+    not compared again.
+    """
     hashes = union_of_hashes([vocabulary.hashes for vocabulary in vocabularies])
     numbers = map_in_threads(lambda i: positions_of_hashes(hashes, vocabularies[i].hashes), len(vocabularies))
     is_written = np.zeros(len(hashes), dtype=bool)
     writer = StringWriter(len(hashes))
-    known: list[bool] = []
-    for vocabulary, positions in zip(vocabularies, numbers, strict=True):
+    unchecked: list[int] = []
+    # Those that agree come first: any other one is then compared with the texts that are theirs.
+    for number in sorted(range(len(vocabularies)), key=lambda number: number not in agreeing):
+        positions = numbers[number]
         new = np.flatnonzero(~is_written[positions])
         is_written[positions[new]] = True
-        writer.add(vocabulary.texts, new, positions[new])
-        known.append(len(new) == len(positions))
+        writer.add(vocabularies[number].texts, new, positions[new])
+        if len(new) < len(positions) and number not in agreeing:
+            unchecked.append(number)
     texts = writer.finish()
-    unchecked = [number for number, is_known in enumerate(known) if not is_known]
     map_in_threads(
         lambda i: check_texts(vocabularies[unchecked[i]].texts, texts, numbers[unchecked[i]]), len(unchecked)
     )
