@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import ProviderError
+from clew.errors import InputError, ProviderError
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
 from clew.query.entity_linker import LinkerSettings, ModelNames
 from clew.query.linking import link_question
-from clew.types import Failure
+from clew.types import Document, Failure
 from tests.models.llm.scripted_model import ScriptedModel
+from tests.small_index import make_index
 
 QUESTION = "Where was the Naval Shipyard Karlskrona, known to Louis Palander?"
 
@@ -79,3 +80,11 @@ def test_the_settings_reach_an_index(small_folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("CLEW_LINKER", "exact+embedding")
     monkeypatch.setenv("CLEW_LINKER_FLOOR", "0.4")
     assert clew.open(small_folder).context.linking == LinkerSettings("exact+embedding", 0.4)
+
+
+def test_an_index_without_vectors_links_no_nearest_names(tmp_path: Path) -> None:
+    made = make_index(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")], "none")
+    index = Index(made.table, LLMClientFactory(), linking=LinkerSettings("embedding"))
+    with pytest.raises(InputError, match="set linker = exact"):
+        index.search("Where is Oslo?", 1, "pagerank")
+    assert Index(made.table, LLMClientFactory()).search("Where is Oslo?", 1, "pagerank").passages

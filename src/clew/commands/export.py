@@ -6,22 +6,42 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import IndexOption, check_file
+from clew.commands.options import IndexOption, check_file, check_folder
+from clew.commands.progress import progress_on_stderr
+from clew.datasets.gfm_rag import format_documents, format_questions
+from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.indexing.extraction.export import LAYOUTS, ExtractedPassage, format_extractions
+from clew.index import open as open_index
+from clew.indexing.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
+from clew.indexing.kg_formats.stage1 import format_stage1
 from clew.indexing.snapshot_builder import read_extractions
-from clew.store.atomic import atomic_file
+from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
+from clew.types import Question
+
+GFMRAG = "gfmrag"
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="File to write; an existing one is replaced whole.")],
+    file: Annotated[
+        Path, typer.Argument(help="File to write, or folder for gfmrag; an existing file is replaced whole.")
+    ],
     index: IndexOption,
-    layout: Annotated[str, typer.Option(help="lines, or hipporag for its result files.")] = "lines",
+    layout: Annotated[
+        str, typer.Option(help="lines, hipporag for its result files, or gfmrag for the files of that package.")
+    ] = "lines",
+    questions: Annotated[
+        Path | None, typer.Option(help="Questions with gold, written as test.json; with --layout gfmrag.")
+    ] = None,
 ) -> None:
     """Write what extractors found, to be read again by `clew index --extractor published:FILE`."""
-    if layout not in LAYOUTS:
-        raise InputError(f"no layout is called {layout!r}; choose {' or '.join(LAYOUTS)}")
+    if layout not in (*LAYOUTS, GFMRAG):
+        raise InputError(f"no layout is called {layout!r}; choose {', '.join(LAYOUTS)} or {GFMRAG}")
+    if questions is not None and layout != GFMRAG:
+        raise InputError(f"--questions are for the layout {GFMRAG}, not {layout}: leave them out")
+    if layout == GFMRAG:
+        _export_gfmrag(file, index, None if questions is None else load_questions(questions))
+        return
     check_file("the file", file)
     table = PassageTable.open(index)
     with atomic_file(file) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
@@ -30,6 +50,33 @@ def export(
     left_out = len(failed) - failed.null_count
     without = f", without {left_out} at which the extractor failed" if left_out else ""
     print(f"wrote what was found in {failed.null_count} passages{without}")
+
+
+def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -> None:
+    """Write documents, what extractors found, and the graph with its mentions, in the files of the package gfmrag."""
+    check_folder("the folder", folder)
+    table = PassageTable.open(index)
+    with progress_on_stderr() as progress:
+        snapshot = open_index(index, progress).snapshot
+    passages = [snapshot.passage(position) for position in range(len(snapshot.passage_ids))]
+    texts: dict[str, list[str]] = {}
+    for passage in sorted(passages, key=lambda passage: (passage.document_id, passage.start)):
+        texts.setdefault(passage.document_id, []).append(passage.text)
+    mentions = snapshot.mentions
+    pairs = zip(mentions.row_indices().tolist(), mentions.indices.tolist(), strict=True)
+    triples = [(t.head, t.relation, t.tail) for t in map(snapshot.triple, range(len(snapshot.triples)))]
+    files = {
+        "documents.json": format_documents((id_, "\n".join(parts)) for id_, parts in texts.items()),
+        "openie_results.jsonl": "".join(format_extractions(GFMRAG_LINES, _read_extracted(table))),
+        **format_stage1(
+            snapshot.entities, triples, texts, ((snapshot.entities[e], passages[p].document_id) for p, e in pairs)
+        ),
+    }
+    if questions is not None:
+        files["test.json"] = format_questions(questions)
+    for name, text in files.items():
+        write_text(folder / name, text)
+    print(f"wrote {', '.join(files)}: {len(texts)} documents, {len(triples)} triples, {len(mentions.indices)} mentions")
 
 
 def _read_extracted(table: PassageTable) -> Iterator[ExtractedPassage]:

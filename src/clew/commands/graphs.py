@@ -42,7 +42,10 @@ class GraphFileOptions:
 
 
 def import_graph(
-    file: Annotated[str, typer.Argument(help="Triples: TSV, CSV, JSON lines, N-Triples, Turtle, GraphML; also .gz.")],
+    file: Annotated[
+        str,
+        typer.Argument(help="Triples: TSV, CSV, JSON lines, N-Triples, Turtle, GraphML, also .gz; or a gfmrag folder."),
+    ],
     index: IndexOption,
     name: Annotated[str | None, typer.Option(help="Of the graph in the index; by default the file's name.")] = None,
     encoder: EncoderOption = None,

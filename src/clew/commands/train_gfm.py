@@ -17,17 +17,26 @@ from clew.types import ignore_progress
 
 
 def gfm(
-    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl, and train.jsonl to fine-tune.")],
     out: Annotated[Path, typer.Option(help="Folder for the weights and the run, which resumes after a stop.")],
+    data: Annotated[
+        list[Path] | None, typer.Option(help="Folders with corpus.jsonl, and train.jsonl to fine-tune.")
+    ] = None,
+    index: Annotated[
+        list[str] | None,
+        typer.Option(help="Indexes that exist, INDEX, or INDEX=QUESTIONS to fine-tune; several may be given."),
+    ] = None,
     validate: Annotated[
-        list[Path] | None,
-        typer.Option(help="Folders with corpus.jsonl, and dev.jsonl except to pretrain; they choose the epoch."),
+        list[str] | None,
+        typer.Option(
+            help="Folders with corpus.jsonl, and dev.jsonl but to pretrain, or INDEX=QUESTIONS; they choose the epoch."
+        ),
     ] = None,
     *,
     recipe: GFMRecipe,
     device: DeviceOption = None,
 ) -> None:
     """Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it."""
+    from clew.training.data.corpora import IndexedQuestions
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 
@@ -36,7 +45,10 @@ def gfm(
         join_process_group(load_settings().device if device is None else device) as processes,
         nullcontext(ignore_progress) if processes.rank else progress_on_stderr() as progress,
     ):
-        result = train_gfm(data, validate or (), out, recipe, progress, processes)
+        folders = [Path(place) for place in validate or () if "=" not in place or Path(place).is_dir()]
+        judges = [IndexedQuestions.parse(place) for place in validate or () if Path(place) not in folders]
+        sources = [IndexedQuestions.parse(place) for place in index or ()]
+        result = train_gfm(data or (), folders, out, recipe, progress, processes, sources, judges)
         if processes.rank:
             return
     for name, value in result.figures.items():

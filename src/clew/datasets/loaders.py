@@ -5,6 +5,7 @@
     HotpotQA, 2Wiki  {_id, question, answer, supporting_facts, context: [[title, [sentence]]]}, passages pooled
     MuSiQue          {id, question, answer, paragraphs: [{title, paragraph_text, is_supporting}]}, passages pooled
     HippoRAG         X.json in either form above                      X_corpus.json [{title, text}]
+    gfmrag           train.json, test.json (see `gfm_rag`)             documents.json {title: text}
     BEIR             folder: queries.jsonl, qrels/SPLIT.tsv           corpus.jsonl {_id, title, text}
 
 Any file may be a JSON list or JSONL. Gold ids are document ids. For data sets whose passages have no id, `PassagePool`
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from clew.datasets import beir
+from clew.datasets import beir, gfm_rag
 from clew.datasets.passage_pool import PassagePool, join_sentences
 from clew.datasets.records import Record, check_unique, preview, read_records
 from clew.errors import InputError
@@ -23,8 +24,9 @@ from clew.types import Document, Question
 
 _LAYOUTS = (
     "{id, question, answers, gold} (Clew), {_id, question, answer, supporting_facts, context} (HotpotQA, 2Wiki), "
-    "{id, question, answer, paragraphs} (MuSiQue), {title, text} (HippoRAG corpus), {id, title, text} (Clew corpus) "
-    "or a BEIR folder"
+    "{id, question, answer, paragraphs} (MuSiQue), "
+    "{id, question, answer, supporting_documents} (gfmrag), {title, text} (HippoRAG corpus), "
+    "{id, title, text} (Clew corpus) or a BEIR folder"
 )
 
 
@@ -41,6 +43,8 @@ def load_questions(path: str | Path) -> list[Question]:
     if source.is_dir():
         source = _find_in_folder(source, "questions.jsonl")
     records, layout = _detect_layout(source)
+    if layout == "titles":
+        return check_unique((record.location, gfm_rag.make_question(record)) for record in records)
     if layout == "questions":
         return check_unique((record.location, _clew_question(record)) for record in records)
     if layout not in _PASSAGE_READERS:
@@ -62,7 +66,10 @@ def load_corpus(path: str | Path) -> Iterator[Document]:
     if beir.is_beir_path(source):
         source = beir.beir_folder(source) / "corpus.jsonl"
     elif source.is_dir():
-        source = _find_in_folder(source, "corpus.jsonl")
+        own = next((source / name for name in gfm_rag.DOCUMENT_FILES if (source / name).is_file()), None)
+        source = own or _find_in_folder(source, "corpus.jsonl")
+    if gfm_rag.is_documents_file(source):
+        return gfm_rag.read_documents(source)
     records, layout = _detect_layout(source)
     if layout == "corpus":
         return _read_documents(records)
@@ -90,6 +97,8 @@ def _detect_layout(path: Path) -> tuple[Iterator[Record], str]:
     if "question" in keys:
         layouts = {"gold": "questions", "paragraphs": "paragraphs", "context": "context", "answers": "questions"}
         layout = next((name for key, name in layouts.items() if key in keys), "")
+        if layout in ("", "questions") and gfm_rag.is_question(first):
+            layout = "titles"
     elif "text" in keys:
         layout = "corpus" if "id" in keys or "_id" in keys else "untitled corpus" if "title" in keys else ""
     if not layout:

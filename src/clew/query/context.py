@@ -104,12 +104,21 @@ class IndexContext:
         """Return a linker of names to the entities of this index; nothing is computed before it is used."""
         if settings == LinkerSettings():
             return self._exact_linker
+
+        def name_vectors() -> FloatArray:
+            if self.index_encoder is None:
+                raise InputError(
+                    f"linker is {settings.method!r}, and the index was made with --encoder none, so its names have no "
+                    "vectors: set linker = exact, or make a new index with an encoder"
+                )
+            return self.text_vectors.entity_vectors()
+
         listed = None if settings.names == NAMES_BY_RULES else ModelNames(self.open_model(settings.names))
         exact = settings.method == "exact"
         return NearestNameLinker(
             self._exact_linker,
             self._snapshot,
-            None if exact else lambda: self.text_vectors.entity_vectors(),
+            None if exact else name_vectors,
             self.encode_texts,
             settings.floor,
             keep_exact=settings.method != "embedding",

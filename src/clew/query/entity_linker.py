@@ -170,8 +170,8 @@ class NearestNameLinker:
         """Return for each name the entity with the nearest name and their cosine; None below the floor."""
         if self._vectors is None or not names or not len(self._snapshot.entities):
             return [None] * len(names)
-        rows = self._encode([replace_surrogates(name) for name in names])
-        scores = self._vectors() @ rows.T
+        vectors = self._vectors()
+        scores = vectors @ self._encode([replace_surrogates(name) for name in names]).T
         best = np.argmax(scores, axis=0)  # the first of equal ones
         return [
             (int(entity), float(scores[entity, column])) if scores[entity, column] >= self._floor else None

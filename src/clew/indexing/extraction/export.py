@@ -2,6 +2,7 @@
 
     layout     an entry                                                                     source
     lines      {id, entities: [name], triples: [[head, relation, tail]]}                    this project
+    gfmrag-lines  {idx, title, passage, extracted_entities, extracted_triples}              gfmrag
     hipporag   {docs: [{idx, passage, extracted_entities, extracted_triples}], averages}    HippoRAG's result files
 
 Source: the result files of HippoRAG (Gutiérrez et al., 2024) and HippoRAG 2 (2025).
@@ -39,6 +40,18 @@ def _format_lines(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
         yield f"{json.dumps(entry, ensure_ascii=False)}\n"
 
 
+def _format_text_lines(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
+    for passage in passages:
+        entry = {
+            "idx": passage.id,
+            "title": passage.title,
+            "passage": passage.text,
+            "extracted_entities": _mention_names(passage),
+            "extracted_triples": passage.extraction.triples,
+        }
+        yield f"{json.dumps(entry, ensure_ascii=False)}\n"
+
+
 def _format_hipporag(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
     names = characters = words = 0
     prefix = '{"docs": [\n'
@@ -66,7 +79,11 @@ def _mention_names(passage: ExtractedPassage) -> list[str]:
     return list(dict.fromkeys(mention.name for mention in passage.extraction.mentions))
 
 
+GFMRAG_LINES = "gfmrag-lines"
+"""The extractions alone, one passage a line, found again by its text."""
+
 LAYOUTS: dict[str, Callable[[Iterable[ExtractedPassage]], Iterator[str]]] = {
     "lines": _format_lines,
     "hipporag": _format_hipporag,
+    GFMRAG_LINES: _format_text_lines,
 }

@@ -2,6 +2,7 @@
 
     layout       an entry                                                     is found by
     JSON lines   {id, entities: [name], triples: [[head, relation, tail]]}    the passage's id
+    gfmrag       a line {passage, extracted_entities, extracted_triples}      as HippoRAG's
     HippoRAG     {docs: [{passage, extracted_entities, extracted_triples}]}   the text of title and passage, else of the
                                                                               passage, ignoring white space and case
 
@@ -43,8 +44,14 @@ class PublishedExtractor:
         self._path = Path(path)
         try:
             self.fingerprint = f"published:{file_hash(self._path)}"
-            entries = _TextEntries if _is_single_object(self._path) else _LineEntries
-            self._entries: _TextEntries | _LineEntries = entries(self._path)
+            self._entries: _TextEntries | _LineEntries
+            if _is_single_object(self._path):
+                self._entries = _TextEntries(self._path, _read_document_list(self._path))
+            elif _has_passages(self._path):
+                records = _read_records(self._path)
+                self._entries = _TextEntries(self._path, [(f"line {n}", record) for n, _, record in records])
+            else:
+                self._entries = _LineEntries(self._path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error}); give a file of {_LAYOUTS}") from error
 
@@ -112,16 +119,12 @@ class _LineEntries:
 
 
 class _TextEntries:
-    def __init__(self, path: Path) -> None:
-        content = _parse_json(path.read_bytes(), path, 1)
-        documents = content.get("docs") if isinstance(content, dict) else None
-        if not isinstance(documents, list):
-            raise InputError(f"{path}: has {_describe_keys(content)}, without a list of docs; wanted {_LAYOUTS}")
+    def __init__(self, path: Path, documents: Sequence[tuple[str, Any]]) -> None:
         self._entries: dict[bytes, _Entry] = {}
-        for number, document in enumerate(documents):
+        for place, document in documents:
             if not isinstance(document, dict) or not isinstance(document.get("passage"), str):
                 raise InputError(
-                    f"{path} docs[{number}]: has {_describe_keys(document)}, without a passage; wanted {_LAYOUTS}"
+                    f"{path} {place}: has {_describe_keys(document)}, without a passage; wanted {_LAYOUTS}"
                 )
             entry = _Entry(document.get("extracted_entities", []), document.get("extracted_triples", []))
             self._entries.setdefault(_text_key(document["passage"]), entry)
@@ -135,6 +138,20 @@ class _TextEntries:
 
     def describe_key(self, passage: Passage) -> str:
         return f"the text of passage {passage.id!r}, with its title or without"
+
+
+def _read_document_list(path: Path) -> list[tuple[str, Any]]:
+    content = _parse_json(path.read_bytes(), path, 1)
+    documents = content.get("docs") if isinstance(content, dict) else None
+    if not isinstance(documents, list):
+        raise InputError(f"{path}: has {_describe_keys(content)}, without a list of docs; wanted {_LAYOUTS}")
+    return [(f"docs[{number}]", document) for number, document in enumerate(documents)]
+
+
+def _has_passages(path: Path) -> bool:
+    """Return whether the first line is an entry found by its text, and not by an id."""
+    first = next((record for _, _, record in _read_records(path)), {})
+    return "id" not in first and "passage" in first
 
 
 def _read_parts(values: Any, parse: Callable[[Any], T | None]) -> list[T | None]:

@@ -14,6 +14,7 @@ from clew.errors import InputError
 from clew.indexing.kg_formats.graphml import read_graphml
 from clew.indexing.kg_formats.jsonl import read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
+from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
 from clew.indexing.kg_formats.statements import MalformedStatement, Statement, no_triples_message
 from clew.indexing.kg_formats.tables import (
     read_csv_rows,
@@ -33,6 +34,7 @@ FILE_KINDS = {
     "turtle": (".ttl", ".turtle"),
     "graphml": (".graphml",),
 }
+STAGE1 = "stage1"  # a folder of the package gfmrag
 UTF8 = "utf-8"
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -49,7 +51,7 @@ class GraphFile:
     """A graph file, created and checked by `graph_file`."""
 
     path: Path  # path of the file, which may end in `.gz`
-    kind: str  # one of `FILE_KINDS`
+    kind: str  # one of `FILE_KINDS`, or `STAGE1`
     encoding: str  # encoding of the text
     delimiter: str  # delimiter between cells
     names: tuple[Path, ...] = ()  # files with names of its entities: id, label, further names
@@ -57,8 +59,11 @@ class GraphFile:
 
     def statements(self) -> Generator[Statement]:
         """Yield the statements of the file, then of its tables; InputError: unreadable, cut off, wrong encoding."""
-        with _open_bytes(self.path, self.encoding) as stream:
-            yield from self._parse(stream, printable_path(self.path.name))
+        if self.kind == STAGE1:
+            yield from read_stage1(self.path, self.encoding)
+        else:
+            with _open_bytes(self.path, self.encoding) as stream:
+                yield from self._parse(stream, printable_path(self.path.name))
         for paths, read_rows in ((self.names, read_name_rows), (self.mentions, read_mention_rows)):
             for path in paths:
                 with _open_bytes(path, self.encoding) as stream:
@@ -108,13 +113,16 @@ def graph_file(
     names: Sequence[str | Path] = (),
     mentions: Sequence[str | Path] = (),
 ) -> GraphFile:
-    """Return a graph file (`.gz` too) after checking the options and the first bytes; else raise an InputError.
+    """Return a graph file (`.gz` too), or gfmrag's folder, after checking options and first bytes; InputError else.
 
     The kind is one of `FILE_KINDS`, None for that of the suffix; `encoding` a Python codec; the delimiter of cells a
     tab by default, and in CSV a comma or another character. `names` are tables by tabs (`.csv`: commas) of entity,
     label, further names; `mentions` tables of entity, and document or passage.
     """
     graph_path, tables, places = Path(path), tuple(map(Path, names)), tuple(map(Path, mentions))
+    if kind in (None, STAGE1) and is_stage1(graph_path):
+        _check_encoding(encoding)
+        return GraphFile(graph_path, STAGE1, encoding, ",", tables, places)
     for file in (graph_path, *tables, *places):
         if not file.is_file():
             raise InputError(f'"{printable_path(file)}" is no file; give a graph file (see clew kg import --help)')

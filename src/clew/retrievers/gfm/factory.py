@@ -23,7 +23,7 @@ from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker, Ranker
 from clew.retrievers.gfm.retriever import GFMRetriever
-from clew.retrievers.gfm.settings import ENTITY_SETTINGS, GFM
+from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew.retrievers.quoted_chains import ChainQuoter
 
@@ -42,7 +42,7 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     trained = load_weights(folder)
     encoder = choose_encoder(context, trained, folder)
     linking = settings.resolve_linking(context.linking)
-    if linking != context.linking and context.index_encoder is not None:
+    if linking != context.linking:
         context = context.with_linker(linking)
     graphs, ranker = _make_graphs_and_ranker(context, settings, trained)
     snapshot = context.scope.snapshot
@@ -75,7 +75,7 @@ def _make_graphs_and_ranker(
     walk = context.graph_walk()
     if trained.targets == "passages":
         _check_encoder(trained, encoder)
-        if useless := [name for name in ENTITY_SETTINGS if name in settings.model_fields_set]:
+        if useless := settings.entity_settings():
             raise InputError(
                 f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out, or "
                 "give weights made by `clew train gfm --preset paper` or `clew weights import`"

@@ -68,6 +68,11 @@ class GFM(SettingsRecord):
         "as for the index; embedding for the preset paper",
     )
 
+    def entity_settings(self) -> list[str]:
+        """Return the settings given here that are for weights that score entities; the preset ours is for all."""
+        given = [name for name in ENTITY_SETTINGS if name in self.model_fields_set]
+        return [name for name in given if (name, self.preset) != ("preset", "ours")]
+
     def resolve_linking(self, of_index: LinkerSettings) -> LinkerSettings:
         """Return how names are linked: as set here, else by the preset, else as for the index."""
         preset = "embedding" if self.preset == "paper" else of_index.method

@@ -6,6 +6,7 @@ A folder holds `corpus.jsonl` {id, title, text} and, for training on questions, 
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
@@ -18,6 +19,29 @@ from clew.store.location import locate
 from clew.types import Progress
 
 CORPUS_FILE, TRAIN_FILE, DEVELOPMENT_FILE = "corpus.jsonl", "train.jsonl", "dev.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedQuestions:
+    """An index that exists, and a file of questions on it; None where none are needed."""
+
+    index: Path
+    questions: Path | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "IndexedQuestions":
+        """Return what `INDEX` or `INDEX=QUESTIONS` means."""
+        index, _, questions = text.partition("=")
+        return cls(Path(index), Path(questions) if questions else None)
+
+    def question_file(self) -> Path:
+        """Return the file of questions; none, or one that does not exist, is an InputError."""
+        if self.questions is None or not self.questions.is_file():
+            raise InputError(
+                f"the index {self.index} has no questions ({self.questions}): give it as INDEX=QUESTIONS, with a file "
+                "of questions and their gold"
+            )
+        return self.questions
 
 
 def check_out_folder(out: Path) -> None:

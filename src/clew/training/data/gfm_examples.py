@@ -7,6 +7,7 @@ lower case, with some of its names unlinked, and with none linked.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from typing import final, overload
 
 import numpy as np
 
@@ -42,13 +43,14 @@ class GFMExample:
 class GFMExamples:
     """The questions of one index."""
 
-    items: tuple[GFMExample, ...]
+    items: Sequence[GFMExample]
     passages: int  # number of passages in the index
     edges: RelationalEdges  # graph of the index
     # (R, t) text vectors of its relations, or (2 R, t) with their inverses if the model reads them
     relations: FloatArray
     ranker: Ranker  # ranks passages by the scores of nodes
     whole: WholeGraph = field(default_factory=WholeGraph)  # edges of the graph, sorted once for all questions on it
+    of_entities: bool = False  # whether the nodes to find are entities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,31 +67,87 @@ class GraphView:
     link: Callable[[str], LinkedQuestion] | None = None  # links the names of questions; None for exact names
 
 
+@final
+class LazyExamples(Sequence[GFMExample]):
+    """Questions whose graphs are built each time that they are asked for, so that memory holds those of one batch.
+
+    The names that are unlinked depend on `seed` and a question's number alone. `gold_counts` has the gold nodes of the
+    questions asked for so far, by number: all of them, and those outside the graph.
+    """
+
+    def __init__(self, view: GraphView, questions: Sequence[Question], seed: int, *, augment: bool) -> None:
+        self._view = view
+        self._gold = _gold_passages(view.snapshot, questions)
+        self._texts = [question.text for question in questions]
+        self._seed = seed
+        self._augment = augment
+        self.gold_counts: dict[int, tuple[int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, number: int) -> GFMExample: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[GFMExample]: ...
+
+    def __getitem__(self, number: int | slice) -> GFMExample | list[GFMExample]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        random = np.random.default_rng([self._seed, range(len(self))[number]])
+        forms = _question_forms(self._view, self._texts[number], random, augment=self._augment)
+        example = _make_example(self._view, forms, self._gold[number])
+        self.gold_counts[range(len(self))[number]] = example.gold_nodes, example.gold_nodes_outside
+        return example
+
+
+def count_gold_nodes(items: Sequence[GFMExample]) -> tuple[int, int]:
+    """Return the nodes to find over all questions, and those outside the graphs; of lazy ones those built so far."""
+    counts = (
+        list(items.gold_counts.values())
+        if isinstance(items, LazyExamples)
+        else [(item.gold_nodes, item.gold_nodes_outside) for item in items]
+    )
+    return sum(count for count, _ in counts), sum(outside for _, outside in counts)
+
+
 def make_examples(
-    view: GraphView, questions: Sequence[Question], seed: int = 0, *, augment: bool = True
+    view: GraphView, questions: Sequence[Question], seed: int = 0, *, augment: bool = True, lazy: bool = False
 ) -> GFMExamples:
     """Encode questions and build their graphs; `seed` decides which names are unlinked.
 
-    Without `augment` each question comes as it is alone.
+    Without `augment` each question comes as it is alone; `lazy` ones are built when they are asked for.
 
     Raises InputError if a question's gold, ids of passages or documents, is not in the index, or without questions.
     """
     if not questions:
         raise InputError("there are no questions to learn from: give a file with at least one")
-    positions = _passage_positions(view.snapshot)
-    random = np.random.default_rng(seed)
-    items: list[GFMExample] = []
+    items: Sequence[GFMExample]
+    if lazy:
+        items = LazyExamples(view, questions, seed, augment=augment)
+    else:
+        random = np.random.default_rng(seed)
+        pairs = zip(questions, _gold_passages(view.snapshot, questions), strict=True)
+        items = tuple(
+            _make_example(view, _question_forms(view, question.text, random, augment=augment), gold)
+            for question, gold in pairs
+        )
+    passages = len(view.snapshot.passage_ids)
+    edges, relations = view.graphs.edges, view.relations
+    return GFMExamples(items, passages, edges, relations, view.ranker, of_entities=view.targets_entities)
+
+
+def _gold_passages(snapshot: Snapshot, questions: Sequence[Question]) -> list[tuple[tuple[int, ...], ...]]:
+    """Return for each piece of evidence of each question the passages that count as having found it."""
+    positions = _passage_positions(snapshot)
     for question in questions:
         if absent := [id_ for id_ in question.gold if id_ not in positions]:
             raise InputError(
                 f"the question {question.id!r} has the gold passage {absent[0]!r}, which is not in the index: give the "
                 "corpus that its questions were made for"
             )
-        gold = tuple(tuple(positions[id_]) for id_ in question.gold)
-        forms = _question_forms(view, question.text, random, augment=augment)
-        items.append(_make_example(view, forms, gold))
-    passages = len(view.snapshot.passage_ids)
-    return GFMExamples(tuple(items), passages, view.graphs.edges, view.relations, view.ranker)
+    return [tuple(tuple(positions[id_]) for id_ in question.gold) for question in questions]
 
 
 def _passage_positions(snapshot: Snapshot) -> dict[str, list[int]]:

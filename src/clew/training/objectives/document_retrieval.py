@@ -97,13 +97,21 @@ class DocumentRetrieval:
         return torch.stack(losses).mean() if losses else None
 
     def validate(self, model: nn.Module) -> dict[str, float]:
-        """Return recall at 2 and at 5 for each set, their mean first; empty without a set."""
+        """Return recall at 2 and at 5 for each set, their mean first; empty without a set.
+
+        Where entities are found also the mean of their reciprocal ranks, and of those up to 10, which do not count in
+        the mean.
+        """
         assert isinstance(model, QueryGNN)
         figures: dict[str, float] = {}
+        entities: dict[str, float] = {}
         for name, source in self._validation.items():
             two, five = mean_recall(model, source, (2, 5))
             figures |= {f"{name} recall@2": two, f"{name} recall@5": five}
-        return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
+            if source.of_entities:
+                mrr, hits = entity_ranks(model, source)
+                entities |= {f"{name} entity MRR": mrr, f"{name} entity hits@10": hits}
+        return {"mean": float(np.mean(list(figures.values()))), **figures, **entities} if figures else {}
 
 
 def score_questions(
@@ -152,6 +160,29 @@ def mean_recall(
                 own = [_question_recall(item, passages[:k]) for k in cutoffs]
                 recalls.append([float(recall == 1.0) for recall in own] if all_gold else own)
     return [float(value) for value in np.mean(recalls, axis=0)]
+
+
+def entity_ranks(model: QueryGNN, source: GFMExamples, hits: int = 10) -> tuple[float, float]:
+    """Return the mean reciprocal rank of the gold nodes, and the share that ranks among the first `hits`.
+
+    Each gold node ranks among itself and the other nodes of its question's graph, ties at their mean; other gold nodes
+    do not count. One outside the graph has reciprocal rank 0. Without gold nodes both are 0.
+    """
+    ranks: list[float] = []
+    outside = 0
+    with torch.inference_mode():
+        for number in range(len(source.items)):
+            item = source.items[number]
+            logits = score_questions(model, source, [item], [0])[0].cpu().numpy()
+            gold, others = logits[item.relevant[0]], np.sort(logits[~item.relevant[0]])
+            higher = len(others) - others.searchsorted(gold, side="right")
+            ties = others.searchsorted(gold, side="right") - others.searchsorted(gold, side="left")
+            ranks += (1.0 + higher + 0.5 * ties).tolist()
+            outside += item.gold_nodes_outside
+    if not ranks:
+        return 0.0, 0.0
+    count, table = len(ranks) + outside, np.array(ranks)
+    return float((1.0 / table).sum() / count), float((table <= hits).sum() / count)
 
 
 def _question_recall(item: GFMExample, passages: Sequence[int]) -> float:

@@ -14,6 +14,7 @@ from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
 from clew.index import Index
+from clew.index import open as open_index
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
@@ -29,8 +30,14 @@ from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, s
 from clew.store.atomic import discard
 from clew.training.data import corpora
 from clew.training.data.chain_questions import ChainQuestionMaker
-from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_folders
-from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
+from clew.training.data.corpora import (
+    CORPUS_FILE,
+    DEVELOPMENT_FILE,
+    TRAIN_FILE,
+    IndexedQuestions,
+    hash_folders,
+)
+from clew.training.data.gfm_examples import GFMExamples, GraphView, count_gold_nodes, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS, train
@@ -54,13 +61,16 @@ def train_gfm(
     recipe: GFMRecipe,
     progress: Progress,
     group: ProcessGroup = SINGLE_PROCESS,
+    indexes: Sequence[IndexedQuestions] = (),
+    validation_indexes: Sequence[IndexedQuestions] = (),
 ) -> TrainingResult:
     """Train the graph neural network on some folders of data, and write its weights.
 
     Folders have a corpus, those to fine-tune on `train.jsonl` and those of validation, which choose the epoch,
     `dev.jsonl` except to pretrain. Without validation, a part of the facts or questions of the corpora is held out, or,
-    to fine-tune, the last epoch is stored. `out`/run holds the indexes and the state of the run, which resumes after a
-    kill.
+    to fine-tune, the last epoch is stored. `indexes` exist already, by whatever extractor; the graphs of their
+    questions are built when they are needed, so that memory does not grow with them. `out`/run holds the indexes of
+    folders and the state of the run, which resumes after a kill.
     """
     run, folders = out / "run", (*data, *validation)
     corpora.check_out_folder(out)
@@ -69,28 +79,43 @@ def train_gfm(
             raise InputError(
                 f"{folder} has no {CORPUS_FILE}: give folders with {CORPUS_FILE} and {TRAIN_FILE} or {DEVELOPMENT_FILE}"
             )
-    names = corpora.distinct_names(folders)
+    if not data and not indexes:
+        raise InputError("there is nothing to learn from: give --data FOLDER, or --index INDEX")
+    own_indexes, device = (*indexes, *validation_indexes), group.device.type
+    names = corpora.distinct_names([*folders, *(each.index for each in own_indexes)])
     with group.rank_zero_first():
-        views = {folder: open_graph_view(folder, run, recipe, progress, group.device.type) for folder in folders}
-    model, encoder = _initial_network(recipe, views[data[0]])
-    key = _run_key(recipe, hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE))
+        views = {folder: open_graph_view(folder, run, recipe, progress, device) for folder in folders}
+        opened = {each.index: open_index(each.index, progress, device=device) for each in own_indexes}
+    views |= {place: graph_view(index.context, recipe) for place, index in opened.items()}
+    model, encoder = _initial_network(recipe, views[data[0] if data else indexes[0].index])
+    contents = [hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE)]
+    if own_indexes:
+        contents += [_hash_indexes(some, opened) for some in (indexes, validation_indexes)]
+    key = _run_key(recipe, *contents)
     state, size, gold, outside = run / f"state-{key}", 0, 0, 0
     if recipe.stage == "pretrain":
-        facts, held_out = ([_build_facts(views[folder], recipe) for folder in some] for some in (data, validation))
+        places = [[*data, *(i.index for i in indexes)], [*validation, *(i.index for i in validation_indexes)]]
+        facts, held_out = ([_build_facts(views[place], recipe) for place in some] for some in places)
         completion = KGCompletion(facts, recipe.loss, recipe.completion, recipe.loop.seed, held_out)
         result = train(model, completion, recipe.loop, state, progress, group)
     else:
         own = {names[f]: build_examples(views[f], f, DEVELOPMENT_FILE, recipe, progress) for f in validation}
+        own |= {names[i.index]: build_index_examples(views[i.index], i, recipe, progress) for i in validation_indexes}
         examples, others = _build_splits(data, [views[folder] for folder in data], names, recipe, progress)
+        if recipe.stage == "finetune":
+            examples += [build_index_examples(views[i.index], i, recipe, progress) for i in indexes]
+        else:
+            places = [i.index for i in indexes]
+            more, held = _build_splits(places, [views[place] for place in places], names, recipe, progress)
+            examples, others = examples + more, others | held
         retrieval = DocumentRetrieval(examples, own or others, recipe.loss)
         result = train(model, retrieval, recipe.loop, state, progress, group)
         size = sum(len(part.items) for part in examples)
-        gold = sum(item.gold_nodes for part in examples for item in part.items)
-        outside = sum(item.gold_nodes_outside for part in examples for item in part.items)
+        gold, outside = (sum(counts) for counts in zip(*(count_gold_nodes(p.items) for p in examples), strict=True))
     about: dict[str, Any] = {
         **_describe_recipe(recipe),
-        "data": [names[folder] for folder in data],
-        "validation": [names[folder] for folder in validation],
+        "data": [names[place] for place in (*data, *(each.index for each in indexes))],
+        "validation": [names[place] for place in (*validation, *(each.index for each in validation_indexes))],
         "questions": size,
         "gold nodes": gold,
         "gold nodes outside the graphs": outside,
@@ -145,7 +170,7 @@ def adapt_gfm(
         given = len(own) + len(others)
         answered = make_examples(view, own, seed)
         times = max(1, round(len(training) * LABELLED_SHARE / (1 - LABELLED_SHARE) / len(own)))
-        examples.append(replace(answered, items=answered.items * times))
+        examples.append(replace(answered, items=tuple(answered.items) * times))
         validation["labelled"] = make_examples(view, others, seed)
     objective = DocumentRetrieval(examples, validation, recipe.loss)
     contents = [] if labelled is None else [corpora.hash_file(labelled)]
@@ -175,6 +200,22 @@ def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRec
         order = np.random.default_rng(recipe.loop.seed).permutation(len(loaded))
         loaded = [loaded[i] for i in sorted(order[: max(1, round(recipe.fraction * len(loaded)))])]
     return make_examples(view, loaded, recipe.loop.seed, augment=recipe.loss.augment)
+
+
+def build_index_examples(
+    view: GraphView, source: IndexedQuestions, recipe: GFMRecipe, progress: Progress
+) -> GFMExamples:
+    """Return the questions on an index that exists; their graphs are built when they are needed."""
+    questions = source.question_file()
+    progress(f"reading {questions.name}", 0, 0)
+    loaded = load_questions(questions)
+    return make_examples(view, loaded, recipe.loop.seed, augment=recipe.loss.augment, lazy=True)
+
+
+def _hash_indexes(sources: Sequence[IndexedQuestions], opened: Mapping[Path, Index]) -> list[str]:
+    files = [Path("-") if source.questions is None else source.questions for source in sources]
+    pairs = zip(sources, files, strict=True)
+    return [f"{opened[source.index].table.files_hash}{corpora.hash_file(file)}" for source, file in pairs]
 
 
 def open_graph_view(

@@ -1,0 +1,82 @@
+"""Documents and questions in the files of the package gfmrag.
+
+    file                                 content
+    documents.json, dataset_corpus.json  {title: text}, or {title: {"text" or "content": text}}; the title is the id
+    train.json, test.json                [{id, question, answer, supporting_documents: [title]}], or, in its first
+                                         version, supporting_facts: [title]
+
+Source: the documentation of the authors' package gfmrag (GFM-RAG, G-reasoner). Differs from the source: entities that
+its stages add to questions are not read.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from clew.datasets.records import Record, open_text, preview
+from clew.errors import InputError
+from clew.types import Document, Question
+
+DOCUMENT_FILES = ("documents.json", "dataset_corpus.json")
+_GOLD_KEYS = ("supporting_documents", "supporting_facts")
+_TEXT_KEYS = ("text", "content")
+
+
+def is_documents_file(path: Path) -> bool:
+    """Return whether a path is that of documents, by its name, and holds one object."""
+    if path.name not in DOCUMENT_FILES or not path.is_file():
+        return False
+    with open_text(path, "JSON file") as file:
+        return file.read(1024).lstrip().startswith("{")
+
+
+def read_documents(path: Path) -> Iterator[Document]:
+    """Yield the documents of a file, in its order; an unusable one is an InputError that names it."""
+    with open_text(path, "JSON file") as file:
+        try:
+            content = json.load(file)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError(f"{path}: is not JSON ({error}); wanted an object of titles and texts") from error
+    for title, value in content.items():
+        record = Record(f"{path}: {preview(title)}", value if isinstance(value, dict) else {"text": value})
+        if not title.strip():
+            raise record.error("the title is blank", "a title, which is the document's id")
+        yield Document(title, title, record.text(*_TEXT_KEYS))
+
+
+def is_question(record: Record) -> bool:
+    """Return whether a record is a question whose evidence is a list of titles."""
+    gold = next((record.fields[key] for key in _GOLD_KEYS if key in record.fields), None)
+    return isinstance(gold, list) and "context" not in record.fields and all(isinstance(id_, str) for id_ in gold)
+
+
+def make_question(record: Record) -> Question:
+    """Return the question of a record; its gold ids are the titles of documents."""
+    key = next(key for key in _GOLD_KEYS if key in record.fields)
+    answer = record.fields.get("answer")
+    answers = record.texts("answer") if isinstance(answer, list) else (record.text("answer"),) if answer else ()
+    aliases = record.texts("answer_aliases") if record.fields.get("answer_aliases") else ()
+    gold = tuple(dict.fromkeys(record.texts(key)))
+    return Question(record.identifier("id", "_id"), record.text("question"), (*answers, *aliases), gold)
+
+
+def format_documents(documents: Iterable[tuple[str, str]]) -> str:
+    """Return the file of documents, given with their ids, which are its titles."""
+    return json.dumps(dict(documents), ensure_ascii=False, indent=1) + "\n"
+
+
+def format_questions(questions: Sequence[Question]) -> str:
+    """Return the file of questions; readers of its first version find `supporting_facts` too."""
+    records: list[dict[str, Any]] = [
+        {
+            "id": question.id,
+            "question": question.text,
+            "answer": question.answers[0] if question.answers else "",
+            "answer_aliases": list(question.answers[1:]),
+            "supporting_documents": list(question.gold),
+            "supporting_facts": list(question.gold),
+        }
+        for question in questions
+    ]
+    return json.dumps(records, ensure_ascii=False, indent=1) + "\n"

@@ -1,0 +1,114 @@
+"""Files of the package gfmrag: what is written is read again, and files of its form make an index."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.datasets.loaders import load_corpus, load_questions
+from clew.errors import InputError
+from clew.index import Index
+from clew.indexing.extraction.published import PublishedExtractor
+from clew.indexing.kg_formats.files import graph_file
+from clew.indexing.kg_formats.stage1 import read_stage1
+from clew.indexing.kg_formats.statements import EntityMention, EntityNames, MalformedStatement
+from clew.types import Extraction, Passage
+from tests.faults.commands import run_clew
+
+DOCUMENTS = {"Fram": "Fram was a ship.", "Oslo": "Oslo is a town."}
+QUESTIONS = [
+    {"id": "q1", "question": "Where is Fram?", "answer": "Oslo", "supporting_documents": ["Fram", "Oslo"]},
+    {"id": 2, "question": "What is Oslo?", "answer": "town", "answer_aliases": ["city"], "supporting_facts": ["Oslo"]},
+]
+NODES = "name,type,attributes\nFram,entity,{}\noslo,entity,{}\nFram,document,{}\nOslo,document,\"{'a': 'b, c'}\"\n"
+EDGES = (
+    "source,relation,target,attributes\nFram,lies in,oslo,{}\nFram,is_mentioned_in,Fram,{}\n"
+    "oslo,is_mentioned_in,Oslo,{}\nFram,near,nowhere,{}\nOslo,next to,Oslo,{}\n"
+)
+
+
+def test_documents_and_questions_are_read(tmp_path: Path) -> None:
+    (tmp_path / "documents.json").write_text(json.dumps(DOCUMENTS, indent=2), encoding="utf-8")
+    (tmp_path / "test.json").write_text(json.dumps(QUESTIONS), encoding="utf-8")
+    for place in (tmp_path / "documents.json", tmp_path):
+        assert [(d.id, d.title, d.text) for d in load_corpus(place)] == [(t, t, x) for t, x in DOCUMENTS.items()]
+    first, second = load_questions(tmp_path / "test.json")
+    assert (first.id, first.text, first.answers, first.gold) == ("q1", "Where is Fram?", ("Oslo",), ("Fram", "Oslo"))
+    assert (second.id, second.answers, second.gold) == ("2", ("town", "city"), ("Oslo",))
+    (tmp_path / "documents.json").write_text('{"Fram": {"content": "A ship."}, "Oslo": 3}', encoding="utf-8")
+    documents = load_corpus(tmp_path / "documents.json")
+    assert next(documents).text == "A ship."
+    with pytest.raises(InputError, match="'text' is 3"):
+        next(documents)
+
+
+def test_extractions_are_found_by_their_passages(tmp_path: Path) -> None:
+    line = {
+        "idx": 0,
+        "passage": "Fram was a ship.",
+        "extracted_entities": ["Fram"],
+        "extracted_triples": [["Fram", "was", "ship"]],
+    }
+    (tmp_path / "openie_results.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    extractor = PublishedExtractor(tmp_path / "openie_results.jsonl")
+    (found,) = extractor.extract([Passage("Fram", "Fram", "Fram", "Fram was a ship.", 0, 16)])
+    assert isinstance(found, Extraction)
+    assert found.triples == (("Fram", "was", "ship"),)
+
+
+def test_a_folder_of_nodes_and_edges_is_read_with_its_mentions(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
+    (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
+    statements = list(graph_file(tmp_path).statements())
+    assert [s.id for s in statements if isinstance(s, EntityNames)] == ["Fram", "oslo"]
+    assert [s for s in statements if isinstance(s, tuple)] == [("Fram", "lies in", "oslo")]
+    mentions = [(s.entity, s.place) for s in statements if isinstance(s, EntityMention)]
+    assert mentions == [("Fram", "Fram"), ("oslo", "Oslo")]
+    faults = [str(s) for s in statements if isinstance(s, MalformedStatement)]
+    assert [fault.partition(": ")[0] for fault in faults] == ["edges.csv:5", "edges.csv:6"]
+    assert "'nowhere' is not in nodes.csv" in faults[0]
+    (tmp_path / "edges.csv").write_text("from,to\na,b\n", encoding="utf-8")
+    assert "no column is called 'source'" in str(list(read_stage1(tmp_path))[-1])
+
+
+def test_what_is_written_is_read_again(small: Index, tmp_path: Path) -> None:
+    lines = [json.dumps({"id": "q", "question": "Where?", "answers": ["x", "y"], "gold": ["vega", "palander"]}) + "\n"]
+    (tmp_path / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
+    out = tmp_path / "gfmrag"
+    out.mkdir()
+    options = ("--layout", "gfmrag", "--questions", tmp_path / "questions.jsonl")
+    done = run_clew("export", out, "--index", small.table.location.name, *options)
+    assert done.code == 0, done.err
+    s = small.snapshot
+    texts = {s.document_ids[p]: s.texts[p] for p in range(len(s.passage_ids))}
+    assert {d.id: d.text for d in load_corpus(out)} == texts
+    (question,) = load_questions(out / "test.json")
+    assert (question.answers, question.gold) == (("x", "y"), ("vega", "palander"))
+    statements = list(graph_file(out).statements())
+    triples = {(s.entities[h], s.relations[r], s.entities[t]) for h, r, t in s.triples.tolist()}
+    assert {t for t in statements if isinstance(t, tuple)} == triples
+    wanted = {(s.entities[e], s.document_ids[p]) for p in range(len(s.passage_ids)) for e in s.mentions.row(p).tolist()}
+    assert {(m.entity, m.place) for m in statements if isinstance(m, EntityMention)} == wanted
+    with (out / "relations.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["name"] for row in csv.DictReader(file)} == {*s.relations, "is_mentioned_in"}
+    extracted = PublishedExtractor(out / "openie_results.jsonl")
+    passage = s.passage(list(s.passage_ids).index("vega"))
+    (found,) = extracted.extract([passage])
+    assert isinstance(found, Extraction)
+    assert found.triples
+
+
+def test_an_index_is_made_of_their_files(tmp_path: Path) -> None:
+    (tmp_path / "documents.json").write_text(json.dumps(DOCUMENTS), encoding="utf-8")
+    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
+    (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
+    index = clew.create(tmp_path / "index", clew.Settings(encoder="hashing"))
+    index.add(load_corpus(tmp_path / "documents.json"))
+    report = index.import_graph(tmp_path)
+    assert (report.triples, report.mentions, report.unmatched_mentions) == (1, 2, 0)
+    s = index.snapshot
+    mentioned = {(s.passage_ids[p], s.entities[e]) for p in range(2) for e in s.mentions.row(p).tolist()}
+    assert {("Fram", "Fram"), ("Oslo", "Oslo")} <= {(p, e.capitalize()) for p, e in mentioned}
+    assert len(s.triples) >= 1
