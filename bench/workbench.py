@@ -114,7 +114,8 @@ def run_python(arguments: Sequence[str], source: Path | None = None) -> Process:
 
 def build_index(benchmark: Benchmark, encoder: str = DEFAULT_ENCODER) -> Path:
     """Return the index of a benchmark, made or updated if necessary."""
-    folder = WORK / f"{benchmark.name}-{encoder}"
+    kind = "" if benchmark.extractor.partition(":")[0] in ("rules", "published") else f"-{benchmark.extractor}"
+    folder = WORK / f"{benchmark.name}-{encoder}{kind}"
     arguments = [str(build_corpus(benchmark)), "--index", str(folder)]
     run_clew("index", *arguments, "--extractor", benchmark.extractor, "--encoder", encoder)
     return folder

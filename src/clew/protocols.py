@@ -97,6 +97,23 @@ class SpanEncoder(Protocol):
         """
 
 
+OnStates = Callable[[int, Sequence[tuple[int, int]], "FloatArray"], None]
+"""Gets the position of a text, the offsets of its m tokens and their states (m, d)."""
+
+
+class StateEncoder(SpanEncoder, Protocol):
+    """An encoder that shows the states of tokens."""
+
+    @property
+    def dimension(self) -> int:
+        """Width of the states."""
+
+    def encode_spans(
+        self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], on_states: OnStates | None = None
+    ) -> SpanVectors:
+        """Return what `SpanEncoder` does; `on_states` is called for each text, from several threads."""
+
+
 class Extractor(Protocol):
     """Passages in, mentions and triples out."""
 

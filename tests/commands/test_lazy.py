@@ -91,9 +91,9 @@ def test_completion_is_shown_and_installed(shell: str, tmp_path: Path, monkeypat
 
 
 def test_a_misspelled_command_is_told_its_neighbour() -> None:
-    done = run_clew("serach")
+    done = run_clew("verfy")
     assert (done.code, done.out) == (2, "")
-    assert "No such command 'serach'. Did you mean 'search'?" in done.err
+    assert "No such command 'verfy'. Did you mean 'verify'?" in done.err
     assert isinstance(load_command("train"), LazyGroup)
 
 

@@ -30,11 +30,11 @@ def open_scripted(name: str) -> Extractor:
     return open_extractor(name, lambda _: ScriptedModel(reply))
 
 
-@pytest.fixture(params=["rules", "published", "llm"])
+@pytest.fixture(params=["rules", "auto", "learned", "published", "llm"])
 def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The name of an extractor; results of all passages but the last are published."""
     if request.param != "published":
-        return "rules" if request.param == "rules" else "llm:scripted:model"
+        return "llm:scripted:model" if request.param == "llm" else str(request.param)
     path = tmp_path / "openie.jsonl"
     entries = [{"id": p.id, "entities": ["Oslo"], "triples": [["Fram", "left", "Oslo"]]} for p in PASSAGES[:-1]]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
@@ -82,12 +82,12 @@ def test_a_second_extractor_is_the_same(extractor: Extractor, name: str) -> None
 
 
 def test_fingerprints_tell_extractors_apart(tmp_path: Path) -> None:
-    prints = {open_extractor("rules").fingerprint, open_scripted("llm:scripted:model").fingerprint}
+    prints = {open_scripted(name).fingerprint for name in ("rules", "auto", "learned", "llm:scripted:model")}
     for number in range(2):
         path = tmp_path / f"{number}.jsonl"
         path.write_text(json.dumps({"id": "a", "entities": [f"Name {number}"], "triples": []}) + "\n", encoding="utf-8")
         prints.add(open_extractor(f"published:{path}").fingerprint)
-    assert len(prints) == 4
+    assert len(prints) == 6
 
 
 def test_which_extractors_fail(extractor: Extractor, name: str) -> None:
@@ -95,7 +95,10 @@ def test_which_extractors_fail(extractor: Extractor, name: str) -> None:
     assert failures == (["missing"] if name.startswith("published") else [])
 
 
-@pytest.mark.parametrize("wrong", ["", "RULES", "published", "published:", "published:/no/such/file", "llm:gpt"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "RULES", "published", "published:", "auto:x", "learned:/no/such/folder", "published:/no/such/file", "llm:gpt"],
+)
 def test_an_invalid_name_is_refused(wrong: str) -> None:
     with pytest.raises(InputError):
         open_extractor(wrong)

@@ -34,11 +34,11 @@ def test_an_entry_point_with_a_built_in_name_is_ignored_with_a_warning(
     [("ruels", "rules"), ("publishd:a.jsonl", "published:FILE"), ("llm", "llm:PROVIDER:NAME"), ("Rules", "rules")],
 )
 def test_a_misspelt_extractor_gets_the_nearest_right_name(name: str, right: str) -> None:
-    choice = "choose rules, published:FILE or llm:PROVIDER:NAME"
+    choice = "choose rules, learned, auto, published:FILE or llm:PROVIDER:NAME"
     with pytest.raises(InputError, match=rf"^no extractor is called '{name}'; did you mean {right}\? {choice}$"):
         open_extractor(name)
 
 
 def test_a_name_like_none_gets_the_list_of_extractors() -> None:
-    with pytest.raises(InputError, match=r"^no extractor is called 'zzzz'; choose rules, published:FILE or llm"):
+    with pytest.raises(InputError, match=r"^no extractor is called 'zzzz'; choose rules, learned, auto, published"):
         open_extractor("zzzz")

@@ -64,6 +64,10 @@ COMMANDS = {
         "export:export",
         "Write what extractors found, to be read again by `clew index --extractor published:FILE`.",
     ),
+    "extract": (
+        "extract:extract",
+        "Show the names, marked in the text, and the facts that an extractor finds in a file.",
+    ),
     "corpus": (
         "evaluate:corpus",
         "Print the passages of a benchmark as JSON lines for `clew index -`; their ids fit its questions.",
@@ -102,6 +106,10 @@ GROUPS = {
             "answers": (
                 "train_answers:answers",
                 "Train the ranking of candidate answers of clew ask without a language model.",
+            ),
+            "extractor": (
+                "train_extractor:extractor",
+                "Train the names that learned finds; use it by clew index --extractor learned:FOLDER.",
             ),
             "reranker": ("train_reranker:reranker", "Train the reranker g-rag, for --rerank g-rag:FOLDER."),
         },

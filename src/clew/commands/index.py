@@ -62,7 +62,7 @@ def index(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Files and folders to read; - reads standard input.")
     ] = None,
-    extractor: Annotated[str | None, typer.Option(help="rules, llm:MODEL or published:FILE.")] = None,
+    extractor: Annotated[str | None, typer.Option(help="rules, auto, learned, llm:MODEL or published:FILE.")] = None,
     encoder: EncoderOption = None,
     sentences: SentencesOption = None,
     device: DeviceOption = None,

@@ -22,7 +22,7 @@ _RETRY_SECONDS = 1.0
 def watch(
     folder: Annotated[Path, typer.Argument(help="The folder; its files and those of its folders are read.")],
     index: IndexOption,
-    extractor: Annotated[str | None, typer.Option(help="rules or published:FILE.")] = None,
+    extractor: Annotated[str | None, typer.Option(help="rules, auto, learned or published:FILE.")] = None,
     encoder: EncoderOption = None,
     device: DeviceOption = None,
     poll: Annotated[

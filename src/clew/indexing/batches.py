@@ -15,10 +15,11 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.graph.segments.segment import CollisionError
 from clew.indexing.chunking import Chunker
+from clew.indexing.extraction.span_extractor import ReadingExtractor
 from clew.indexing.report import IndexingReport
 from clew.indexing.segments.store import write_segment
 from clew.indexing.selection import ChangedDocument
-from clew.indexing.sentence_vectors import encode_with_sentences, join_title
+from clew.indexing.sentence_vectors import EncodedPassages, encode_with_sentences, join_title
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
 from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
@@ -54,7 +55,8 @@ class BatchWriter:
         report = IndexingReport()
         characters = sum(len(changed.document.text) for changed in batch)
         splits = [self.chunker.split(changed.document) for changed in batch]
-        extractions = iter(self.extractor.extract([passage for passages in splits for passage in passages]))
+        extracted, encoded = self._extract([passage for passages in splits for passage in passages])
+        extractions = iter(extracted)
         rows: list[PassageRow] = []
         done: list[ChangedDocument] = []
         for changed, passages in zip(batch, splits, strict=True):
@@ -71,7 +73,7 @@ class BatchWriter:
         report.remaining = len(batch) - len(done)
         if not done:
             return WrittenBatch(report=report, characters=characters)
-        rows = self._encode(rows)
+        rows = self._encode(rows, encoded)
         table = rows_to_table(rows, self.encoder.dimension, sentences=self.table.has_sentence_vectors)
         files = self.table.write_fragments(table, [changed.document.id for changed in done])
         segments = write_segments(self.table.location.derived, files)
@@ -83,15 +85,22 @@ class BatchWriter:
         replaced = [changed.document.id for changed in done if not changed.is_new]
         return WrittenBatch(files.records, segments, replaced, report, characters)
 
-    def _encode(self, rows: Sequence[PassageRow]) -> list[PassageRow]:
-        """Return the rows with the vectors that the table has."""
+    def _extract(self, passages: Sequence[Passage]) -> tuple[list[Extraction | Failure], EncodedPassages | None]:
+        """Return the results of the extractor, and the vectors where it reads the passages by the index's encoder."""
+        extractor = self.extractor
+        if isinstance(extractor, ReadingExtractor) and extractor.encoder_fingerprint == self.encoder.fingerprint:
+            return extractor.extract_and_encode(passages)
+        return extractor.extract(passages), None
+
+    def _encode(self, rows: Sequence[PassageRow], encoded: EncodedPassages | None) -> list[PassageRow]:
+        """Return the rows with the vectors that the table has, from those of all rows if they are given."""
         passages = [(row.title, row.text) for row in rows]
         if self.table.has_sentence_vectors:
-            encoded = encode_with_sentences(self.encoder, passages)
+            encoded = encoded or encode_with_sentences(self.encoder, passages)
             parts = zip(rows, encoded.vectors, encoded.sentences, strict=True)
             return [replace(row, vector=vector, sentences=sentences) for row, vector, sentences in parts]
         if self.encoder.dimension:
-            vectors = encode_passages(self.encoder, passages)
+            vectors = encode_passages(self.encoder, passages) if encoded is None else encoded.vectors
             return [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
         return list(rows)
 

@@ -8,7 +8,7 @@ sentence".
 Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from clew.arrays import FloatArray, IntArray
 from clew.graph.segments.sentence_columns import round_sentences
-from clew.protocols import Encoder, SpanEncoder
+from clew.protocols import Encoder, SpanEncoder, SpanVectors, StateEncoder
 from clew.store.schema import RowSentences
 from clew.text.sentences import passage_sentence_spans
 
@@ -31,6 +31,17 @@ class EncodedPassages(NamedTuple):
     sentences: list[RowSentences]  # n
 
 
+class PassageReading(NamedTuple):
+    """One reading of a passage, or of the rest of it, by an encoder that shows the states of tokens."""
+
+    passage: int  # position among the passages
+    text: str  # what was read: the title, and the passage's text from `begin` on
+    begin: int  # in characters of the passage's text
+    shift: int  # from offsets in the passage's text to offsets in `text`
+    offsets: Sequence[tuple[int, int]]  # of the m tokens in `text`
+    states: FloatArray  # (m, d)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class _Rest:
@@ -40,6 +51,10 @@ class _Rest:
     first: int  # sentence
 
 
+_Spans = Sequence[tuple[int, int]]
+_Encode = Callable[[Sequence[str], Sequence[_Spans], Sequence[_Rest]], SpanVectors]
+
+
 def join_title(title: str, text: str) -> str:
     """Return the text of a passage as an encoder reads it."""
     return f"{title}\n{text}" if title else text
@@ -47,14 +62,52 @@ def join_title(title: str, text: str) -> str:
 
 def encode_with_sentences(encoder: Encoder, passages: Sequence[tuple[str, str]]) -> EncodedPassages:
     """Return the vectors of passages, given by their titles and texts, and those of their sentences."""
-    spans = [np.array(passage_sentence_spans(text), dtype=np.int32).reshape(-1, 2) for _, text in passages]
+    spans = _sentence_spans(passages)
     if isinstance(encoder, SpanEncoder):
-        vectors, rows = _read_spans(encoder, passages, spans, encoder.dimension)
+        spanning = encoder
+        vectors, rows = _read_spans(
+            lambda texts, wanted, _: spanning.encode_spans(texts, wanted), passages, spans, encoder.dimension
+        )
     else:
         vectors = np.asarray(encoder.encode([join_title(*passage) for passage in passages]))
         rows = _read_alone(encoder, passages, spans)
+    return _pack(vectors, spans, rows)
+
+
+def read_states(
+    encoder: StateEncoder, passages: Sequence[tuple[str, str]], on_reading: Callable[[PassageReading], None]
+) -> EncodedPassages:
+    """Return what `encode_with_sentences` does, bit for bit, and show every reading of a passage from the same runs.
+
+    Readings of different passages come from several threads; those of one passage in the order of its text.
+    """
+    spans = _sentence_spans(passages)
+
+    def encode(texts: Sequence[str], wanted: Sequence[_Spans], rests: Sequence[_Rest]) -> SpanVectors:
+        def show(place: int, offsets: Sequence[tuple[int, int]], states: FloatArray) -> None:
+            rest = rests[place]
+            begin, shift = _reading_place(passages[rest.passage][0], spans[rest.passage], rest.first)
+            on_reading(PassageReading(rest.passage, texts[place], begin, shift, offsets, states))
+
+        return encoder.encode_spans(texts, wanted, show)
+
+    vectors, rows = _read_spans(encode, passages, spans, encoder.dimension)
+    return _pack(vectors, spans, rows)
+
+
+def _sentence_spans(passages: Sequence[tuple[str, str]]) -> list[IntArray]:
+    return [np.array(passage_sentence_spans(text), dtype=np.int32).reshape(-1, 2) for _, text in passages]
+
+
+def _pack(vectors: FloatArray, spans: Sequence[IntArray], rows: Sequence[FloatArray]) -> EncodedPassages:
     sentences = [RowSentences(own, round_sentences(found)) for own, found in zip(spans, rows, strict=True)]
     return EncodedPassages(vectors, sentences)
+
+
+def _reading_place(title: str, spans: IntArray, first: int) -> tuple[int, int]:
+    """Return where a reading begins in a passage's text, and the shift of offsets, given its first sentence."""
+    begin = int(spans[first, 0]) if first else 0
+    return begin, len(title) + 1 - begin if title else -begin
 
 
 def _read_alone(encoder: Encoder, passages: Sequence[tuple[str, str]], spans: Sequence[IntArray]) -> list[FloatArray]:
@@ -68,7 +121,7 @@ def _read_alone(encoder: Encoder, passages: Sequence[tuple[str, str]], spans: Se
 
 
 def _read_spans(
-    encoder: SpanEncoder, passages: Sequence[tuple[str, str]], spans: Sequence[IntArray], dimension: int
+    encode: _Encode, passages: Sequence[tuple[str, str]], spans: Sequence[IntArray], dimension: int
 ) -> tuple[FloatArray, list[FloatArray]]:
     found = [np.zeros((len(own), dimension), dtype=np.float32) for own in spans]
     rests = [_Rest(passage, 0) for passage in range(len(passages))]
@@ -78,12 +131,11 @@ def _read_spans(
         texts, wanted = [], []
         for rest in rests:
             title, text = passages[rest.passage]
-            begin = int(spans[rest.passage][rest.first, 0]) if rest.first else 0
-            shift = len(title) + 1 - begin if title else -begin
+            begin, shift = _reading_place(title, spans[rest.passage], rest.first)
             texts.append(join_title(title, text[begin:]))
             own = [(start + shift, end + shift) for start, end in spans[rest.passage][rest.first :].tolist()]
             wanted.append([(0, len(title)), *own])
-        result = encoder.encode_spans(texts, wanted)
+        result = encode(texts, wanted, rests)
         if is_first_round:
             vectors, is_first_round = result.rows, False
         unread = []

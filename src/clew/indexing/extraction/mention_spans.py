@@ -36,7 +36,7 @@ class _MentionFinder:
     def find(self, name: str) -> Mention:
         """Return the first occurrence of a name as whole words, else ignoring case, else inside a word."""
         start, end = self._find_whole_words(name) or self._find_folded(name) or self._find_substring(name) or (-1, -1)
-        return Mention(name if start < 0 else self._text[start:end], _mention_kind(name), start, end)
+        return Mention(name if start < 0 else self._text[start:end], mention_kind(name), start, end)
 
     def _find_whole_words(self, name: str) -> tuple[int, int] | None:
         start = self._text.find(name)
@@ -64,7 +64,8 @@ def _is_inside_word(text: str, offset: int) -> bool:
     return 0 < offset < len(text) and text[offset - 1].isalnum() and text[offset].isalnum()
 
 
-def _mention_kind(name: str) -> str:
+def mention_kind(name: str) -> str:
+    """Return "date", "number" or "name"."""
     if _DATE.fullmatch(name):
         return "date"
     return "number" if _NUMBER.fullmatch(name) else "name"

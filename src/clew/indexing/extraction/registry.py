@@ -11,8 +11,10 @@ from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
 from clew.protocols import Extractor, LanguageModel
+from clew.store.pretrained import CONFIG_FILE
 
 LLM = "llm"
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,30 @@ def _build_llm(argument: str, tools: ExtractionTools) -> Extractor:
     return LanguageModelExtractor(tools.open_model(argument), tools.calls, tools.on_done)
 
 
+def _build_learned(argument: str, _: ExtractionTools) -> Extractor:
+    from clew.indexing.extraction.span_extractor import LearnedExtractor
+
+    if argument and not (Path(argument) / CONFIG_FILE).is_file():
+        wanted = f"{argument} has no {CONFIG_FILE}; give a folder that clew train extractor wrote"
+        raise InputError(f"extractor 'learned:{argument}': {wanted}")
+    return LearnedExtractor(Path(argument) if argument else None)
+
+
+def _build_auto(argument: str, _: ExtractionTools) -> Extractor:
+    if argument:
+        raise _unknown(f"{AUTO}:{argument}")
+    from clew.indexing.extraction.span_extractor import CasingExtractor
+
+    return CasingExtractor()
+
+
 EXTRACTORS = Registry(
     "extractor",
     "clew.extractors",
     {
         "rules": ExtractorEntry("names, dates and relations by rules; no language model", _build_rules, "rules"),
+        "learned": ExtractorEntry("names by a trained network, in any case", _build_learned, "learned"),
+        AUTO: ExtractorEntry("rules, and learned where capitals tell nothing", _build_auto, AUTO),
         "published": ExtractorEntry("triples that were extracted elsewhere", _build_published, "published:FILE"),
         LLM: ExtractorEntry("triples by a language model", _build_llm, "llm:PROVIDER:NAME"),
     },

@@ -5,7 +5,7 @@ its own text only, whatever the batch and the number of threads; several texts r
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from clew.arrays import FloatArray, LongArray
 from clew.models.threads import worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
-from clew.protocols import SpanVectors
+from clew.protocols import OnStates, SpanVectors
 
 SHA256 = "d0be0e558f0b3ab4664e688adc9986f3101272d18fe8c879763578c9304a1035"
 """SHA-256 of model.onnx."""
@@ -73,7 +73,12 @@ class Int8MiniLM:
             _run_all(model.session, [encoding.ids for encoding in encodings], rows[start : start + _TOKENIZER_BATCH])
         return rows
 
-    def encode_spans(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> SpanVectors:
+    def encode_spans(
+        self,
+        texts: Sequence[str],
+        spans: Sequence[Sequence[tuple[int, int]]],
+        on_states: OnStates | None = None,
+    ) -> SpanVectors:
         """Return the rows of `encode`, bit for bit, and vectors of spans of the texts, from the same runs.
 
         The vector of a span is the unit mean of the states of the tokens that begin in it.
@@ -81,6 +86,8 @@ class Int8MiniLM:
         Args:
             texts: n texts, of which the first 256 tokens are read.
             spans: For each text the start and the end of each span, in characters.
+            on_states: Called with the position of each text, the offsets of its m tokens and their states (m, 384);
+                for different texts from different threads.
 
         Raises:
             InputError: A text holds a lone surrogate.
@@ -95,7 +102,8 @@ class Int8MiniLM:
             part = slice(start, start + _TOKENIZER_BATCH)
             encodings = model.tokenizer.encode_batch(list(texts[part]))
             tokens = [_SpanTokens.read(*pair) for pair in zip(encodings, spans[part], strict=True)]
-            _run_all(model.session, [encoding.ids for encoding in encodings], rows[part], tokens, vectors[part])
+            visit = None if on_states is None else _visit_states(on_states, start, encodings)
+            _run_all(model.session, [encoding.ids for encoding in encodings], rows[part], tokens, vectors[part], visit)
             read += [
                 encoding.offsets[-2][1] if encoding.overflowing else len(text)
                 for encoding, text in zip(encodings, texts[part], strict=True)
@@ -152,12 +160,22 @@ class _SpanTokens:
                 vectors[row] = mean / np.sqrt(mean @ mean)
 
 
+def _visit_states(on_states: OnStates, start: int, encodings: Sequence[Any]) -> Callable[[int, FloatArray], None]:
+    """Return what is called with the row and the states of a text whose encoding is among these."""
+
+    def visit(row: int, states: FloatArray) -> None:
+        on_states(start + row, encodings[row].offsets[1:-1], states[1:-1])
+
+    return visit
+
+
 def _run_all(
     session: Any,
     tokens: Sequence[list[int]],
     rows: FloatArray,
     spans: Sequence[_SpanTokens] = (),
     vectors: Sequence[FloatArray] = (),
+    visit: Callable[[int, FloatArray], None] | None = None,
 ) -> None:
     """Fill rows (n, 384) from the token ids of n texts, and the vectors of their spans where these are given."""
     outputs = ["rows", "states"] if spans else ["rows"]
@@ -168,6 +186,8 @@ def _run_all(
             rows[row] = found[0][0]
             if spans:
                 spans[row].pool(found[1][0], vectors[row])
+            if spans and visit is not None:
+                visit(row, found[1][0])
 
     tasks = range(0, len(tokens), _TEXTS_PER_TASK)
     if len(tasks) < 2 or worker_count() == 1:

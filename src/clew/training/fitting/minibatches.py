@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from clew.training.fitting.hop_predictor import HopRecipe
     from clew.training.fitting.path_ranker import PathRecipe
     from clew.training.fitting.span_ranker import AnswerRecipe
+    from clew.training.fitting.span_tagger import ExtractorRecipe
     from clew.types import LongArray
 
 
@@ -20,7 +21,7 @@ def minimise(
     loss_of: "Callable[[LongArray], Tensor]",
     optimizer: "Optimizer",
     count: int,
-    recipe: "HopRecipe | PathRecipe | AnswerRecipe",
+    recipe: "HopRecipe | PathRecipe | AnswerRecipe | ExtractorRecipe",
 ) -> None:
     """Minimise a loss over `count` examples; the recipe's learning rate decays as a cosine.
 

@@ -1,0 +1,132 @@
+"""Training of the tagger of names on the states of the bundled encoder's tokens.
+
+Passages with annotated names teach it, and those of corpora with capitals, in which the rules find the names: the
+encoder ignores case, so that what it learns from capitals holds without them. A share of the titles of the annotated
+passages is held out, and only measures.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from clew.arrays import LongArray
+from clew.datasets.records import read_records
+from clew.errors import InputError
+from clew.indexing.extraction.span_extractor import ExtractorWeights, save_extractor
+from clew.indexing.sentence_vectors import PassageReading, join_title, read_states
+from clew.inference.span_tagger import BEGIN, INSIDE, SpanTagger, WordGroups, group_words, pool_words, tag_spans
+from clew.models.encoders.int8_minilm import Int8MiniLM
+from clew.text.mentions import find_mentions
+from clew.text.normalization import fold
+from clew.text.sentences import sentence_spans
+from clew.training.data.annotated_passages import read_annotated_passages, tag_words
+from clew.training.data.corpora import CORPUS_FILE, check_out_folder
+from clew.training.fitting.span_tagger import ExtractorRecipe, TaggedWords, train_tagger
+from clew.training.result import TrainingResult
+from clew.types import Progress
+
+_BLOCK = 256  # passages that are read before progress is reported
+_HASHES = 1 << 32
+
+Tagging = Callable[[str, WordGroups], LongArray]
+"""Returns the tags (n,) of the n words of a passage's title and text."""
+
+
+def train_extractor(
+    data: Sequence[Path], cased: Sequence[Path], out: Path, recipe: ExtractorRecipe, progress: Progress
+) -> TrainingResult:
+    """Train the tagger on annotated passages, and on the capitals of other corpora; write its weights into `out`.
+
+    `data` are folders with corpus.jsonl and openie.jsonl, `cased` with corpus.jsonl. The figures are precision, recall
+    and F of the exact spans of names in the annotated passages that were held out.
+
+    Raises:
+        InputError: A folder lacks a file, a line has another form, or there is nothing to learn from.
+    """
+    started = time.perf_counter()
+    check_out_folder(out)
+    annotated = [passage for folder in data for passage in read_annotated_passages(folder)]
+    held_out = [is_held_out(passage.title, recipe.held_out) for passage in annotated]
+    capitals = [one for folder in cased for one in read_titled_texts(folder)[: recipe.cased_passages]]
+    texts = [(passage.title, passage.text) for passage in annotated]
+    tagging: list[Tagging] = [*(partial(tag_words, passage) for passage in annotated)]
+    tagging += [partial(tag_by_rules, title) for title, _ in capitals]
+    encoder = Int8MiniLM()
+    examples = read_examples(encoder, [*texts, *capitals], tagging, progress)
+    learned = [one for one, held in zip(examples, [*held_out, *[False] * len(capitals)], strict=True) if not held]
+    tagger = train_tagger(learned, recipe)
+    figures = measure_tagger(tagger, [one for one, held in zip(examples, held_out, strict=False) if held])
+    about = {
+        "recipe": asdict(recipe), "data": [folder.resolve().name for folder in data],
+        "cased": [folder.resolve().name for folder in cased], "passages": len(learned),
+        "figures": {name: round(value, 4) for name, value in figures.items()},
+    }  # fmt: skip
+    save_extractor(out, ExtractorWeights(tagger, encoder.fingerprint, about))
+    parameters = tagger.hidden.size + tagger.output.size
+    seconds = time.perf_counter() - started
+    return TrainingResult(
+        figures=figures, seconds=seconds, questions=len(learned), held_out=sum(held_out), parameters=parameters
+    )
+
+
+def is_held_out(title: str, share: float) -> bool:
+    """Return whether the passages of a title only measure; the same for every run."""
+    return crc32(fold(title).encode("utf-8", "surrogatepass")) < share * _HASHES
+
+
+def read_titled_texts(folder: Path) -> list[tuple[str, str]]:
+    """Return the titles and texts of a folder's corpus; one without a corpus is an InputError."""
+    path = folder / CORPUS_FILE
+    if not path.is_file():
+        raise InputError(f"{folder} has no {CORPUS_FILE}: give folders with one")
+    fields = [record.fields for record in read_records(path)]
+    return [(str(one.get("title") or ""), str(one.get("text") or "")) for one in fields]
+
+
+def read_examples(
+    encoder: Int8MiniLM, texts: Sequence[tuple[str, str]], tagging: Sequence[Tagging], progress: Progress
+) -> list[TaggedWords]:
+    """Return the words of passages, given by titles and texts: the part that the encoder reads at once."""
+    found: dict[int, TaggedWords] = {}
+    for start in range(0, len(texts), _BLOCK):
+        progress("reading", start, len(texts))
+
+        def keep(reading: PassageReading, start: int = start) -> None:
+            if reading.begin == 0:
+                groups = group_words(reading.text, reading.offsets)
+                states = pool_words(reading.states, groups).astype(np.float16)
+                place = start + reading.passage
+                found[place] = TaggedWords(states, tagging[place](reading.text, groups))
+
+        read_states(encoder, texts[start : start + _BLOCK], keep)
+    return [found[place] for place in range(len(texts))]
+
+
+def tag_by_rules(title: str, text: str, groups: WordGroups) -> LongArray:
+    """Return the tags (n,) of the words of a title and text by the rules, which read capitals."""
+    begin = len(join_title(title, ""))
+    spans = [(0, len(title))] if title else []
+    for start, end in sentence_spans(text[begin:]):
+        spans += [(m.start, m.end) for m in find_mentions(text, begin + start, begin + end)]
+    tags = np.zeros(len(groups.starts), dtype=np.int64)
+    for start, end in spans:
+        words = np.flatnonzero((groups.starts < end) & (groups.ends > start))
+        tags[words] = INSIDE
+        tags[words[:1]] = BEGIN
+    return tags
+
+
+def measure_tagger(tagger: SpanTagger, examples: Sequence[TaggedWords]) -> dict[str, float]:
+    """Return precision, recall and F of exact spans of names."""
+    right = found = wanted = 0
+    for example in examples:
+        spans = set(tagger.find_spans(example.states.astype(np.float32)))
+        gold = set(tag_spans(example.tags))
+        right, found, wanted = right + len(spans & gold), found + len(spans), wanted + len(gold)
+    precision, recall = right / max(found, 1), right / max(wanted, 1)
+    return {"precision": precision, "recall": recall, "F": 2 * right / max(found + wanted, 1)}
