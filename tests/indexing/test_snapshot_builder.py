@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from pathlib import Path
 
@@ -290,11 +291,17 @@ def test_after_a_collision_all_is_hashed_with_the_next_salt(
     answers = [index.search(question) for question in QUESTIONS]
     tried = []
 
-    def merge(segments: Sequence[Segment], graph: ImportedGraph | None, salt: int, texts: StoredMatchTexts) -> object:
+    def merge(
+        segments: Sequence[Segment],
+        graph: ImportedGraph | None,
+        salt: int,
+        texts: StoredMatchTexts,
+        agreeing: AbstractSet[int],
+    ) -> object:
         tried.append(salt)
         if salt < 2:
             raise CollisionError("two texts have one hash")
-        return merge_segments(segments, graph, salt, texts)
+        return merge_segments(segments, graph, salt, texts, agreeing)
 
     monkeypatch.setattr(snapshot_builder, "merge_segments", merge)
     discard(tmp_path / "index" / "derived")

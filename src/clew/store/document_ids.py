@@ -104,6 +104,8 @@ def no_documents() -> StoredDocuments:
 
 def find_pair(pairs: HashPairs, hash_: bytes) -> int:
     """Return the position of a hash among ascending ones, -1 where it is not among them."""
+    if not pairs.shape[1]:
+        return -1
     first, second = np.frombuffer(hash_, dtype=np.uint64)
     position = int(np.searchsorted(pairs[0], first))
     while position < pairs.shape[1] and pairs[0, position] == first:

@@ -81,16 +81,21 @@ def _capitalised_spans(text: str, start: int, end: int) -> list[tuple[int, int]]
     run: tuple[int, int] | None = None
     reach, bridged = start, False  # end of the last word, and whether a connector is pending
     for word in (WORD if text.isascii() else _CASED_WORD).finditer(text, start, end):
-        surface, gap = word.group(), text[reach : word.start()]
-        capital = surface[0].isupper() or (surface.isdigit() and not bridged and len(surface) < 4)
-        if run and capital and _JOINER.match(gap):
-            run, bridged = (run[0], word.end()), False
-        elif run and gap == " " and surface.lower() in _CONNECTORS:
+        first, last = word.span()
+        opens = text[first].isupper()
+        if run is None:  # so it is at most words, whose case alone is read
+            run, reach = (first, last) if opens else None, last
+            continue
+        surface, gap = word.group(), text[reach:first]
+        capital = opens or (surface.isdigit() and not bridged and len(surface) < 4)
+        if capital and _JOINER.match(gap):
+            run, bridged = (run[0], last), False
+        elif gap == " " and surface.lower() in _CONNECTORS:
             bridged = True
         else:
-            spans += [run] if run else []
-            run, bridged = ((word.start(), word.end()) if surface[0].isupper() else None), False
-        reach = word.end()
+            spans.append(run)
+            run, bridged = (first, last) if opens else None, False
+        reach = last
     spans += [run] if run else []
     return [s for s in (_trim_span(text, *span, start) for span in spans) if s]
 
@@ -108,9 +113,20 @@ def _trim_span(text: str, first: int, last: int, sentence: int) -> tuple[int, in
     opens = not text[sentence : words[0].start()].strip(" \t\n*#>-'\"“«")
     if len(words) == 1 and (len(only) < 2 or (opens and len(only) < 4 and not only.isupper())):
         return None
-    if len(words) == 1 and opens and re.search(rf"(?<!\w){re.escape(only.lower())}(?!\w)", text):
+    if len(words) == 1 and opens and _has_word(text, only.lower()):
         return None
     return words[0].start(), last
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Return whether a word stands in a text where no letter, digit or underscore is next to it."""
+    place = text.find(word)
+    while place >= 0:
+        around = text[max(place - 1, 0) : place] + text[place + len(word) : place + len(word) + 1]
+        if not any(character.isalnum() or character == "_" for character in around):
+            return True
+        place = text.find(word, place + 1)
+    return False
 
 
 def _as_mention(text: str, first: int, last: int) -> Mention:

@@ -7,6 +7,7 @@ sentence, lower case follows more than twice as often as a capital, its own firs
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 
 def _word_set(words: str) -> frozenset[str]:
@@ -50,6 +51,7 @@ _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
 _UNCASED_RATIO = 2
+_SHORT_TEXT = 2048  # characters: a passage, of which so many are remembered that they take a few megabytes
 MIN_SENTENCE_CHARACTERS, MAX_JOINED_CHARACTERS, MAX_PASSAGE_SENTENCES = 30, 300, 40
 
 
@@ -62,7 +64,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """
     spans = []
     start = 0
-    for end in (*_sentence_ends(text), len(text)):
+    ends = _ends_of_short_text(text) if len(text) <= _SHORT_TEXT else _sentence_ends(text)
+    for end in (*ends, len(text)):
         piece = text[start:end]
         if body := piece.strip():
             first = start + len(piece) - len(piece.lstrip())
@@ -87,6 +90,12 @@ def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
     if len(spans) > MAX_PASSAGE_SENTENCES:
         spans[MAX_PASSAGE_SENTENCES - 1 :] = [(spans[MAX_PASSAGE_SENTENCES - 1][0], spans[-1][1])]
     return spans
+
+
+# A passage is split when it is extracted, counted and put into a segment, after all others of its batch each time.
+@lru_cache(maxsize=1 << 14)
+def _ends_of_short_text(text: str) -> tuple[int, ...]:
+    return tuple(_sentence_ends(text))
 
 
 def _sentence_ends(text: str) -> list[int]:

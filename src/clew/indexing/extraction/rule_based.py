@@ -19,6 +19,8 @@ from clew.types import Extraction, Failure, Mention, Passage
 RULES_VERSION = "rules-2"
 MAX_RELATION_WORDS = 7
 DEFAULT_RELATION = "mentions"
+_BRACKETS = re.compile(r"[(（\[][^()（）\[\]]*[)）\]]")
+_CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ def relate_mentions(
         return []
     title_key = name_key(title)
     subject = _find_subject(text, sentence, mentions[0], title)
+    subject_key = name_key(subject)
     triples: list[tuple[str, str, str]] = []
     previous, relation = sentence[0], DEFAULT_RELATION
     for mention in mentions:
@@ -59,24 +62,24 @@ def relate_mentions(
         relation = words or relation
         previous = mention.end
         key = name_key(mention.name)
-        if key in (name_key(subject), title_key):
+        if key in (subject_key, title_key):
             relation = DEFAULT_RELATION
         elif subject:
             triples.append((subject, relation, mention.name))
         if not subject:
-            subject = mention.name
+            subject, subject_key = mention.name, key
     return triples
 
 
 def relation_words(gap: str) -> str:
     """Return the last words of the text between two mentions, without brackets and leading conjunctions."""
-    gap = re.sub(r"[(（\[][^()（）\[\]]*[)）\]]", " ", gap)
+    gap = _BRACKETS.sub(" ", gap)
     words = WORD.findall(gap)
     while words and words[0].lower() in ("and", "or", "but", "s", "the", "a", "an", "which", "who", "that"):
         words = words[1:]
     while words and words[-1].lower() in ("the", "a", "an"):
         words = words[:-1]
-    if not words and gap and re.search(r"[\u3040-\u30ff\u4e00-\u9fff]", gap):
+    if not words and gap and _CJK.search(gap):
         return gap.strip(" ,，、。；：")
     return " ".join(words[-MAX_RELATION_WORDS:])
 
