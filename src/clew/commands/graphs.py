@@ -1,6 +1,6 @@
 """`clew kg`: graphs of triples that users bring themselves."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -73,7 +73,7 @@ def list_graphs(index: IndexOption, json_: JsonFlag = False) -> None:
     """Print the graphs of an index, with the numbers of their triples, names and parts."""
     graphs = stored_graphs(PassageTable.open(index).iter_shards(["metadata"]))
     if json_:
-        print_json([asdict(graph) for graph in graphs])
+        print_json([graph.to_json() for graph in graphs])
         return
     for graph in graphs:
         print_line(f"{graph.name}: {graph.triples:,} triples, {graph.names:,} names, {graph.parts:,} parts")

@@ -34,7 +34,7 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
     """Print what an index holds and the settings it was made with."""
     figures = open_index(index).stats()
     if json_:
-        print_json(asdict(figures))
+        print_json({**asdict(figures), "graphs": [graph.to_json() for graph in figures.graphs]})
     else:
         print_stats(figures)
 

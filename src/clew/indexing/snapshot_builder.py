@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
@@ -40,7 +40,7 @@ from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
-from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, StoredGraph, shard_triples, stored_graphs
+from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import read_segment_names
 from clew.store.snapshot_files import (
@@ -189,11 +189,6 @@ def _has_mentions(table: PassageTable) -> bool:
     return any(graph.mentions for graph in stored_graphs(table.iter_shards(["metadata"])))
 
 
-def _describe_graph(graph: StoredGraph) -> dict[str, Any]:
-    described = asdict(graph)
-    return described if graph.mentions else {name: value for name, value in described.items() if name != "mentions"}
-
-
 def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
     if not encoder.dimension:
@@ -288,7 +283,7 @@ def _describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[s
         "corpus": _hash_sorted(hashes),
         "documents": len(np.unique(np.concatenate([np.zeros(0, "u8"), *(p.document_id_hashes for p in passages)]))),
         "passages": sum(map(len, segments)),
-        "graphs": [_describe_graph(graph) for graph in stored_graphs(shards)],
+        "graphs": [graph.to_json() for graph in stored_graphs(shards)],
         "extractors": dict(sorted(extractors.items())),
         "failures": int(sum(part.failed.sum() for part in passages)),
     }

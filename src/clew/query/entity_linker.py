@@ -51,7 +51,7 @@ class EntityLinker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkerSettings:
-    """How the names of questions are found and linked."""
+    """Settings of finding and linking the names of questions."""
 
     method: LinkerMethod = "exact"
     floor: float = 0.8  # least cosine of a name and the entity that it is linked to by embedding

@@ -7,7 +7,7 @@ or names of its entities, which are stored as triples too: (entity, kind of name
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import accumulate, chain
 from typing import Any
@@ -52,6 +52,11 @@ class StoredGraph:
     names: int  # number of labels and aliases of entities
     parts: int  # number of shards
     mentions: int = 0  # number of mentions of its entities in documents or passages
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statistics as JSON has them; a graph without mentions has no such entry."""
+        fields = asdict(self)
+        return fields if self.mentions else {name: value for name, value in fields.items() if name != "mentions"}
 
 
 def shards_to_table(

@@ -12,7 +12,7 @@ and edges between two documents are left out and counted as malformed.
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def format_stage1(
 ) -> dict[str, str]:
     """Return the text of each file; mentions are pairs of an entity and a document."""
     stated = sorted({*triples})
-    rows: dict[str, list[tuple[str, ...]]] = {
+    rows: dict[str, Sequence[tuple[str, ...]]] = {
         NODES: [(name, ENTITY, "{}") for name in sorted({*entities})]
         + [(name, DOCUMENT, "{}") for name in sorted({*documents})],
         RELATIONS: [(name, "{}") for name in sorted({*(relation for _, relation, _ in stated), MENTION})],

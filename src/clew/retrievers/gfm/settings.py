@@ -16,7 +16,7 @@ Seeds = Literal["rarity", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class EntityForm:
-    """What surrounds a network that scores entities: the weights of its seeds, and how entities rank passages."""
+    """Surroundings of a network that scores entities: the weights of its seeds, and the ranking of passages."""
 
     seeds: Seeds = "rarity"  # a named entity starts at 1 / its number of passages (the authors' code), or at 1
     ranker: Ranker = "weighted"  # entities count by their probability, or as published all the same
