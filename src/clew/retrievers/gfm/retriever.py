@@ -93,19 +93,10 @@ class GFMRetriever:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
-        # The question itself is encoded while it is linked, the rest while its walk runs.
-        pending = {question: self._begin_encoding(question, encoder_thread)}
-        linked = self.scope.linker.link(question)
-        texts = [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
-        pending |= {text: self._begin_encoding(text, encoder_thread) for text in texts if text not in pending}
-
-        def vector(number: int) -> FloatArray:
-            return pending[texts[number]]()
-
-        graph = self.graphs.build(linked, vector, allowed)
+        graph, vector = self.build_graph(question, allowed, encoder_thread)
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
-        question_vector = vector(0)
+        question_vector = vector()
         batch = collate([graph], [question_vector], self.graphs.edges, self._whole_graph)
         ranked = self.ranker.rank(graph, self.logits(batch), question_vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
@@ -115,6 +106,21 @@ class GFMRetriever:
             chains = self.quoter.quote(graph.chains, np.array([p for p, _ in ranked.passages], dtype=np.int32))
         evidence = make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
         return replace(evidence, chains=chains)
+
+    def build_graph(
+        self, question: str, allowed: BoolArray, encoder_thread: ThreadPoolExecutor | None = None
+    ) -> tuple[QuestionGraph, Callable[[], FloatArray]]:
+        """Return the graph of a question over allowed passages (P,), and a function that returns its vector (t,)."""
+        # The question itself is encoded while it is linked, the rest while its walk runs.
+        pending = {question: self._begin_encoding(question, encoder_thread)}
+        linked = self.scope.linker.link(question)
+        texts = [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
+        pending |= {text: self._begin_encoding(text, encoder_thread) for text in texts if text not in pending}
+
+        def vector(number: int) -> FloatArray:
+            return pending[texts[number]]()
+
+        return self.graphs.build(linked, vector, allowed), partial(vector, 0)
 
     def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> Callable[[], FloatArray]:
         """Return a function that waits for the vector of a text, encoded in a thread, or without one when asked for."""
