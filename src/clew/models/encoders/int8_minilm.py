@@ -119,8 +119,9 @@ class Int8MiniLM:
 
         def run(text: str) -> FloatArray:
             ids = np.asarray([model.tokenizer.encode(text).ids], dtype=np.int64)
-            states: FloatArray = model.session.run(["states"], {"ids": ids})[0][0][1:-1]
-            return states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
+            states = model.session.run(["states"], {"ids": ids})[0][0][1:-1]
+            unit: FloatArray = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
+            return unit
 
         with ThreadPoolExecutor(worker_count(), thread_name_prefix="clew-encode") as threads:
             return list(threads.map(run, texts))
