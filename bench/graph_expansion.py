@@ -1,7 +1,8 @@
 """Benchmark graph expansion and the agents that use it: `python bench/graph_expansion.py [SET ...]`.
 
-For each base retriever: itself, `naive-ge`, `sync-ge`, `gear` of 1 to 4 steps and without each of its parts, and
-`ircot`, with the local reader; recall, steps and milliseconds per question, and the paired difference to the base at 5.
+For each base retriever: itself, `naive-ge`, `sync-ge`, `gear` of 1 to 4 steps and without each of its parts, the
+published form of each (`preset=paper`), and `ircot`, with the local reader; recall, steps and milliseconds per
+question, and the paired difference to the base at 5.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 CUTOFFS = (2, 5, 10)
+PUBLISHED = ("naive-ge:preset=paper", "sync-ge:preset=paper", "gear:preset=paper")
 VARIANTS = (
     "naive-ge",
     "sync-ge",
@@ -29,6 +31,7 @@ VARIANTS = (
     "gear:gist=no",
     "gear:expand=no",
     "ircot",
+    *PUBLISHED,
 )
 
 
@@ -38,12 +41,13 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev"])
     parser.add_argument("--bases", default="bm25,pagerank,gfm")
     parser.add_argument("--variants", nargs="+", default=VARIANTS)
+    parser.add_argument("--limit", type=int, help="first questions of each set, at most")
     arguments = parser.parse_args()
     print(describe_machine())
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
         index = indexes.open(build_index(benchmark))
-        questions = load_questions(DATA / benchmark.questions)
+        questions = load_questions(DATA / benchmark.questions)[: arguments.limit]
         for base in arguments.bases.split(","):
             plain, *_ = measure(index, base, questions)
             rows = [format_row(base, plain, plain, 1.0, 0.0)]
@@ -52,7 +56,16 @@ def main() -> None:
                 recalls, steps, milliseconds = measure(index, chosen, questions)
                 rows.append(format_row(variant, recalls, plain, steps, milliseconds))
             print()
-            columns = (f"{name}, base {base}", "R@2", "R@5", "R@10", "all gold@5", "R@5 above base", "steps", "ms")
+            columns = (
+                f"{name}, base {base}, {len(questions)} questions",
+                "R@2",
+                "R@5",
+                "R@10",
+                "all gold@5",
+                "R@5 above base",
+                "steps",
+                "ms",
+            )
             print_table(columns, rows)
 
 

@@ -52,11 +52,18 @@ FORBIDDEN = {
 ROOMS = {"gfm", "frag", "subgraph", "agents", "routed"}  # of retrievers/: none imports another
 ROOM_IMPORTS = {("agents", "graph_expansion"), ("agents", "fused"), ("routed", "pagerank")}  # rooms on retrievers
 LOOSE_RETRIEVERS = {
-    "bm25", "chains", "dense", "empty_index", "entity_graph", "fused", "graph_expansion", "hipporag2", "linearrag",
-    "pagerank", "reranked", "sprig", "title_links",
+    "bm25", "chains", "dense", "empty_index", "entity_graph", "fused", "graph_expansion", "hipporag", "hipporag2",
+    "linearrag", "maxsim", "pagerank", "reranked", "sprig", "title_links",
 }  # fmt: skip
 WRAPPERS = {"empty_index", "reranked"}  # what the registry puts around or in place of another retriever
-LOOSE_IMPORTS = {("hipporag2", "dense"), ("linearrag", "dense"), ("graph_expansion", "fused"), ("sprig", "fused")}
+LOOSE_IMPORTS = {
+    ("hipporag", "dense"),
+    ("hipporag2", "dense"),
+    ("linearrag", "dense"),
+    ("graph_expansion", "fused"),
+    ("maxsim", "reranked"),
+    ("sprig", "fused"),
+}
 TRAINING_ORDER = {
     "recipes": {"objectives", "fitting", "data"},
     "objectives": {"data"},

@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from clew.retrievers.frag.settings import Frag
     from clew.retrievers.fused import Fused
     from clew.retrievers.gfm.settings import GFM
+    from clew.retrievers.hipporag import HippoRAG
     from clew.retrievers.hipporag2 import HippoRAG2
     from clew.retrievers.linearrag import LinearRAG
+    from clew.retrievers.maxsim import MaxSim
     from clew.retrievers.pagerank import PageRank
     from clew.retrievers.registry import RETRIEVERS, Reranked
     from clew.retrievers.routed.settings import Routed
@@ -80,8 +82,10 @@ _NAMES = {
     "clew.retrievers.frag.settings": ("Frag",),
     "clew.retrievers.fused": ("Fused",),
     "clew.retrievers.gfm.settings": ("GFM",),
+    "clew.retrievers.hipporag": ("HippoRAG",),
     "clew.retrievers.hipporag2": ("HippoRAG2",),
     "clew.retrievers.linearrag": ("LinearRAG",),
+    "clew.retrievers.maxsim": ("MaxSim",),
     "clew.retrievers.pagerank": ("PageRank",),
     "clew.retrievers.registry": ("RETRIEVERS", "Reranked"),
     "clew.retrievers.routed.settings": ("Routed",),
@@ -107,11 +111,12 @@ _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name
 __all__ = [
     "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
     "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
-    "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG2", "IRCoT", "Index",
-    "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank", "LinearRAG",
-    "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError", "Question", "Reranked",
-    "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings",
-    "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
+    "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT",
+    "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
+    "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError",
+    "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
+    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
+    "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

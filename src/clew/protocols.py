@@ -114,6 +114,17 @@ class StateEncoder(SpanEncoder, Protocol):
         """Return what `SpanEncoder` does; `on_states` is called for each text, from several threads."""
 
 
+@runtime_checkable
+class TokenEncoder(Protocol):
+    """An encoder that gives a vector for each token of a text, for late interaction."""
+
+    def encode_tokens(self, texts: "Sequence[str]", *, queries: bool = False) -> "list[FloatArray]":
+        """Return for each text unit rows (t, d) of its tokens, without those that mark start and end.
+
+        `queries` are read as `Encoder.encode_queries` reads them. A text's rows depend on it alone, bit for bit.
+        """
+
+
 class Extractor(Protocol):
     """Passages in, mentions and triples out."""
 

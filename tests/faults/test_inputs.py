@@ -163,6 +163,7 @@ def test_a_question_of_a_hundred_kilobytes(small_folder: Path) -> None:
         "title-links",
         "entity-graph",
         "pagerank",
+        "hipporag",
         "hipporag2",
         "linearrag",
         "sprig",

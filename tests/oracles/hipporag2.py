@@ -31,11 +31,11 @@ class Corpus:
     similar: Sequence[float]
 
 
-def passage_mass(corpus: Corpus) -> dict[str, float]:
-    """Return the mass of every passage."""
+def passage_mass(corpus: Corpus, kept: Sequence[int] | None = None) -> dict[str, float]:
+    """Return the mass of every passage, from the nearest triples or those that are kept of them."""
     if not corpus.triples:
         return dict(corpus.passages)
-    nearest = sorted(range(len(corpus.triples)), key=lambda t: (-corpus.similar[t], t))[:5]
+    nearest = sorted(range(len(corpus.triples)), key=lambda t: (-corpus.similar[t], t))[:5] if kept is None else kept
     phrase_scores: dict[str, list[float]] = defaultdict(list)
     for t in nearest:
         for phrase in set(corpus.triples[t][:2]):

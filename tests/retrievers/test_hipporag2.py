@@ -1,16 +1,22 @@
 """HippoRAG 2's ranking against a slow oracle from its description."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from clew.errors import ProviderError
+from clew.graph.snapshot.phrase_graph import build_phrase_graph
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.hipporag2 import build_phrase_graph
-from clew.types import Document
+from clew.protocols import LanguageModel
+from clew.retrievers.hipporag2 import HippoRAG2Retriever
+from clew.retrievers.registry import open_retriever
+from clew.types import Document, Failure, Usage
+from tests.models.llm.scripted_model import COST, ScriptedModel
 from tests.oracles.hipporag2 import Corpus, passage_mass
-from tests.small_index import DOCUMENTS, QUESTIONS, make_index
+from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids
 
 ENCODER = HashingEncoder()
 
@@ -102,3 +108,42 @@ def test_the_phrase_graph_is_symmetric_and_respects_the_filter(small: Index) -> 
     assert graph.indices.tolist() == turned.indices.tolist()
     np.testing.assert_allclose(graph.weights, turned.weights)
     assert [graph.degrees()[p] > 0 for p in range(count)] == allowed.tolist()
+
+
+def filtered_retriever(index: Index, model: LanguageModel) -> HippoRAG2Retriever:
+    retriever = open_retriever("hipporag2", index.context)
+    assert isinstance(retriever, HippoRAG2Retriever)
+    return replace(retriever, model=model)
+
+
+@pytest.mark.parametrize("kept", [[2, 4], [5, 1, 1, 99, 0]])
+def test_triples_that_a_language_model_leaves_out_do_not_count(small: Index, kept: list[int]) -> None:
+    question = QUESTIONS[0]
+    model = ScriptedModel(lambda _: {"facts": kept})
+    (evidence, empty) = filtered_retriever(small, model).retrieve([question, " "], len(small.snapshot.passage_ids))
+    corpus = described(small, question)
+    nearest = sorted(range(len(corpus.triples)), key=lambda t: (-corpus.similar[t], t))[:5]
+    places = sorted({number - 1 for number in kept if 1 <= number <= 5})
+    chosen = [nearest[place] for place in places]
+    expected = passage_mass(corpus, chosen)
+    assert {scored.item.id: scored.score for scored in evidence.passages} == pytest.approx(expected, abs=1e-6)
+    assert evidence.notes[0] == f"scripted:model keeps {len(places)} of 5 triples"
+    assert evidence.usage.calls == COST.calls
+    assert model.batch_sizes == [1]
+    assert not empty.passages
+    stated = small.snapshot.triple(nearest[0])
+    assert f"1. {stated.head} | {stated.relation} | {stated.tail}" in model.prompts[0].content
+
+
+def test_no_triple_kept_is_the_dense_ranking_and_a_failure_keeps_all(small: Index) -> None:
+    none = filtered_retriever(small, ScriptedModel(lambda _: {"facts": []})).retrieve([QUESTIONS[0]], 5)[0]
+    assert result_ids(none) == result_ids(small.search(QUESTIONS[0], 5, "dense"))
+    assert "no triple to start from: dense ranking" in none.notes
+    failed = filtered_retriever(small, ScriptedModel(lambda p: Failure(p.name, "nonsense", COST)))
+    (evidence,) = failed.retrieve([QUESTIONS[0]], 5)
+    assert evidence.passages == small.search(QUESTIONS[0], 5, "hipporag2").passages
+    assert evidence.notes[0] == "scripted:model: no triple is left out: nonsense"
+    dead = ProviderError("the server cannot be reached")
+    broken = filtered_retriever(small, ScriptedModel(lambda p: Failure(p.name, str(dead), Usage(), dead)))
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        broken.retrieve([QUESTIONS[0]], 5)

@@ -34,6 +34,7 @@ def test_the_names_the_command_line_promises() -> None:
         "entity-graph",
         "fused",
         "gfm",
+        "hipporag",
         "hipporag2",
         "linearrag",
         "pagerank",
@@ -42,7 +43,7 @@ def test_the_names_the_command_line_promises() -> None:
         "title-links",
     }
     single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner"}
-    assert set(RETRIEVERS) == single | {"gear", "ircot", "naive-ge", "reranked", "sync-ge"}
+    assert set(RETRIEVERS) == single | {"gear", "ircot", "maxsim", "naive-ge", "reranked", "sync-ge"}
 
 
 @pytest.mark.parametrize("wrong", ["", "BM25", "page-rank", "bm25 ", "None"])

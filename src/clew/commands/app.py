@@ -18,7 +18,7 @@ from clew.commands.record_options import expand_records
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 
-_ASKING = frozenset({"search", "evaluate"})  # modules of commands that answer questions
+_ASKING = frozenset({"search", "evaluate", "explain"})  # modules of commands that answer questions
 
 COMMANDS = {
     "index": (
@@ -35,6 +35,10 @@ COMMANDS = {
     ),
     "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
     "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
+    "explain": (
+        "explain:explain",
+        "Explain why gfm ranks an entity or passage where it does: the walks to it, with the weight of each edge.",
+    ),
     "eval": ("evaluate:evaluate", "Evaluate retrievers side by side on questions whose evidence is known."),
     "compare": (
         "compare:compare",

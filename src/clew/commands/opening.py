@@ -36,6 +36,7 @@ __all__ = [
 BASE_OPTIONS = {
     "gear": ("base", "reader", "steps"),
     "ircot": ("base", "reader", "steps"),
+    "maxsim": ("base",),
     "naive-ge": ("base",),
     RERANKED: ("base",),
     "sync-ge": ("base", "reader"),

@@ -43,14 +43,16 @@ class RetrieverOptions:
     retriever: Annotated[
         str | None,
         typer.Option(
-            help="gfm, pagerank, chains, bm25, dense, fused, title-links, entity-graph, hipporag2, linearrag, sprig, "
-            "naive-ge, sync-ge, gear, ircot, reranked or routed; gcn-subgraph, steiner, frag, frag-simple or "
-            "frag-complex for paths; settings after a colon."
+            help="gfm, pagerank, chains, bm25, dense, fused, title-links, entity-graph, hipporag, hipporag2, "
+            "linearrag, sprig, naive-ge, sync-ge, gear, ircot, maxsim, reranked or routed; gcn-subgraph, steiner, "
+            "frag, frag-simple or frag-complex for paths; settings after a colon."
         ),
     ] = None
     base: Annotated[
         str | None,
-        typer.Option(help="Base retriever of naive-ge, sync-ge, gear and ircot; bm25. Of reranked; pagerank."),
+        typer.Option(
+            help="Base retriever of naive-ge, sync-ge, gear and ircot; bm25. Of maxsim; fused. Of reranked; pagerank."
+        ),
     ] = None
     reader: Annotated[
         str | None, typer.Option(help="Reader of sync-ge, gear and ircot: local, or a language model.")

@@ -254,20 +254,19 @@ class IndexContext:
             relations, entities = list(s.relations), list(s.entities)
             return self.encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
 
-        return self._text_array("triples", encode_triples)
+        return self.cached_array(f"triples-{self.encoder.fingerprint}", encode_triples)
 
     @cached_property
     def text_vectors(self) -> TextVectors:
         """The embeddings of entity names and relations, computed at first use and mapped from disk after that."""
-        s = self.scope.snapshot
-        entities = lru_cache(maxsize=1)(lambda: self._text_array("names", lambda: self.encode_texts(list(s.entities))))
-        relations = lru_cache(maxsize=1)(
-            lambda: self._text_array("relations", lambda: self.encode_texts(list(s.relations)))
-        )
-        return TextVectors(entities, relations, self.encode_questions)
+        s, encoder = self.scope.snapshot, self.encoder
 
-    def _text_array(self, kind: str, encode: Callable[[], FloatArray]) -> FloatArray:
-        return self.cached_array(f"{kind}-{self.encoder.fingerprint}", encode)
+        def load_vectors(kind: str, texts: Sequence[str]) -> FloatArray:
+            return self.cached_array(f"{kind}-{encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
+
+        entities = lru_cache(maxsize=1)(lambda: load_vectors("names", s.entities))
+        relations = lru_cache(maxsize=1)(lambda: load_vectors("relations", s.relations))
+        return TextVectors(entities, relations, self.encode_questions)
 
     def cached_array(self, name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Return an array that depends on this index version and `name` only, computed once and cached on disk."""

@@ -1,37 +1,44 @@
-"""HippoRAG 2's ranking, without a language model: the published baseline.
+"""HippoRAG 2's ranking, with its language model that filters triples or without: the published baseline.
 
 A graph of phrases and passages: triple edges both ways, weighted by the number of passages that state them;
-phrase-passage edges of weight 1; synonym edges. The five triples most similar to a question give weights to their
-phrases, every passage gets a twentieth of its dense score, and personalised PageRank from both ranks the passages.
+phrase-passage edges of weight 1; synonym edges. The five triples most similar to a question, or those of them that a
+language model keeps, give weights to their phrases, every passage gets a twentieth of its dense score, and personalised
+PageRank from both ranks the passages.
 
 Source: Gutierrez et al., "From RAG to Memory" (2025), section 3, and the settings of its published code.
-Differs from the source: triples are not filtered by a language model.
+Differs from the source: triples are filtered by a language model only where one is given (`filter`).
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
-from clew.graph.csr import Adjacency
-from clew.graph.ppr.power_iteration import PowerWalk, summed_adjacency
-from clew.graph.snapshot.snapshot import Snapshot
-from clew.plugins.records import SettingsRecord
+from clew.errors import BudgetError
+from clew.graph.ppr.power_iteration import PowerWalk
+from clew.graph.snapshot.phrase_graph import build_phrase_graph
+from clew.models.llm.prompts import fact_filter
+from clew.plugins.records import SettingsRecord, setting
+from clew.protocols import LanguageModel
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.walk_paths import mention_triple
-from clew.types import Evidence, Filter, Path, Scored
+from clew.types import Evidence, Filter, Path, Reply, Scored, Usage
+
+if TYPE_CHECKING:
+    from clew.models.llm.prompts.fact_filter import FactNumbers
 
 TOP_TRIPLES = 5
 TOP_PHRASES = 5
 PASSAGE_WEIGHT = 0.05
 DAMPING = 0.5
+_Triples = Sequence[tuple[int, float]]  # positions and scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,12 @@ class HippoRAG2Retriever:
     scope: Scope
     dense: DenseRetriever  # computes the similarity of passages
     load_triple_vectors: Callable[[], FloatArray]  # returns unit rows (T, d) of the texts of all triples
+    model: LanguageModel | None = None  # filters the nearest triples; None to keep them all
+
+    @property
+    def fingerprint(self) -> str:
+        """The model and the hash of its prompt; "" without a model."""
+        return f"{self.model.name}:{fact_filter.TEMPLATE.fingerprint}" if self.model is not None else ""
 
     @cached_property
     def _triple_vectors(self) -> FloatArray:
@@ -55,13 +68,43 @@ class HippoRAG2Retriever:
         check_k(k)
         allowed = self.scope.mask(where)
         walk = self._walk if allowed.all() else PowerWalk(build_phrase_graph(self.scope.snapshot, allowed))
-        return [self._retrieve_one(question, k, allowed, walk) for question in questions]
+        nearest = [self._nearest_triples(question, allowed) if question.strip() else [] for question in questions]
+        filtered = self._filter(questions, nearest)
+        return [
+            self._add_filter(self._retrieve_one(question, k, allowed, walk, one.triples), one)
+            for question, one in zip(questions, filtered, strict=True)
+        ]
 
-    def _retrieve_one(self, question: str, k: int, allowed: BoolArray, walk: PowerWalk) -> Evidence:
+    def _filter(self, questions: Sequence[str], nearest: Sequence[_Triples]) -> "list[_FilteredTriples]":
+        """Return the triples that the language model keeps; all where there is none, or its reply cannot be used."""
+        asked = [number for number, triples in enumerate(nearest) if triples]
+        if self.model is None or not asked:
+            return [_FilteredTriples(triples) for triples in nearest]
+        snapshot = self.scope.snapshot
+        prompts = [
+            fact_filter.build_prompt(questions[n], [snapshot.triple(triple) for triple, _ in nearest[n]]) for n in asked
+        ]
+        filtered = [_FilteredTriples(triples) for triples in nearest]
+        for number, result in zip(asked, self.model.complete(prompts), strict=True):
+            triples = nearest[number]
+            if isinstance(result, Reply):
+                positions = fact_filter.parse_positions(cast("FactNumbers", result.value), len(triples))
+                note = f"{self.model.name} keeps {len(positions)} of {len(triples)} triples"
+                filtered[number] = _FilteredTriples([triples[p] for p in positions], (note,), result.usage)
+                continue
+            if result.run_error is not None and not isinstance(result.run_error, BudgetError):
+                raise result.run_error
+            note = f"{self.model.name}: no triple is left out: {result.reason}"
+            filtered[number] = _FilteredTriples(triples, (note,), result.usage)
+        return filtered
+
+    def _add_filter(self, evidence: Evidence, filtered: "_FilteredTriples") -> Evidence:
+        return replace(evidence, notes=(*filtered.notes, *evidence.notes), usage=evidence.usage + filtered.usage)
+
+    def _retrieve_one(self, question: str, k: int, allowed: BoolArray, walk: PowerWalk, triples: _Triples) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
-        triples = self._nearest_triples(question, allowed)
         if not len(triples):
             ranked, notes = self.dense.rank(question, k, allowed)
             notes = ("no triple to start from: dense ranking", *notes)
@@ -115,37 +158,26 @@ class HippoRAG2Retriever:
         return paths
 
 
-def build_phrase_graph(snapshot: Snapshot, allowed: BoolArray) -> Adjacency:
-    """Return passages 0 to P - 1 and phrases P to P + E - 1 with triple, mention and synonym edges, both ways.
+@dataclass(frozen=True, slots=True)
+class _FilteredTriples:
+    """Triples with their scores, notes on their filter, and its cost."""
 
-    Only allowed passages (P,) state a triple or mention a phrase.
-    """
-    count = len(snapshot.passage_ids)
-    passages = np.repeat(np.arange(count), snapshot.mentions.degrees())
-    is_allowed = allowed[passages]
-    stated = snapshot.triple_passages
-    triples = np.repeat(np.arange(stated.row_count), stated.degrees())[allowed[stated.indices]]
-    triples = np.concatenate([triples, np.flatnonzero(snapshot.imported)])  # an imported graph states each triple once
-    synonyms = np.repeat(np.arange(snapshot.equivalences.row_count), snapshot.equivalences.degrees())
-    heads, tails = snapshot.triples[triples, 0].astype(np.int64), snapshot.triples[triples, 2].astype(np.int64)
-    one = np.concatenate([passages[is_allowed], heads + count])
-    two = np.concatenate([snapshot.mentions.indices[is_allowed].astype(np.int64) + count, tails + count])
-    both = np.concatenate([one, two]), np.concatenate([two, one])
-    weights = np.ones(2 * len(one), dtype=np.float32)
-    # Equivalences are stored in both directions.
-    rows = np.concatenate([both[0], synonyms + count])
-    columns = np.concatenate([both[1], snapshot.equivalences.indices.astype(np.int64) + count])
-    return summed_adjacency(
-        rows, columns, np.concatenate([weights, snapshot.equivalences.weights]), count + len(snapshot.entities)
-    )
+    triples: _Triples
+    notes: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
 
 
 class HippoRAG2(SettingsRecord):
-    """Settings of `hipporag2`: none."""
+    """Settings of `hipporag2`."""
 
     label: ClassVar[str] = "hipporag2"
 
+    filter: str = setting(
+        "", "language model that filters the nearest triples, such as openai:gpt-4o-mini", "HippoRAG 2: one", "none"
+    )
 
-def build_hipporag2(context: IndexContext, _: HippoRAG2) -> HippoRAG2Retriever:
-    """Return the retriever over one index; raises InputError where the index has no vectors."""
-    return HippoRAG2Retriever(context.scope, build_dense(context, Dense()), context.triple_text_vectors)
+
+def build_hipporag2(context: IndexContext, settings: HippoRAG2) -> HippoRAG2Retriever:
+    """Return the retriever over one index; raises InputError where it has no vectors, or no model has the name."""
+    model = context.open_model(settings.filter) if settings.filter else None
+    return HippoRAG2Retriever(context.scope, build_dense(context, Dense()), context.triple_text_vectors, model)

@@ -32,10 +32,9 @@ from clew.graph.sentences.entity_activation import ActivatedEntities, Activation
 from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
 from clew.graph.snapshot.mention_counts import count_mentions
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.models.validation import replace_surrogates
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
 from clew.query.context import IndexContext
-from clew.query.linking import link_question
+from clew.query.nearest_entities import find_nearest_entities
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
@@ -142,27 +141,8 @@ class LinearRAGRetriever:
 
     def _start_entities(self, question: str, allowed: BoolArray) -> dict[int, float]:
         """Return for each name in the question the entity with the nearest name, and their cosine."""
-        snapshot = self.scope.snapshot
-        linked = link_question(snapshot, question)
-        names = dict.fromkeys(replace_surrogates(linked.text[n.start : n.end]).lower() for n in linked.names)
-        if not names:
-            return {}
-        cosines = self.entity_vectors() @ self.encode_names(list(names)).T
-        cosines[~self._is_mentioned(allowed)] = -np.inf
-        starts: dict[int, float] = {}
-        for best, column in zip(cosines.argmax(axis=0).tolist(), cosines.T, strict=True):
-            if np.isfinite(column[best]):
-                starts[best] = max(float(column[best]), starts.get(best, -1.0))
-        return starts
-
-    def _is_mentioned(self, allowed: BoolArray) -> BoolArray:
-        """Return which entities (E,) an allowed passage (P,) mentions; an imported graph may have others."""
-        mentions, mentioned_in = self.scope.snapshot.mentions, self.scope.snapshot.mentioned_in
-        if self.scope.restriction(allowed) is None:
-            return mentioned_in.degrees() > 0
-        found = np.zeros(mentioned_in.row_count, dtype=bool)
-        found[mentions.indices[allowed[mentions.row_indices()]]] = True
-        return found
+        some = self.scope.restriction(allowed)
+        return find_nearest_entities(self.scope.snapshot, question, some, self.entity_vectors, self.encode_names)
 
     def _activate(self, question: str, starts: Mapping[int, float], allowed: BoolArray) -> ActivatedEntities:
         vector, some = self.dense.question_vector(question)[None], self.scope.restriction(allowed)

@@ -98,8 +98,14 @@ RETRIEVERS = Registry(
             "passages, vectors of the encoder that its weights read",
             explains_passages=True,
         ),
+        "hipporag": RetrieverEntry(
+            "a walk over names from those in the question, along facts and synonyms, after HippoRAG",
+            f"{_HERE}.hipporag:HippoRAG",
+            f"{_HERE}.hipporag:build_hipporag",
+            _VECTORS,
+        ),
         "hipporag2": RetrieverEntry(
-            "HippoRAG 2's ranking without its language model",
+            "HippoRAG 2's ranking, without its language model or with it",
             f"{_HERE}.hipporag2:HippoRAG2",
             f"{_HERE}.hipporag2:build_hipporag2",
             _VECTORS,
@@ -117,6 +123,14 @@ RETRIEVERS = Registry(
             f"{_HERE}.linearrag:LinearRAG",
             f"{_HERE}.linearrag:build_linearrag",
             "passages, vectors, vectors of sentences",
+        ),
+        "maxsim": RetrieverEntry(
+            "the first passages of another retriever, or all, by late interaction of tokens, after ColBERT",
+            f"{_HERE}.maxsim:MaxSim",
+            f"{_HERE}.maxsim:build_maxsim",
+            "passages, vectors of an encoder that gives those of tokens",
+            combines=True,
+            over_base=True,
         ),
         "naive-ge": RetrieverEntry(
             "a base ranking, expanded along chains of all its triples, after GeAR",

@@ -230,6 +230,10 @@ class BM25Index:
         norms = length_norms(self.k1, self.b, self.mean_length)
         return self.row_offsets, self.row_terms, self.row_counts, self.lengths, *norms
 
+    def passage_terms(self, passage: int) -> IntArray:
+        """Return the terms (n,) of a passage by its position, ascending, as positions in the vocabulary."""
+        return self.row_terms[self.row_offsets[passage] : self.row_offsets[passage + 1]]
+
     def scores(self, question: str) -> FloatArray:
         """Return the BM25 score (P,) of every passage, 0 where no term matches; it reads the whole index."""
         return self.scores_at(self.query(question), np.arange(len(self), dtype=np.int32))

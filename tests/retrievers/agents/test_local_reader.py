@@ -59,3 +59,31 @@ def test_thoughts_are_triples_of_no_earlier_thought(plain_polar: Index, reader: 
         thoughts += (thought.text,)
     first = reader.read([ReaderInput(QUESTION, inputs)])[0].facts[0]
     assert thoughts[0] == Fact(first.head, first.relation, first.tail).text
+
+
+def test_a_name_is_followed_only_for_a_gain_in_words(plain_polar: Index) -> None:
+    """Tom Crean's article adds no word of the question to those of the two others; the college's adds some."""
+    parts = plain_polar.context
+    question = "Who founded the school where the boat James Caird is kept today?"
+    college, caird, crean = passages(plain_polar, "dulwich-college.md", "james-caird.md", "tom-crean.md")
+
+    def judge(gain: float, *found: Passage, queries: tuple[str, ...] = (question,)) -> tuple[bool, str]:
+        reader = LocalReader(
+            parts.scope, parts.triple_vectors, parts.encode_questions, 0.7, lexical=parts.lexical, min_gain=gain
+        )
+        (decision,) = reader.judge([ReaderInput(question, found, queries=queries)])
+        return decision.enough, decision.query
+
+    def words(passage: Passage) -> set[int]:
+        return set(parts.lexical.passage_terms(plain_polar.snapshot.position(passage.id)).tolist())
+
+    terms, weights, _ = parts.lexical.query(question).arrays
+    gain = float(weights[[t in words(college) - words(caird) for t in terms.tolist()]].sum() / weights.sum())
+    assert 0 < gain < 1
+    assert judge(gain - 1e-6, caird, college) == (False, f"{question} Dulwich College")
+    assert judge(gain + 1e-6, caird, college) == (True, "")
+    followed = (question, f"{question} Dulwich College")
+    assert judge(0.0, caird, college, crean, queries=followed) == (False, f"{question} Tom Crean")
+    assert judge(0.05, caird, college, crean, queries=followed) == (True, "")
+    # The boat that the question names is not found: every new name is followed.
+    assert judge(0.99, crean) == (False, f"{question} Tom Crean")

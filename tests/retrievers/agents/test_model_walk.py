@@ -63,6 +63,42 @@ def test_gear_walks_the_chain(polar: Index, server: RunningServer, tmp_path: Pat
     assert len(server.requests) == 12
 
 
+def reply_as_published(request: Request, number: int) -> ServerReply:
+    """Reply with sufficiency and the next query apart, or as `reply_as_reader`."""
+    reports, inputs = request["messages"][0]["content"], request["messages"][-1]["content"]
+    facts, searched = (tag_lines(inputs, tag) for tag in ("noted-facts", "searched"))
+    if "You write the next query" in reports:
+        assert tag_lines(inputs, "thoughts") == ["one is missing"]
+        return ServerReply(json.dumps({"next_query": NEXT_QUERIES[searched[-1]]}))
+    if "a search may end" in reports:
+        return ServerReply(json.dumps({"answerable": len(facts) == len(QUERIES), "reasoning": "one is missing"}))
+    return reply_as_reader(request, number)
+
+
+def test_gear_as_published_walks_the_chain_with_two_prompts(polar: Index) -> None:
+    options = ("--retriever", "gear:preset=paper", "--base", "bm25", "--reader", "openai:test", "--no-cache")
+    with model_server(reply_as_published) as published:
+        actual = search(polar, published, *options)
+    steps = actual["steps"]
+    assert isinstance(steps, list)
+    assert [step["query"] for step in steps] == list(QUERIES)
+    assert [step["usage"]["calls"] for step in steps] == [4, 4, 4, 3]
+    assert steps[-1]["verdict"] == "enough"
+    assert set(GOLD) <= {passage["id"] for passage in actual["passages"]}  # type: ignore[attr-defined]
+
+
+def test_hipporag2_starts_from_the_triples_that_a_model_keeps(polar: Index) -> None:
+    def keep_one(request: Request, _: int) -> ServerReply:
+        assert len(tag_lines(request["messages"][-1]["content"], "noted-facts")) == 5
+        return ServerReply(json.dumps({"facts": [2]}))
+
+    with model_server(keep_one) as filtering:
+        actual = search(polar, filtering, "--retriever", "hipporag2:filter=openai:test", "--no-cache")
+    assert "openai:test keeps 1 of 5 triples" in actual["notes"]  # type: ignore[operator]
+    assert actual["usage"]["calls"] == len(filtering.requests) == 1  # type: ignore[index]
+    assert actual["passages"]
+
+
 def test_ircot_walks_the_chain(polar: Index, server: RunningServer) -> None:
     actual = search(polar, server, "--retriever", "ircot", "--reader", "openai:test", "--no-cache")
     steps = actual["steps"]

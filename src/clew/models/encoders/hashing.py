@@ -72,6 +72,15 @@ class HashingEncoder:
         """Return the same rows as `encode`."""
         return self.encode(texts)
 
+    def encode_tokens(self, texts: Sequence[str], *, queries: bool = False) -> "list[FloatArray]":
+        """Return for each text unit rows (t, dimension) of its words.
+
+        Raises:
+            InputError: A text holds a lone surrogate.
+        """
+        del queries  # read as texts are
+        return [self.encode(text.split()) for text in texts]
+
     def _encode_text(self, text: str) -> "FloatArray":
         words = unicodedata.normalize("NFKC", text).casefold().split()
         row: NDArray[np.float64] = np.zeros(self._dimension)

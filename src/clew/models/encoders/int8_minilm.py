@@ -114,6 +114,26 @@ class Int8MiniLM:
         """Return the rows of `encode`."""
         return self.encode(texts)
 
+    def encode_tokens(self, texts: Sequence[str], *, queries: bool = False) -> list[FloatArray]:
+        """Return for each text unit rows (t, 384) of the states of its tokens, of which the first 254 are read.
+
+        Raises:
+            InputError: A text holds a lone surrogate.
+            ProviderError: The model's files are missing or damaged.
+        """
+        del queries  # read as texts are
+        require_unicode(texts)
+        model = self._load()
+
+        def run(text: str) -> FloatArray:
+            ids = np.asarray([model.tokenizer.encode(text).ids], dtype=np.int64)
+            states = model.session.run(["states"], {"ids": ids})[0][0][1:-1]
+            unit: FloatArray = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
+            return unit
+
+        with ThreadPoolExecutor(worker_count(), thread_name_prefix="clew-encode") as threads:
+            return list(threads.map(run, texts))
+
     def _load(self) -> _LoadedModel:
         with self._lock:
             if self._model is None:

@@ -125,6 +125,27 @@ class SentenceTransformerEncoder:
             rows[row] = forward(ids[None, :].astype(np.int64), np.ones((1, len(ids)), dtype=np.bool_))[0]
         return rows
 
+    def encode_tokens(self, texts: Sequence[str], *, queries: bool = False) -> "list[FloatArray]":
+        """Return for each text unit rows (t, d) of the states of its tokens, those of a prompt included.
+
+        Raises:
+            InputError: A text holds a lone surrogate.
+            ProviderError: The model cannot be opened.
+        """
+        import torch
+
+        require_unicode(texts)
+        loaded = self._load()
+        device = loaded.model.device
+        rows: list[FloatArray] = []
+        for ids in _tokenize(loaded, loaded.query_prompt if queries else loaded.text_prompt, texts):
+            tokens = torch.from_numpy(ids[None, :].astype(np.int64)).to(device)
+            with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+                states = loaded.model.forward({"input_ids": tokens, "attention_mask": torch.ones_like(tokens)})
+            vectors = states["token_embeddings"][0].float()
+            rows.append(torch.nn.functional.normalize(vectors[1:-1], dim=1).cpu().numpy())
+        return rows
+
     def _load(self) -> _LoadedModel:
         with self._lock:
             if self._model is None:

@@ -30,7 +30,7 @@ from clew.retrievers.agents.settings import (
 from clew.retrievers.graph_expansion import ExpansionSettings, GraphExpansion, GraphExpansionRetriever
 from clew.retrievers.spec import OpenRetriever
 
-GRAPH_BASES = ("entity-graph", "gfm", "hipporag2", "pagerank", "title-links")
+GRAPH_BASES = ("entity-graph", "gfm", "hipporag", "hipporag2", "pagerank", "title-links")
 """Retrievers that follow the graph themselves: an expansion overrules them less than those that read words alone."""
 
 
@@ -76,6 +76,7 @@ def build_gear(context: IndexContext, settings: Gear, open_retriever: OpenRetrie
         max_facts=settings.facts,
         separate=settings.prompts == "separate",
         triples=settings.triples,
+        min_gain=settings.gain,
     )
     return GearAgent(base, build_expansion(context, settings), reader, gear)
 
@@ -112,19 +113,21 @@ def open_reader(
     max_facts: int | Literal["all"] | None = None,
     separate: bool = False,
     triples: str = "composed",
+    min_gain: float = 0.0,
 ) -> AgentReader:
     """Return the reader of a name: `local`, or a language model; raises InputError where there is none.
 
     It takes at most `max_facts` facts from the passages of a question, None for its own default. The local reader takes
-    the share of the stating passage in a triple's score and the kind of `triples`' vectors; a language model is called
-    twice where sufficiency and the next query are `separate`.
+    the share of the stating passage in a triple's score, the kind of `triples`' vectors, and the gain below which it
+    follows no name; a language model is called twice where sufficiency and the next query are `separate`.
     """
     if ":" in name:
         return LLMReader(context.open_model(name), _limit(max_facts, MAX_FACTS), separate)
     if name != LOCAL_READER:
         raise InputError(f"reader is {name!r}; wanted local, or a language model such as openai:gpt-4o-mini")
     vectors, limit = _triple_vectors(context, triples), _limit(max_facts, MAX_LOCAL_FACTS)
-    return LocalReader(context.scope, vectors, context.encode_questions, context_weight, limit)
+    encode, lexical = context.encode_questions, context.lexical
+    return LocalReader(context.scope, vectors, encode, context_weight, lexical, min_gain, limit)
 
 
 def _triple_vectors(context: IndexContext, kind: str) -> TripleEmbeddings:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import model_validator
 
 from clew.models.llm.prompts.proximal_triples import MAX_FACTS
-from clew.plugins.records import Amount, CountOrAll, SettingsRecord, WholeNumber, setting
+from clew.plugins.records import Amount, CountOrAll, SettingsRecord, Share, WholeNumber, setting
 from clew.retrievers.agents.gear import GearSettings
 from clew.retrievers.agents.local_reader import MAX_FACTS as MAX_LOCAL_FACTS
 from clew.retrievers.graph_expansion import ExpansionSettings
@@ -129,6 +129,7 @@ class Gear(ReaderExpansion):
         "later": 1.0,
         "gist_weight": 1.0,
         "prompts": "separate",
+        "gain": 0.0,
     }
 
     steps: WholeNumber = setting(_GEAR.steps, "steps, at most", "docs/decisions.md")
@@ -169,6 +170,11 @@ class Gear(ReaderExpansion):
         "joint",
         "whether a language model judges the memory and writes the next query in one call or, as published, in two",
         "docs/decisions.md",
+    )
+    gain: Share = setting(
+        0.1,
+        "share of the question's words that a passage has to add, for the local reader to follow its name",
+        "docs/decisions.md, GeAR",
     )
     later: Amount | None = setting(
         None,

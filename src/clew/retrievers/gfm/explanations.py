@@ -68,9 +68,14 @@ class EdgePathBuilder:
 
     def build_path(self, graph: QuestionGraph, walk: Sequence[int], allowed: BoolArray) -> Path:
         """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked."""
-        return tuple(self._triple(graph, edge, allowed) for edge in walk)
+        return tuple(self.build_triple(graph, edge, allowed) for edge in walk)
 
-    def _triple(self, graph: QuestionGraph, edge: int, allowed: BoolArray) -> Triple:
+    def is_inverse(self, graph: QuestionGraph, edge: int) -> bool:
+        """Return whether a walk over an edge goes from the tail of its triple to the head."""
+        return bool(self._edges.relations[graph.edges[edge]] < self._edges.relation_count)
+
+    def build_triple(self, graph: QuestionGraph, edge: int, allowed: BoolArray) -> Triple:
+        """Return the triple of an edge, with the allowed passages (P,) that state it."""
         position = int(graph.edges[edge])
         triple = int(self._edges.triples[position])
         if triple >= 0:
@@ -78,10 +83,18 @@ class EdgePathBuilder:
         ends = int(graph.nodes[graph.receivers[edge]]), int(graph.nodes[graph.senders[edge]])
         head, tail = ends if self._edges.relations[position] < self._edges.relation_count else ends[::-1]
         if self._edges.relations[position] % self._edges.relation_count == self._edges.relation_count - 1:
-            return Triple(self._name(head), EQUIVALENT_RELATION, self._name(tail))
-        return Triple(self._name(head), MENTIONS_RELATION, self._name(tail), (self._snapshot.passage_ids[head],))
+            return Triple(self.node_name(head), EQUIVALENT_RELATION, self.node_name(tail))
+        return Triple(
+            self.node_name(head), MENTIONS_RELATION, self.node_name(tail), (self._snapshot.passage_ids[head],)
+        )
 
-    def _name(self, node: int) -> str:
+    @property
+    def scores_entities(self) -> bool:
+        """Whether all nodes are entities."""
+        return self._entities
+
+    def node_name(self, node: int) -> str:
+        """Return the name of a node of the whole graph: an entity, or a passage's title."""
         if self._entities:
             return self._snapshot.entities[node]
         if node < len(self._snapshot.passage_ids):

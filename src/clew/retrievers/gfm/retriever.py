@@ -95,16 +95,10 @@ class GFMRetriever:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
-
-        def texts(linked: LinkedQuestion) -> list[str]:
-            return [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
-
-        begin = partial(self._begin_encoding, thread=encoder_thread)
-        linked, vector = link_and_encode(question, self.scope.linker.link, texts, begin)
-        graph = self.graphs.build(linked, vector, allowed)
+        graph, vector = self.build_graph(question, allowed, encoder_thread)
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
-        question_vector = vector(0)
+        question_vector = vector()
         batch = collate([graph], [question_vector], self.graphs.edges, self._whole_graph)
         ranked = self.ranker.rank(graph, self.logits(batch), question_vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
@@ -114,6 +108,18 @@ class GFMRetriever:
             chains = self.quoter.quote(graph.chains, np.array([p for p, _ in ranked.passages], dtype=np.int32))
         evidence = make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
         return replace(evidence, chains=chains)
+
+    def build_graph(
+        self, question: str, allowed: BoolArray, encoder_thread: ThreadPoolExecutor | None = None
+    ) -> tuple[QuestionGraph, PendingVector]:
+        """Return the graph of a question over allowed passages (P,), and a function that returns its vector (t,)."""
+
+        def texts(linked: LinkedQuestion) -> list[str]:
+            return [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
+
+        begin = partial(self._begin_encoding, thread=encoder_thread)
+        linked, vector = link_and_encode(question, self.scope.linker.link, texts, begin)
+        return self.graphs.build(linked, vector, allowed), partial(vector, 0)
 
     def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> PendingVector:
         """Return a function that waits for the vector of a text, encoded in a thread, or without one when asked for."""

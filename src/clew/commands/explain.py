@@ -1,0 +1,78 @@
+"""`clew explain`: the walks that raise the score of an entity or passage, as text, JSON, SVG or HTML."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.commands.options import DeviceOption, IndexOption, WhereOption, check_file
+from clew.commands.output import print_line
+from clew.commands.progress import progress_on_stderr
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.retrievers.gfm.target_explanations import TargetExplanation
+
+_SCORES = ("mean", "sum")
+_FORMATS = ("text", "json", "svg", "html")
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """Options of `clew explain`."""
+
+    retriever: Annotated[str, typer.Option(help="gfm, with settings after a colon.")] = "gfm"
+    walks: Annotated[int, typer.Option(help="How many walks.", min=1)] = 5
+    score: Annotated[str, typer.Option(help="Score of a walk: mean of its edges' weights, as published, or sum.")] = (
+        "mean"
+    )
+    loops: Annotated[bool, typer.Option(help="Keep walks that meet a node twice.")] = True
+    where: WhereOption = None
+    device: DeviceOption = None
+    form: Annotated[str, typer.Option("--format", help="text, json, svg or html.")] = "text"
+    out: Annotated[Path | None, typer.Option(help="File to write to, in place of standard output.")] = None
+
+
+def explain(
+    question: str,
+    index: IndexOption,
+    target: Annotated[str, typer.Option(help="Name of an entity, or id or title of a passage.")],
+    options: ExplainOptions,
+) -> None:
+    """Explain why gfm ranks an entity or passage where it does: the walks to it, with the weight of each edge."""
+    from clew.commands.explanation_output import format_explanation
+    from clew.store.atomic import atomic_file
+
+    for name, value, wanted in (("--score", options.score, _SCORES), ("--format", options.form, _FORMATS)):
+        if value not in wanted:
+            raise InputError(f"{name} is {value!r}; wanted one of {', '.join(wanted)}")
+    if options.out is not None:
+        check_file("--out", options.out)
+    text = format_explanation(_explain(question, index, target, options), options.form)
+    if options.out is None:
+        print_line(text) if options.form == "text" else print(text)
+        return
+    with atomic_file(options.out) as temporary:
+        temporary.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _explain(question: str, location: str, target: str, options: ExplainOptions) -> "TargetExplanation":
+    from clew.commands.opening import open_index, parse_retriever
+    from clew.retrievers.gfm.retriever import GFMRetriever
+    from clew.retrievers.gfm.target_explanations import explain_target
+
+    with progress_on_stderr() as progress:
+        opened = open_index(location, progress, None, options.device)
+        retriever = opened.retriever(parse_retriever(options.retriever), 0)
+        if not isinstance(retriever, GFMRetriever):
+            raise InputError(f"--retriever is {options.retriever!r}; wanted gfm, the one that clew explain explains")
+        return explain_target(
+            retriever,
+            question,
+            target,
+            options.walks,
+            by_mean=options.score == "mean",
+            loops=options.loops,
+            where=options.where,
+        )
