@@ -36,7 +36,7 @@ def main() -> None:
             texts = load_question_texts(BENCHMARKS[name])[: arguments.timed]
             rows = [time_questions(spec, (many, one), texts) for spec in split_list(arguments.retrievers)]
         print(f"\n{name}: {len(many.snapshot.passage_ids)} passages")
-        labels = [f"{len(index.snapshot.columns.segments)} fragments" for index in (many, one)]
+        labels = [f"fragments: {len(index.snapshot.columns.segments)}" for index in (many, one)]
         print_table(("retriever", *labels, "ratio"), rows)
 
 
