@@ -1,13 +1,13 @@
 """Names found by the rules and by the tagger, and recall by extractor: `python bench/extraction.py [SET ...]`.
 
-The first table is of exact spans in the annotated passages of `musique` whose titles the shipped weights did not learn
-from, as written and in lower case, title and text; and of the time of a passage, as a share of that of its vectors.
-The second is of indexes that differ in the extractor alone.
+Without sets: exact spans in the annotated passages of `musique` whose titles the shipped weights did not learn from, as
+written and in lower case, title and text; and the time of a passage, as a share of that of its vectors. With sets:
+indexes that differ in the extractor alone.
 """
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from clew import index as indexes
@@ -29,14 +29,16 @@ TIMED = 100  # passages
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the tables of spans and time, or that of recall."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=["musique-dev", "musique-dev-lower"])
+    parser.add_argument("sets", nargs="*", default=[])
     parser.add_argument("--extractors", default="rules,learned,auto")
     parser.add_argument("--retrievers", default="pagerank,gfm,chains")
     arguments = parser.parse_args()
     print(describe_machine())
-    print_spans()
+    if not arguments.sets:
+        print_spans()
+        return
     rows = [
         [name, extractor, retriever, *cells]
         for name in arguments.sets
@@ -51,7 +53,7 @@ def print_spans() -> None:
     share = float(load_extractor(EXTRACTOR_WEIGHTS).about["recipe"]["held_out"])
     held_out = [p for p in read_annotated_passages(DATA / "musique") if is_held_out(p.title, share)]
     lower = [replace(p, title=p.title.lower(), text=p.text.lower()) for p in held_out]
-    extractors = {"rules": RuleExtractor(), "learned": LearnedExtractor()}
+    extractors: dict[str, Extractor] = {"rules": RuleExtractor(), "learned": LearnedExtractor()}
     rows = []
     for name, extractor in extractors.items():
         for form, passages in (("as written", held_out), ("lower case", lower)):
@@ -84,7 +86,7 @@ def measure_spans(extractor: Extractor, passages: Sequence[AnnotatedPassage]) ->
     return right / max(found, 1), right / max(wanted, 1), 2 * right / max(found + wanted, 1)
 
 
-def longest_spans(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def longest_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return spans without those that overlap an earlier one; they come longest first."""
     chosen: list[tuple[int, int]] = []
     for start, end in spans:

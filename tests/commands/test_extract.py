@@ -8,6 +8,8 @@ import pytest
 from clew.commands.extract import mark_mentions
 from clew.types import Mention
 from tests.faults.commands import run_clew
+from tests.faults.model_server import model_server
+from tests.indexing.extraction.scripted_model import answer_request
 
 TEXT = "The Fram was built by Colin Archer in 1892."
 
@@ -33,6 +35,17 @@ def test_json_has_offsets_of_the_text(ship: Path) -> None:
     assert [TEXT[m["start"] : m["end"]] for m in passage["mentions"]] == ["Fram", "Colin Archer", "1892"]
     assert [m["kind"] for m in passage["mentions"]] == ["name", "name", "date"]
     assert ["Fram", "was built by", "Colin Archer"] in passage["triples"]
+
+
+def test_a_language_model_is_asked_and_its_cost_told(ship: Path) -> None:
+    ship.write_text("Ada met Boris and Carl.", encoding="utf-8")
+    with model_server(answer_request) as server:
+        done = run_clew("extract", ship, "--extractor", "llm:openai:test", "--base-url", server.url)
+    assert done.code == 0, done.err
+    assert "[Ada] met [Boris] and [Carl]." in done.out
+    assert "  Ada | knows | Boris\n" in done.out
+    assert "spent: 2 calls" in done.out
+    assert not (ship.parent / "calls.sqlite").exists()
 
 
 @pytest.mark.parametrize("extractor", ["learned", "auto"])

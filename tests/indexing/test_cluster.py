@@ -80,7 +80,7 @@ def test_a_killed_actor_is_replaced_and_the_bytes_are_those_of_one_process(tmp_p
     index = clew.open(place)
     assert index.table.count_rows() == 1500
     assert index.table.version > 3
-    fresh = clew.create(tmp_path / "fresh", Settings(encoder="none", extractor="rules"))
+    fresh = clew.create(tmp_path / "fresh", Settings(encoder="none"))
     fresh.add([file])
     assert snapshot_files(index) == snapshot_files(fresh)
 

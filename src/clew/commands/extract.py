@@ -1,12 +1,13 @@
 """`clew extract`, which shows what an extractor finds in a file."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from clew.commands.options import JsonFlag, LLMOptions
-from clew.commands.output import print_json, print_line
+from clew.commands.output import print_json, print_line, print_usage
 from clew.errors import InputError
 from clew.types import Extraction, Failure, Mention, Passage
 
@@ -22,11 +23,15 @@ class ExtractedPassage:
 def extract(
     file: Annotated[str, typer.Argument(help="File or folder to read; - reads standard input.")],
     extractor: Annotated[str | None, typer.Option(help="rules, auto, learned, llm:MODEL or published:FILE.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Server that speaks OpenAI's protocol, for llm:openai:NAME.")] = (
+        None
+    ),
     as_json: JsonFlag = False,
-    *,
-    llm: LLMOptions,
 ) -> None:
-    """Show the names, marked in the text, and the facts that an extractor finds in a file."""
+    """Show the names, marked in the text, and the facts that an extractor finds in a file.
+
+    Replies of a language model are not stored: there is no index to keep them beside.
+    """
     from clew.commands.opening import load_settings, make_llm_factory
     from clew.indexing.chunking import Chunker
     from clew.indexing.extraction.registry import open_extractor
@@ -34,8 +39,9 @@ def extract(
 
     check_paths([file])
     settings = load_settings()
-    factory = make_llm_factory(llm)
-    opened = open_extractor(extractor or settings.extractor, factory.open, settings.extraction_calls)
+    factory = make_llm_factory(LLMOptions(base_url=base_url, cache=False))
+    name = extractor or settings.extractor
+    opened = open_extractor(name, lambda model: factory.open(model, Path()), settings.extraction_calls)
     chunker = Chunker(settings.passage_tokens, settings.passage_overlap)
     passages: list[Passage] = []
     for document in read_documents([file]):
@@ -50,6 +56,7 @@ def extract(
         return
     for one in found:
         print_line(format_passage(one))
+    print_usage(factory.budget.spent)
 
 
 def describe_passage(found: ExtractedPassage) -> dict[str, object]:

@@ -137,7 +137,7 @@ def test_an_index_reads_each_passage_once(tmp_path: Path, monkeypatch: pytest.Mo
     documents = [Document("a", "Fram", TEXT), Document("b", "Voyages", LONG)]
     rows = {}
     for extractor in ("learned", "auto", "rules"):
-        chosen = Settings(extractor=extractor, sentences=sentences)  # type: ignore[arg-type]
+        chosen = Settings(extractor=extractor, sentences=sentences)
         index = clew.create(tmp_path / extractor, chosen)
         read.clear()
         assert index.add(documents).passages == 3

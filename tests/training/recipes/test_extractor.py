@@ -1,6 +1,7 @@
 """Training the tagger of names, as `clew train extractor` does it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return data
 
 
-def write_lines(path: Path, records: list[dict[str, object]]) -> None:
+def write_lines(path: Path, records: Sequence[Mapping[str, object]]) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
