@@ -8,7 +8,8 @@ Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Re
 for an edge between passages with common nodes, and its two features.
 Differs from the source: entities and triples of the index replace AMR (`amr_document_graph` has the published form);
 shared entities are also weighted by rarity; links have a direction, and the similarity of their relation to the
-question; passages have features of their match with the question and of their rank.
+question; passages have features of their match with the question and of their rank; chains of sentences, where they are
+searched, are features of passages and of pairs.
 """
 
 from collections.abc import Callable, Sequence
