@@ -1,9 +1,10 @@
-"""Reranking over the document graph: `python bench/reranking.py quality|ablations|parts|latency [--sets ...]`.
+"""Reranking over the document graph: `python bench/reranking.py quality|ablations|parts|weights|latency [--sets ...]`.
 
     quality    every base's pool before and after g-rag, and after the same network without edges, with paired tests
     ablations  the rows of the paper's tables 1 and 5: networks and losses on vectors of texts, over the entities and
                triples of the index (all questions), or with --graph amr over AMR by the local parser (--questions)
     parts      ablations of our own network: edges, losses; on development questions, pools of fused and pagerank
+    weights    --weights against the shipped ones, on the development pools of parts, with paired tests
     latency    warm milliseconds of reranking 100 passages
 
 The networks are trained here on the same pools; development questions of hotpotqa and musique-dev select the epoch, and
@@ -16,24 +17,34 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from clew import index as indexes
+from clew.arrays import FloatArray
 from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.evaluation.significance import compare_means
+from clew.rerankers.g_rag.weights import FeatureColumns, load_reranker
 from clew.rerankers.registry import open_reranker, parse_reranker
 from clew.retrievers.registry import open_retriever, parse_retriever
+from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.training.data import corpora
+from clew.training.data.reranking_pools import PoolExample
 from clew.training.hyperparameters import Recipe, RerankLoss
-from clew.training.recipes.networks import input_columns
+from clew.training.recipes.networks import available_columns, input_columns
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
-from clew.training.recipes.reranker import train_reranker
+from clew.training.recipes.reranker import find_pools, train_reranker
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 
 TRAINING_SETS = ("2wiki-train", "hotpotqa", "musique")
 VALIDATION_SETS = ("hotpotqa", "musique-dev")
 SETS = ("2wiki", "hotpotqa", "musique-dev")
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10", "positives_rr")
+PARTS_BASES = ("fused", "pagerank")
 RUN = WORK / "reranking"
 
 Trained: TypeAlias = tuple[dict[str, float], dict[str, float], float]
@@ -43,12 +54,14 @@ Trained: TypeAlias = tuple[dict[str, float], dict[str, float], float]
 def main() -> None:
     """Run one experiment and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=("quality", "ablations", "parts", "latency"))
+    parser.add_argument("experiment", choices=("quality", "ablations", "parts", "weights", "latency"))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--bases", default=",".join((*DEFAULT_BASES, "gfm")))
     parser.add_argument("--weights", default="", help="weights of g-rag instead of the shipped ones")
     parser.add_argument("--graph", choices=("index", "amr"), default="index", help="document graph of ablations")
     parser.add_argument("--questions", type=int, default=50, help="questions per training set, for ablations on AMR")
+    parser.add_argument("--seeds", default="0", help="seeds of parts, separated by commas")
+    parser.add_argument("--rows", default="", help="rows of parts, separated by commas; by default all")
     arguments = parser.parse_args()
     print(describe_machine(), flush=True)
     sets, bases = arguments.sets.split(","), arguments.bases.split(",")
@@ -57,8 +70,12 @@ def main() -> None:
         quality(sets, bases, ours)
     elif arguments.experiment == "latency":
         latency(bases, ours)
+    elif arguments.experiment == "weights":
+        compare_weights(Path(arguments.weights))
     elif arguments.experiment == "parts":
-        print_results({name: train(name, recipe, ("fused", "pagerank")) for name, recipe in parts()})
+        wanted = arguments.rows.split(",") if arguments.rows else [name for name, _ in parts()]
+        rows = [(name, recipe) for name, recipe in parts() if name in wanted]
+        print_results(dict(train_seeds(rows, [int(seed) for seed in arguments.seeds.split(",")])))
     else:
         limit = arguments.questions if arguments.graph == "amr" else None
         rows = ablations(arguments.graph)
@@ -75,6 +92,55 @@ def train(name: str, recipe: RerankRecipe, bases: Sequence[str] = DEFAULT_BASES,
     )
     print(f"{name}: {result.figures['mean']:.4f}, {result.seconds:.0f} s", file=sys.stderr, flush=True)
     return result.figures, result.initial_figures, result.seconds
+
+
+def train_seeds(rows: Sequence[tuple[str, RerankRecipe]], seeds: Sequence[int]) -> Iterator[tuple[str, Trained]]:
+    """Yield for each row and seed the network's figures over pools of `fused` and `pagerank`."""
+    for name, recipe in rows:
+        for seed in seeds:
+            label = f"{name}, seed {seed}" if len(seeds) > 1 else name
+            seeded = replace(recipe, loop=replace(recipe.loop, seed=seed))
+            yield label, train(label, seeded, PARTS_BASES)
+
+
+def compare_weights(folder: Path) -> None:
+    """Print figures of two networks on the same development pools, and paired tests of their difference."""
+    recipe = RerankRecipe(chains=True)
+    networks = {"given": load_reranker(folder), "shipped": load_reranker(PRETRAINED_FOLDER / "g-rag")}
+    available = available_columns(recipe)
+    columns = {
+        name: FeatureColumns.locate((one.node_features, one.edge_features), available) for name, one in networks.items()
+    }
+    rows = []
+    for name, base in product(VALIDATION_SETS, PARTS_BASES):
+        context = corpora.open_corpus_index(DATA / name, RUN, progress)
+        pools = RUN / "pools" / corpora.hash_file(DATA / name / corpora.CORPUS_FILE)
+        examples = find_pools(context, DATA / name / corpora.DEVELOPMENT_FILE, base, recipe, pools, progress)
+        given, shipped = (
+            np.array(
+                [
+                    pool_measures(one, trained.model.scores(columns[label].select(one.graph, text=False)))
+                    for one in examples
+                ]
+            )
+            for label, trained in networks.items()
+        )
+        cells = []
+        for i, measure in enumerate(MEASURES[:3]):
+            c = compare_means(("given", "shipped"), measure, given[:, i], shipped[:, i], np.random.default_rng(0))
+            cells.append(
+                f"{100 * given[:, i].mean():.1f} / {100 * shipped[:, i].mean():.1f}, "
+                f"{100 * c.difference:+.1f} ({100 * c.low:+.1f} to {100 * c.high:+.1f}), p {c.p:.4f}"
+            )
+        rows.append([f"{name} {base}", *cells])
+    print_table(("pools", *MEASURES[:3]), rows)
+
+
+def pool_measures(example: PoolExample, scores: FloatArray) -> tuple[float, float, float]:
+    """Return recall at 2 and at 5, and whether all evidence is among the first 5, of a pool in another order."""
+    found = np.asarray(example.relevant)[np.argsort(-scores, kind="stable")]
+    first = found[:5].sum()
+    return found[:2].sum() / example.gold_count, first / example.gold_count, float(first == example.gold_count)
 
 
 def limit_questions(folder: Path, limit: int | None) -> Path:
@@ -96,6 +162,7 @@ def parts() -> Iterator[tuple[str, RerankRecipe]]:
     ours = RerankRecipe(loop=Recipe())
     yield "ours", ours
     yield "no edges", replace(ours, network="mlp")
+    yield "chains", replace(ours, chains=True)
     yield "common nodes and edges alone", replace(ours, edges=("common nodes", "common edges"))
     yield (
         "no asked links",

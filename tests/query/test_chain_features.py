@@ -1,12 +1,13 @@
 """Features of passages from chains, beside the same numbers found sentence by sentence and chain by chain."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.query.chain_features import CHAIN_FEATURES, best_by_chains, describe_passages
+from clew.query.chain_features import CHAIN_FEATURES, best_by_chains, chain_edges, describe_passages
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains, QuestionVectors
 from tests.query.test_chain_search import DrawnVectors
 from tests.small_index import QUESTIONS
@@ -86,6 +87,30 @@ def test_features_equal_those_of_each_passage_alone(small: Index, with_vectors: 
             row["sentence share"] = (row["sentence"] - min(likeness)) / spread if spread else 0.0
         np.testing.assert_allclose(features, [[row[name] for name in CHAIN_FEATURES] for row in wanted], atol=1e-5)
         assert np.abs(features).max() <= 1.0 + 1e-6
+
+
+def test_edges_follow_the_sentences_of_the_best_chain_of_each_passage(small: Index) -> None:
+    search = open_search(small, with_vectors=True)
+    offsets = search.sentences.offsets.tolist()
+    passages = np.arange(0, len(offsets) - 1, dtype=np.int32)[::-1][::2][::-1].copy()  # some, ascending
+    joined = 0
+    for question in QUESTIONS:
+        found = search.search(question, small.context.scope.mask(None))
+        top = max(found.chains.scores.tolist())
+        wanted: dict[tuple[int, int], float] = {}
+        for place, score in enumerate(found.chains.scores.tolist()):
+            sentences = [s for s in found.chains.rows(np.array([place]))[0][0].tolist() if s >= 0]
+            owners = [max(p for p, start in enumerate(offsets[:-1]) if start <= s) for s in sentences]
+            share = max(score / top, 0.0) ** 4
+            for pair in pairwise(owners):
+                wanted[pair] = max(wanted.get(pair, 0.0), share)
+        edges = chain_edges(search.sentences, found, passages)
+        for i, a in enumerate(passages.tolist()):
+            for j, b in enumerate(passages.tolist()):
+                assert edges[i, j] == pytest.approx(wanted.get((a, b), 0.0), abs=1e-5)
+                joined += edges[i, j] > 0
+        assert not chain_edges(search.sentences, found, passages[:0]).size
+    assert joined
 
 
 def test_no_passage_has_no_features(small: Index) -> None:

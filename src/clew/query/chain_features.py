@@ -17,6 +17,7 @@ CHAIN_FEATURES = (
 """Features of a passage, in order; all between -1 and 1."""
 
 _SPREAD = 8.0  # passages that matter have shares close to each other
+_EDGE_POWER = 4
 
 
 def describe_passages(
@@ -61,6 +62,27 @@ def describe_passages(
 def chain_shares(found: QuestionChains, passages: IntArray) -> DoubleArray:
     """Return for passages (n,) the best chain they stand in as a share of the best of all, from -1 to 1; 0 for none."""
     return _values_at(passages, found.passages, found.chain_shares)
+
+
+def chain_edges(index: SentenceIndex, found: QuestionChains, passages: IntArray) -> FloatArray:
+    """Return for pairs of passages (n,), ascending, the best chain that goes from the first to the second, (n, n).
+
+    Of the best chains that each passage stands in, those with sentences of both, one after the other; as shares of the
+    best chain's score, to the fourth power, since passages that matter have shares close to each other. 0 elsewhere.
+    """
+    edges = np.zeros((len(passages), len(passages)), dtype=np.float32)
+    chains = found.chains
+    if not len(chains.passages) or not len(passages):
+        return edges
+    values = np.maximum(shares_of_best(chains.passages, chains.passages, chains.scores), 0.0) ** _EDGE_POWER
+    sentences, _ = chains.rows(np.arange(len(chains.passages), dtype=np.int64))
+    owners = index.offsets.searchsorted(sentences, side="right") - 1
+    places = np.minimum(passages.searchsorted(owners), len(passages) - 1)
+    is_present = (sentences >= 0) & (passages[places] == owners)
+    for step in range(sentences.shape[1] - 1):
+        joined = is_present[:, step] & is_present[:, step + 1]
+        np.maximum.at(edges, (places[joined, step], places[joined, step + 1]), values[joined])
+    return edges
 
 
 def best_by_chains(found: QuestionChains, chains: int, sentences: int) -> IntArray:

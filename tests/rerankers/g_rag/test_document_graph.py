@@ -16,8 +16,11 @@ from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
+from clew.query.chain_features import describe_passages
 from clew.query.linking import link_question
 from clew.rerankers.g_rag.document_graph import (
+    CHAIN_EDGE_FEATURES,
+    CHAIN_NODE_FEATURES,
     EDGE_FEATURES,
     NODE_FEATURES,
     DocumentGraph,
@@ -38,7 +41,9 @@ POLAR = (
 SYMMETRIC = ("common nodes", "common edges", "rare common nodes", "rare common nodes not named")
 
 
-def make_builder(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexDocumentGraphBuilder:
+def make_builder(
+    index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None, chains: bool = False
+) -> IndexDocumentGraphBuilder:
     context = index.context
     return IndexDocumentGraphBuilder(
         snapshot or context.scope.snapshot,
@@ -46,6 +51,7 @@ def make_builder(index: Index, *, vectors: bool = False, snapshot: Snapshot | No
         context.encode_questions,
         context.text_vectors.relation_vectors,
         vectors=vectors,
+        chains=context.chain_search() if chains else None,
     )
 
 
@@ -379,3 +385,29 @@ def test_the_names_are_those_of_the_columns(small: Index) -> None:
         (3, len(NODE_FEATURES)),
         (3, 3, len(EDGE_FEATURES)),
     )
+
+
+@pytest.mark.parametrize("question", [QUESTIONS[0], QUESTIONS[1], ""])
+def test_chains_add_features_of_a_question_s_passages_alone(small: Index, question: str) -> None:
+    positions = [7, 2, 9, 4, 0, 11]
+    plain, joined = (make_graph(small, question, positions, chains=chains) for chains in (False, True))
+    nodes, edges = len(NODE_FEATURES), len(EDGE_FEATURES)
+    np.testing.assert_array_equal(joined.node_features[:, :nodes], plain.node_features)
+    np.testing.assert_array_equal(joined.edge_features[..., :edges], plain.edge_features)
+    assert joined.node_features.shape[1] == nodes + len(CHAIN_NODE_FEATURES)
+    onward, back = joined.edge_features[..., edges], joined.edge_features[..., edges + 1]
+    assert joined.edge_features.shape[2] == edges + len(CHAIN_EDGE_FEATURES)
+    np.testing.assert_array_equal(onward, back.T)
+    assert not onward.diagonal().any()
+    assert onward.min() >= 0
+    search, order = small.context.chain_search(), sorted(positions)
+    if question:
+        allowed = np.isin(np.arange(len(small.snapshot.passage_ids)), positions)
+        found = search.search(question, allowed)
+        assert set(found.chains.passages.tolist()) <= set(positions)
+        titles = small.snapshot.title_entities
+        described = describe_passages(search.sentences, titles, found, np.array(order, dtype=np.int32))
+        for place, position in enumerate(positions):
+            row = described[order.index(position)]
+            np.testing.assert_allclose(joined.node_features[place, nodes:], row, atol=1e-6)
+    assert bool(joined.node_features[:, nodes:].any()) == bool(question)

@@ -26,7 +26,7 @@ from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
 from tests.small_index import QUESTIONS, result_ids
 
 ENCODER = HashingEncoder(32)
-KINDS = ("index", "index with text", "amr")
+KINDS = ("index", "index with text", "index with chains", "amr")
 all_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -35,9 +35,13 @@ def make_builder(index: Index, kind: str) -> DocumentGraphBuilder:
     if kind == "amr":
         return AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode)
     relations = context.text_vectors.relation_vectors
-    text = kind == "index with text"
     return IndexDocumentGraphBuilder(
-        context.scope.snapshot, context.lexical, context.encode_questions, relations, vectors=text
+        context.scope.snapshot,
+        context.lexical,
+        context.encode_questions,
+        relations,
+        vectors=kind == "index with text",
+        chains=context.chain_search() if kind == "index with chains" else None,
     )
 
 
@@ -48,7 +52,9 @@ def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> T
         if kind == "amr"
         else (document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES)
     )
-    text = {"index": 0, "index with text": 256, "amr": 32}[kind]
+    if kind == "index with chains":
+        nodes, edges = nodes + document_graph.CHAIN_NODE_FEATURES, edges + document_graph.CHAIN_EDGE_FEATURES
+    text = {"index": 0, "index with text": 256, "index with chains": 0, "amr": 32}[kind]
     torch.manual_seed(seed)
     model = DocumentGNN(DocumentGNNSettings(text, len(nodes), len(edges), network, 8))
     if nodes:
@@ -97,7 +103,7 @@ def test_scores_are_the_network_s_of_the_question_s_graph(small: Index, kind: st
     before, network = search(small, QUESTIONS[1]), make_trained_gnn(kind)
     (graph,) = make_builder(small, kind).build([QUESTIONS[1]], [before.passages])
     wide = FeatureColumns(tuple(range(len(network.node_features))), tuple(range(len(network.edge_features))))
-    documents = wide.select(graph, text=kind != "index")
+    documents = wide.select(graph, text=kind in ("index with text", "amr"))
     scores = network.model.scores(documents).tolist()
     assert scores == pytest.approx(DocumentGNN.from_network(network.model).scores(documents).tolist(), abs=1e-5)
     (after,) = reranker(small, kind).rerank([QUESTIONS[1]], [before])
@@ -196,6 +202,17 @@ def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> No
 def test_questions_and_evidence_must_pair(small: Index) -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
         reranker(small, "index").rerank(["one", "two"], [Evidence((Scored(Passage("a", "a", "", "", 0, 0), 1.0),))])
+
+
+def test_weights_that_read_chains_get_them(small: Index, tmp_path: Path) -> None:
+    trained = make_trained_gnn("index with chains")
+    save_reranker(tmp_path, trained)
+    found = small.search(QUESTIONS[0], 3, parse_retriever(f"fused:rerank=g-rag:{tmp_path}"))
+    pool = small.retriever("fused", 0).retrieve([QUESTIONS[0]], 100)
+    wanted = DocumentGraphReranker(make_builder(small, "index with chains"), trained).rerank([QUESTIONS[0]], pool)[0]
+    assert result_ids(found) == result_ids(wanted)[:3]
+    with pytest.raises(InputError, match="'chains: sentence' is no feature"):
+        DocumentGraphReranker(make_builder(small, "index"), trained)
 
 
 def test_weights_trained_with_a_parser_need_one(small: Index, tmp_path: Path) -> None:

@@ -213,6 +213,17 @@ def test_other_networks_learn_from_the_pools_that_are_there(
     )
 
 
+def test_a_network_that_reads_chains(data: Path, prepared: Path) -> None:
+    recipe = replace(RECIPE, chains=True, loop=replace(RECIPE.loop, epochs=1))
+    train_reranker([data], [], prepared, BASES[:1], recipe, ProgressRecorder())
+    trained = load_reranker(prepared)
+    assert trained.node_features == document_graph.NODE_FEATURES + document_graph.CHAIN_NODE_FEATURES
+    assert trained.edge_features == document_graph.EDGE_FEATURES + document_graph.CHAIN_EDGE_FEATURES
+    assert trained.model.settings.numbers == len(trained.node_features)
+    ranked = open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}"))
+    assert len(ranked.passages) == 3
+
+
 def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kept(
     data: Path, prepared: Path, tmp_path: Path
 ) -> None:
@@ -442,6 +453,7 @@ def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Pat
         (("--epochs", "0"), "'--epochs': Input should be greater than or equal to 1"),
         (("--graph", "amr", "--amr", "nobody"), "no AMR parser is called 'nobody'"),
         (("--amr", "local"), "--graph index reads no AMR"),
+        (("--graph", "amr", "--chains"), "amr graphs have no chains of sentences: leave --chains out"),
     ],
     ids=str,
 )

@@ -8,7 +8,8 @@ Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Re
 for an edge between passages with common nodes, and its two features.
 Differs from the source: entities and triples of the index replace AMR (`amr_document_graph` has the published form);
 shared entities are also weighted by rarity; links have a direction, and the similarity of their relation to the
-question; passages have features of their match with the question and of their rank.
+question; passages have features of their match with the question and of their rank; chains of sentences, where they are
+searched, are features of passages and of pairs.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 from clew.arrays import FloatArray, LongArray, expand_ranges
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.chain_features import CHAIN_FEATURES, chain_edges, describe_passages
+from clew.query.chain_search import ChainSearch, texts_to_encode
 from clew.query.linking import LinkedQuestion
 from clew.query.question_linker import QuestionLinker
 from clew.text.bm25 import BM25Index
@@ -37,6 +40,13 @@ EDGE_FEATURES = (
     "asked link to", "asked link from",
 )  # fmt: skip
 """Names of the edge features, in order; the first two are the source's."""
+
+
+CHAIN_NODE_FEATURES = tuple(f"chains: {name}" for name in CHAIN_FEATURES)
+"""Names of the further node features of graphs with chains of sentences, in order."""
+
+CHAIN_EDGE_FEATURES = ("chain to", "chain from")
+"""Names of the further edge features of graphs with chains of sentences, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,11 +79,9 @@ class DocumentGraphBuilder(Protocol):
 class IndexDocumentGraphBuilder:
     """Builds document graphs from an index; with `vectors` the graphs hold the passages' vectors.
 
-    `encode` returns unit rows (n, d) of questions, `relations` unit rows (R, d) of the index's relations.
+    `encode` returns unit rows (n, d) of questions, `relations` unit rows (R, d) of the index's relations. With `chains`
+    nodes and edges have features of the chains of sentences, of a question's passages alone.
     """
-
-    node_features = NODE_FEATURES
-    edge_features = EDGE_FEATURES
 
     def __init__(
         self,
@@ -84,7 +92,11 @@ class IndexDocumentGraphBuilder:
         *,
         vectors: bool = False,
         linker: QuestionLinker | None = None,
+        chains: ChainSearch | None = None,
     ) -> None:
+        self.node_features = NODE_FEATURES if chains is None else (*NODE_FEATURES, *CHAIN_NODE_FEATURES)
+        self.edge_features = EDGE_FEATURES if chains is None else (*EDGE_FEATURES, *CHAIN_EDGE_FEATURES)
+        self._chains = chains
         self._snapshot = snapshot
         self._linker = QuestionLinker(snapshot) if linker is None else linker
         self._lexical = lexical
@@ -138,8 +150,29 @@ class IndexDocumentGraphBuilder:
         match = self._match_features(linked, positions, scores, texts @ vector)
         title_weights = named[np.searchsorted(columns, titles)]
         naming = np.stack((title_weights, members @ named, _named_share(members, named), nearest), 1)
+        nodes = np.concatenate((match, naming), 1).astype(np.float32)
+        if self._chains is not None:
+            chain_nodes, chain_pairs = self._chain_features(self._chains, linked, positions)
+            nodes, edges = np.concatenate((nodes, chain_nodes), 1), np.concatenate((edges, chain_pairs), 2)
         texts, vector = (texts, vector) if self._vectors else (texts[:, :0], vector[:0])
-        return DocumentGraph(texts, np.concatenate((match, naming), 1).astype(np.float32), edges, vector)
+        return DocumentGraph(texts, nodes, edges, vector)
+
+    def _chain_features(
+        self, search: ChainSearch, linked: LinkedQuestion, positions: LongArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the chains' features of passages (n, f) and of pairs (n, n, 2), of chains through these passages."""
+        n = len(positions)
+        if not linked.text.strip():
+            no_nodes = np.zeros((n, len(CHAIN_NODE_FEATURES)), dtype=np.float32)
+            return no_nodes, np.zeros((n, n, len(CHAIN_EDGE_FEATURES)), dtype=np.float32)
+        allowed = np.zeros(len(self._snapshot.passage_ids), dtype=np.bool_)
+        allowed[positions] = True
+        found = search.search_vectors(linked, self._encode(texts_to_encode(linked)).__getitem__, allowed)
+        order = np.argsort(positions)
+        ranks, ascending = np.argsort(order), positions[order].astype(np.int32)
+        nodes = describe_passages(search.sentences, self._snapshot.title_entities, found, ascending)[ranks]
+        onward = chain_edges(search.sentences, found, ascending)[np.ix_(ranks, ranks)]
+        return nodes, np.stack((onward, onward.T), axis=-1)
 
     def _member_nodes(self, positions: LongArray) -> tuple[LongArray, LongArray]:
         """Return the walk-graph nodes of passages as two columns: place in `positions`, and node."""

@@ -8,13 +8,20 @@ from clew.query.context import IndexContext
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.parsers import AmrlibParser, AMRParser, FileAMRParser
 from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
-from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
+from clew.rerankers.g_rag.document_graph import (
+    CHAIN_EDGE_FEATURES,
+    CHAIN_NODE_FEATURES,
+    DocumentGraphBuilder,
+    IndexDocumentGraphBuilder,
+)
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.g_rag.settings import GRag
 from clew.rerankers.g_rag.weights import load_reranker
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER
 
 LOCAL_PARSER = "local"
+CHAIN_INPUTS = (*CHAIN_NODE_FEATURES, *CHAIN_EDGE_FEATURES)
+"""Features for which the chains of sentences of a question are searched."""
 
 
 def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
@@ -44,16 +51,18 @@ def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
             f"g-rag: {str(folder)!r} learned from AMR of {trained_parser}; give amr={trained_parser}:... with it"
         )
     text = trained.model.settings.text > 0
-    graphs = make_document_graphs(context, trained.kind, settings.amr or LOCAL_PARSER, text=text)
+    chains = any(name in trained.node_features + trained.edge_features for name in CHAIN_INPUTS)
+    graphs = make_document_graphs(context, trained.kind, settings.amr or LOCAL_PARSER, text=text, chains=chains)
     return DocumentGraphReranker(graphs, trained)
 
 
 def make_document_graphs(
-    context: IndexContext, kind: str, parser: str = LOCAL_PARSER, *, text: bool = False
+    context: IndexContext, kind: str, parser: str = LOCAL_PARSER, *, text: bool = False, chains: bool = False
 ) -> DocumentGraphBuilder:
     """Return the builder of document graphs over an index's passages.
 
-    The parser of AMR is for the kind "amr"; passage embeddings are features (`text`) for the kind "index".
+    The parser of AMR is for the kind "amr"; passage embeddings (`text`) and chains of sentences are features for the
+    kind "index".
     """
     if kind == "amr":
         return AMRDocumentGraphBuilder(open_amr_parser(parser), context.encoder.encode)
@@ -65,6 +74,7 @@ def make_document_graphs(
         relations,
         vectors=text,
         linker=context.scope.linker,
+        chains=context.chain_search() if chains else None,
     )
 
 

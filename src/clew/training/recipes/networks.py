@@ -66,7 +66,10 @@ def available_columns(recipe: "RerankRecipe") -> FeatureNames:
     """Return the names of all numbers of passages and features of edges that graphs of the recipe's kind have."""
     if recipe.kind == "amr":
         return (), amr_document_graph.EDGE_FEATURES
-    return document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES
+    numbers, edges = document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES
+    if not recipe.chains:
+        return numbers, edges
+    return (*numbers, *document_graph.CHAIN_NODE_FEATURES), (*edges, *document_graph.CHAIN_EDGE_FEATURES)
 
 
 def input_columns(recipe: "RerankRecipe") -> FeatureNames:

@@ -175,6 +175,7 @@ class RerankRecipe:
     edges: Annotated[
         tuple[str, ...], Field(description="Features of edges to read, separated by commas; by default all.")
     ] = ()
+    chains: Annotated[bool, Field(description="Read chains of sentences; with index graphs only.")] = False
     network: Annotated[Network, Field(description="Graph neural network.")] = "relational"
     width: Annotated[int, Field(ge=1, description="Width of a passage's state.")] = 64
     layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 2
@@ -187,6 +188,8 @@ class RerankRecipe:
         check_fields(self)
         if self.kind == "amr" and (self.numbers or not self.text):
             raise InputError("amr graphs have no numbers of passages; read their vectors: --text --no-numbers")
+        if self.kind == "amr" and self.chains:
+            raise InputError("amr graphs have no chains of sentences: leave --chains out, or give --graph index")
         if not (self.numbers or self.text):
             raise InputError("neither numbers nor vectors of passages are read: give --text, or leave --no-numbers out")
         if len(set(self.edges)) < len(self.edges):

@@ -134,7 +134,7 @@ def find_pools(
     They are stored in `folder`, under a hash of all that they depend on.
     """
     retriever = open_retriever(parse_retriever(base), context.with_paths_per_passage(0))
-    graphs = make_document_graphs(context, recipe.kind, recipe.parser, text=recipe.text)
+    graphs = make_document_graphs(context, recipe.kind, recipe.parser, text=recipe.text, chains=recipe.chains)
     asked = (POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
     built = fingerprint_of(graphs), graphs.node_features, graphs.edge_features
     corpus = context.encoder.fingerprint, context.scope.snapshot.passage_ids[0], len(context.scope)
