@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from clew.arrays import FloatArray, LongArray, expand_ranges
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.entity_linker import EntityLinker
 from clew.query.linking import LinkedQuestion
 from clew.query.question_linker import QuestionLinker
 from clew.text.bm25 import BM25Index
@@ -83,10 +84,10 @@ class IndexDocumentGraphBuilder:
         relations: Callable[[], FloatArray],
         *,
         vectors: bool = False,
-        linker: QuestionLinker | None = None,
+        linker: EntityLinker | None = None,
     ) -> None:
         self._snapshot = snapshot
-        self._linker = QuestionLinker(snapshot) if linker is None else linker
+        self._linker: EntityLinker = QuestionLinker(snapshot) if linker is None else linker
         self._lexical = lexical
         self._encode = encode
         self._relations = relations
