@@ -43,17 +43,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["hotpotqa", "musique-dev"])
     parser.add_argument("--retrievers", default="pagerank,gfm")
+    parser.add_argument("--linkers", default="", help="numbers from 0 in the order of the table, separated by commas")
     parser.add_argument("--kinds", default="misspelt,short")
     parser.add_argument("--share", type=float, default=0.3, help="of the names that are damaged")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--questions", type=int, default=None, help="at most so many")
     arguments = parser.parse_args()
     print(describe_machine())
+    chosen = [list(LINKERS)[int(number)] for number in filter(None, arguments.linkers.split(","))] or list(LINKERS)
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
         folder = build_index(benchmark)
         questions = load_questions(DATA / benchmark.questions)[: arguments.questions]
-        indexes = {label: open_index(folder, *settings) for label, settings in LINKERS.items()}
+        indexes = {label: open_index(folder, *settings) for label, settings in LINKERS.items() if label in chosen}
         snapshot = next(iter(indexes.values())).snapshot
         damage = {"misspelt": misspell_names, "short": shorten_names}
         groups = {"as written": questions}

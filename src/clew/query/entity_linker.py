@@ -147,7 +147,8 @@ class NearestNameLinker:
 
     def _link_listed(self, question: str) -> LinkedQuestion:
         assert self._list_names is not None
-        text, known = question[:MAX_CHARACTERS], []
+        text = question[:MAX_CHARACTERS]
+        known: list[LinkedName] = []
         folded = text.casefold() if len(text.casefold()) == len(text) else text
         for name in self._list_names(text):
             start = text.find(name) if name in text else folded.find(name.casefold())

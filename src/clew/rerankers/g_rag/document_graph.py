@@ -24,6 +24,7 @@ from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.chain_features import CHAIN_FEATURES, chain_edges, describe_passages
 from clew.query.chain_search import ChainSearch, texts_to_encode
+from clew.query.entity_linker import EntityLinker
 from clew.query.linking import LinkedQuestion
 from clew.query.question_linker import QuestionLinker
 from clew.text.bm25 import BM25Index
@@ -91,14 +92,14 @@ class IndexDocumentGraphBuilder:
         relations: Callable[[], FloatArray],
         *,
         vectors: bool = False,
-        linker: QuestionLinker | None = None,
+        linker: EntityLinker | None = None,
         chains: ChainSearch | None = None,
     ) -> None:
         self.node_features = NODE_FEATURES if chains is None else (*NODE_FEATURES, *CHAIN_NODE_FEATURES)
         self.edge_features = EDGE_FEATURES if chains is None else (*EDGE_FEATURES, *CHAIN_EDGE_FEATURES)
         self._chains = chains
         self._snapshot = snapshot
-        self._linker = QuestionLinker(snapshot) if linker is None else linker
+        self._linker: EntityLinker = QuestionLinker(snapshot) if linker is None else linker
         self._lexical = lexical
         self._encode = encode
         self._relations = relations

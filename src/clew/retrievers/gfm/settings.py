@@ -84,7 +84,7 @@ class GFM(SettingsRecord):
         ranker, entities, rarity = ("paper", 20, True) if paper else (trained.ranker, trained.entities, trained.rarity)
         return EntityForm(
             self.seeds or trained.seeds,
-            self.ranker or ranker,  # type: ignore[arg-type]
+            self.ranker or ranker,
             entities if self.entities is None else (None if self.entities == "all" else self.entities),
             rarity if self.rarity is None else self.rarity,
         )
