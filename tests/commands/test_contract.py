@@ -284,7 +284,7 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
         (("index", "QUESTIONS", "--index", "NEW", "--encoder", "hashing:x"), "hashing"),
         (("index", "QUESTIONS", "--index", "NEW", "--encoder", "none", "--extractor", "published:"), "published"),
         (("index", "QUESTIONS", "--index", "NEW", "--encoder", "none", "--extractor", "published:NOWHERE"), "NOWHERE"),
-        (("index", "QUESTIONS", "--index", "INDEX", "--extractor", "published:FILE"), "'auto'"),
+        (("index", "QUESTIONS", "--index", "INDEX", "--extractor", "published:FILE"), "rules"),
         (("remove", "--index", "INDEX"), "ids"),
         (("remove", "", "--index", "INDEX"), "''"),
         (("repair", "--index", "NOWHERE"), "clew index"),
