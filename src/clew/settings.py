@@ -29,7 +29,7 @@ class Settings(BaseModel):
 
     encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
     device: str = "auto"  # where models run, checked where one does: auto (a GPU if there is one), cpu, cuda or mps
-    extractor: str = "auto"  # for new indexes: the rules, and `learned` where capitals tell nothing
+    extractor: str = "rules"  # for new indexes
     passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
     passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share
     sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes
