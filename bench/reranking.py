@@ -74,8 +74,8 @@ def main() -> None:
         compare_weights(Path(arguments.weights))
     elif arguments.experiment == "parts":
         wanted = arguments.rows.split(",") if arguments.rows else [name for name, _ in parts()]
-        rows = [(name, recipe) for name, recipe in parts() if name in wanted]
-        print_results(dict(train_seeds(rows, [int(seed) for seed in arguments.seeds.split(",")])))
+        chosen = [(name, recipe) for name, recipe in parts() if name in wanted]
+        print_results(dict(train_seeds(chosen, [int(seed) for seed in arguments.seeds.split(",")])))
     else:
         limit = arguments.questions if arguments.graph == "amr" else None
         rows = ablations(arguments.graph)

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from clew.types import Evidence, Passage, Scored, Usage
+from clew.types import Evidence, Passage, Scored
 
 BENCH = Path(__file__).parent.parent.parent / "bench"
 
@@ -83,7 +83,7 @@ def test_evidence_is_where_the_middle_of_each_quote_stands(bench: ModuleType, tm
     assert question.places == ((text.index("three"), text.index("three", 20)), (text.index("seven"),))
     for spans, share in (([(0, 20)], 0.5), ([(20, len(text))], 1.0), ([(0, 2), (40, len(text))], 0.5), ([], 0.0)):
         passages = tuple(Scored(Passage(str(a), "d", "", text[a:b], a, b), 1.0) for a, b in spans)
-        assert bench.quote_share(question, Evidence(passages, (), Usage(), ())) == share
+        assert bench.quote_share(question, Evidence(passages)) == share
 
 
 @pytest.mark.parametrize("kind", ["manual", "textbook", "licences", "library", "releases"])

@@ -47,6 +47,8 @@ def make_builder(index: Index, kind: str) -> DocumentGraphBuilder:
 
 def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> TrainedDocumentGNN:
     """Return a network with random weights, also for the score of the node features."""
+    nodes: tuple[str, ...]
+    edges: tuple[str, ...]
     nodes, edges = (
         ((), amr_document_graph.EDGE_FEATURES)
         if kind == "amr"

@@ -151,12 +151,12 @@ class IndexDocumentGraphBuilder:
         match = self._match_features(linked, positions, scores, texts @ vector)
         title_weights = named[np.searchsorted(columns, titles)]
         naming = np.stack((title_weights, members @ named, _named_share(members, named), nearest), 1)
-        nodes = np.concatenate((match, naming), 1).astype(np.float32)
+        features: FloatArray = np.concatenate((match, naming), 1).astype(np.float32)
         if self._chains is not None:
-            chain_nodes, chain_pairs = self._chain_features(self._chains, linked, positions)
-            nodes, edges = np.concatenate((nodes, chain_nodes), 1), np.concatenate((edges, chain_pairs), 2)
+            chain_features, chain_pairs = self._chain_features(self._chains, linked, positions)
+            features, edges = np.concatenate((features, chain_features), 1), np.concatenate((edges, chain_pairs), 2)
         texts, vector = (texts, vector) if self._vectors else (texts[:, :0], vector[:0])
-        return DocumentGraph(texts, nodes, edges, vector)
+        return DocumentGraph(texts, features, edges, vector)
 
     def _chain_features(
         self, search: ChainSearch, linked: LinkedQuestion, positions: LongArray
