@@ -64,7 +64,7 @@ def adapt(lab: Lab, name: str, seed: int) -> dict[str, dict[str, list[float]]]:
     found["adapted"] = {"all": figures(model, dev), "others": figures(model, others)}
     times = max(1, round(len(generated.items) * LABELLED_SHARE / (1 - LABELLED_SHARE) / LABELLED))
     model.load_state_dict(start)
-    tune(model, [generated, replace(labelled, items=labelled.items * times)], seed)
+    tune(model, [generated, replace(labelled, items=tuple(labelled.items) * times)], seed)
     found[f"adapted, {LABELLED} labelled"] = {"others": figures(model, others)}
     return found
 

@@ -25,8 +25,8 @@ from clew.graph.names.similar_names import EditFloors, SimilarNames, list_name_p
 from clew.graph.string_array import StringArray
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
+from clew.query.entity_linker import EntityLinker
 from clew.query.linking import LinkedQuestion, link_question
-from clew.query.question_linker import QuestionLinker
 from clew.store.passage_table import PassageTable
 from clew.text.normalization import key_hash, name_key
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
@@ -130,7 +130,7 @@ def _swap(letter: str, next_letter: str) -> str:
 class Measurement:
     """Measures a retriever without and with unknown names; a question whose links are the same is asked once."""
 
-    def __init__(self, left: "Retriever", taken: "Retriever", left_linker: QuestionLinker, linker: QuestionLinker):
+    def __init__(self, left: "Retriever", taken: "Retriever", left_linker: EntityLinker, linker: EntityLinker):
         self._sides = (left, left_linker), (taken, linker)
         self._recalls: dict[tuple[str, LinkedQuestion], tuple[float, float, float]] = {}
         left.retrieve(["warm up"], 5)
@@ -157,7 +157,7 @@ class Measurement:
 
 
 def print_links(
-    snapshot: "Snapshot", linker: QuestionLinker, questions: Sequence["Question"], misspelt: Sequence["Question"]
+    snapshot: "Snapshot", linker: EntityLinker, questions: Sequence["Question"], misspelt: Sequence["Question"]
 ) -> None:
     """Print how linking changes questions as they are, and in how many misspelt ones all names are found."""
     exact = partial(link_question, snapshot)

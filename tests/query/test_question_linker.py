@@ -36,7 +36,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 @pytest.fixture(scope="module")
 def linker(index: Index) -> QuestionLinker:
-    return index.context.scope.linker
+    found = index.context.scope.linker
+    assert isinstance(found, QuestionLinker)
+    return found
 
 
 def names(index: Index, linked: LinkedQuestion) -> list[tuple[str, str, list[str]]]:

@@ -29,9 +29,9 @@ def test_pairs_are_those_of_every_list_sorted_on_its_own(limit: int) -> None:
         for score, _, other in ranked:
             if score > 0 and score / ranked[0][0] >= 0.8:
                 expected[min(one, other), max(one, other)] = score
-    left, right, score = find_relative_synonyms(names, rows, 0.8, limit)
+    left, right, cosines = find_relative_synonyms(names, rows, 0.8, limit)
     assert list(zip(left.tolist(), right.tolist(), strict=True)) == sorted(expected)
-    np.testing.assert_allclose(score, [expected[pair] for pair in sorted(expected)], rtol=1e-6)
+    np.testing.assert_allclose(cosines, [expected[pair] for pair in sorted(expected)], rtol=1e-6)
 
 
 def test_few_names_and_bad_numbers() -> None:
@@ -49,7 +49,7 @@ def test_equivalence_edges_without_our_exclusions(tmp_path: Path) -> None:
     ]
     edges = {}
     for names in ("comparable", "all"):
-        settings = Settings(encoder="hashing", synonym_threshold=0.3, synonym_names=names)  # type: ignore[arg-type]
+        settings = Settings(encoder="hashing", synonym_threshold=0.3, synonym_names=names)
         index = clew.create(tmp_path / names, settings)
         assert ("synonym_names" in index.table.settings) == (names == "all")
         index.add(documents)

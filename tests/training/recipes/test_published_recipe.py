@@ -117,7 +117,7 @@ def test_the_loss_is_that_of_the_equations_over_all_entities(small: Index, examp
     model = QueryGNN(query_network_settings(small_recipe(), examples.relations.shape[1])).eval()
     loss = replace(published_recipe(ranking=ranking).loss, alpha=0.3)  # type: ignore[arg-type]
     objective = DocumentRetrieval([examples], {}, loss)
-    computed = objective.loss(model, QuestionBatch(examples, examples.items, (0, 0)))
+    computed = objective.loss(model, QuestionBatch(examples, tuple(examples.items), (0, 0)))
     entities = list(s.entities)
     facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
     facts |= {(entities[a], "equivalent", entities[b]) for a in range(len(entities)) for b in s.equivalences.row(a)}
@@ -202,7 +202,7 @@ def test_training_by_the_preset_lowers_the_loss(examples: GFMExamples, small: In
     torch.manual_seed(0)
     model = QueryGNN(query_network_settings(small_recipe(), examples.relations.shape[1]))
     objective = DocumentRetrieval([examples], {}, RetrievalLoss(0.3, "paper", augment=False, batch=2))
-    batch = QuestionBatch(examples, examples.items, (0, 0))
+    batch = QuestionBatch(examples, tuple(examples.items), (0, 0))
     first = objective.loss(model, batch)
     train(model, objective, replace(published_recipe().loop, epochs=20), tmp_path / "run", lambda *_: None)
     last = objective.loss(model, batch)

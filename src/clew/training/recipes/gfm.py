@@ -105,8 +105,8 @@ def train_gfm(
         if recipe.stage == "finetune":
             examples += [build_index_examples(views[i.index], i, recipe, progress) for i in indexes]
         else:
-            places = [i.index for i in indexes]
-            more, held = _build_splits(places, [views[place] for place in places], names, recipe, progress)
+            graphs = [i.index for i in indexes]
+            more, held = _build_splits(graphs, [views[place] for place in graphs], names, recipe, progress)
             examples, others = examples + more, others | held
         retrieval = DocumentRetrieval(examples, own or others, recipe.loss)
         result = train(model, retrieval, recipe.loop, state, progress, group)
