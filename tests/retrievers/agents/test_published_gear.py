@@ -1,6 +1,7 @@
 """`preset=paper` of `gear` and its relatives against the pseudocode, and a test for each fault that was found in it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,7 +157,7 @@ def test_a_memory_of_expanded_passages_needs_an_expansion(polar: Index) -> None:
 
 
 def test_sufficiency_and_the_next_query_are_asked_for_apart() -> None:
-    replies = iter(
+    replies: Iterator[dict[str, Any]] = iter(
         [
             {"answerable": False, "reasoning": "The place is\nmissing."},
             {"answerable": True, "reasoning": "known"},
