@@ -77,3 +77,19 @@ def test_an_empty_device_of_the_environment_is_none(folder: Path, monkeypatch: p
     assert load_settings().device == "cpu"
     monkeypatch.setenv("CLEW_DEVICE", "mps")
     assert load_settings().device == "mps"
+
+
+@pytest.mark.parametrize(
+    ("encoder", "given", "wanted"),
+    [
+        ("all-MiniLM-L6-v2-int8", None, "auto"),
+        ("none", None, "rules"),
+        ("hashing", None, "rules"),
+        ("none", "auto", "auto"),
+        ("all-MiniLM-L6-v2-int8", "rules", "rules"),
+    ],
+)
+def test_new_indexes_take_the_tagger_only_where_the_default_encoder_runs(
+    encoder: str, given: str | None, wanted: str
+) -> None:
+    assert Settings(encoder=encoder, extractor=given).new_extractor == wanted

@@ -515,7 +515,7 @@ def create(
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
     entry.open_extractor(
-        chosen.extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
+        chosen.new_extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
     )
     stored = _stored_settings(chosen, encoder)
     entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
@@ -538,7 +538,7 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
 
     chosen, encoder = _choose_settings(settings, device)
     stored = _stored_settings(chosen, encoder)
-    content = "" if entry.asks_model(chosen.extractor) else entry.open_extractor(chosen.extractor).fingerprint
+    content = "" if entry.asks_model(chosen.new_extractor) else entry.open_extractor(chosen.new_extractor).fingerprint
     return blake2b(repr((sorted(stored.items()), content)).encode(), digest_size=6).hexdigest()
 
 
@@ -565,7 +565,7 @@ def _stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
     return {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
-        "extractor": chosen.extractor,
+        "extractor": chosen.new_extractor,
         "passage_tokens": chosen.passage_tokens,
         "passage_overlap": chosen.passage_overlap,
         SENTENCES: chosen.sentences,

@@ -27,9 +27,15 @@ class Settings(BaseModel):
     def __init__(self, **values: Any) -> None:
         super().__init__(**_merge(_read_file(), _read_environment(), values))
 
+    @property
+    def new_extractor(self) -> str:
+        """The extractor of new indexes; `auto` reads the states of the default encoder, whose runs make the vectors."""
+        is_default = self.encoder == type(self).model_fields["encoder"].default
+        return self.extractor or ("auto" if is_default else "rules")
+
     encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
     device: str = "auto"  # where models run, checked where one does: auto (a GPU if there is one), cpu, cuda or mps
-    extractor: str = "rules"  # for new indexes
+    extractor: str | None = None  # for new indexes: None is `auto` with the default encoder, `rules` with any other
     passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
     passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share
     sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes

@@ -40,7 +40,7 @@ def extract(
     check_paths([file])
     settings = load_settings()
     factory = make_llm_factory(LLMOptions(base_url=base_url, cache=False))
-    name = extractor or settings.extractor
+    name = extractor or settings.new_extractor
     opened = open_extractor(name, lambda model: factory.open(model, Path()), settings.extraction_calls)
     chunker = Chunker(settings.passage_tokens, settings.passage_overlap)
     passages: list[Passage] = []

@@ -111,8 +111,9 @@ def estimate_indexing(
     """
     place = locate(location)
     table = PassageTable.open(place) if open_dataset(place) is not None else None
-    settings = (defaults or Settings.model_construct()).model_dump() if table is None else table.settings
-    default = str(settings["extractor"])
+    for_new = defaults or Settings.model_construct()
+    settings = for_new.model_dump() if table is None else table.settings
+    default = for_new.new_extractor if table is None else str(settings["extractor"])
     name = choose_extractor(extractor, default) if table is not None else extractor or default
     calls = llm_clients.call_settings or CallSettings()
     models: list[_CachedReplies] = []
