@@ -326,7 +326,10 @@ def test_export_replaces_a_file_whole_or_not_at_all(small_folder: Path, tmp_path
     file = tmp_path / "found.jsonl"
     file.write_text("old\n", encoding="utf-8")
     refused = run_clew("export", file, "--index", small_folder, "--layout", "csv")
-    assert (refused.code, refused.err) == (2, "clew: no layout is called 'csv'; choose lines or hipporag\n")
+    assert (refused.code, refused.err) == (
+        2,
+        "clew: no layout is called 'csv'; choose lines, hipporag, gfmrag-lines or gfmrag\n",
+    )
     assert run_clew("export", file, "--index", tmp_path).code == 2
     assert run_clew("export", tmp_path, "--index", small_folder).code == 2
     assert run_clew("export", file / "below", "--index", small_folder).code == 2

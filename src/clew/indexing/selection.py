@@ -81,6 +81,9 @@ class DocumentSelector:
             if not self._seen.add(document.id):
                 self._refuse(document, _REPEATED)
                 continue
+            parent = numbered_parent(document.id)
+            if parent is not None:
+                self._seen_parents.add(parent)
             hash_ = document_hash(document, fingerprints)
             if self.stored.has_state(document.id, hash_):
                 self.report.unchanged += 1
@@ -105,8 +108,6 @@ class DocumentSelector:
         """
         id_ = changed.document.id
         parent = numbered_parent(id_)
-        if parent is not None:
-            self._seen_parents.add(parent)
         may_be_passage = parent is not None and (parent in self.stored or parent in self._may_be_split)
         if len(changed.document.text) > self.chunker.max_tokens:  # a token has one character at least
             self._may_be_split.add(id_)

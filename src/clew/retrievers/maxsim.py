@@ -99,7 +99,10 @@ class StoredTokens:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaxSimRetriever:
-    """Ranks the passages of a pool, or all, by late interaction; passages beyond the pool are not returned."""
+    """Ranks the passages of a pool, or all, by late interaction.
+
+    Passages beyond the pool follow in the base's order, in steps of 1 below the lowest score.
+    """
 
     scope: Scope
     encode_question: Callable[[str], FloatArray]  # returns unit rows (q, d) of a question's tokens
@@ -113,7 +116,7 @@ class MaxSimRetriever:
         return fingerprint_of(self.base)
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question; of a pool, not more than it holds, or `k` if that is more."""
+        """Return at most `k` passages a question."""
         check_k(k)
         allowed = self.scope.mask(where)
         bases: Sequence[Evidence | None] = [None] * len(questions)
@@ -125,25 +128,27 @@ class MaxSimRetriever:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
-        positions = np.flatnonzero(allowed)
+        positions, further = np.flatnonzero(allowed), np.zeros(0, dtype=np.int64)
         if base is not None:
-            positions = np.array([self.scope.snapshot.position(s.item.id) for s in base.passages], dtype=np.int64)
-            positions.sort()  # ties by id
+            found = np.array([self.scope.snapshot.position(s.item.id) for s in base.passages], dtype=np.int64)
+            positions, further = np.sort(found[: self.pool]), found[self.pool :]  # sorted: ties by id
         vectors = self.encode_question(question)
         scores = np.zeros(len(positions))
         for start in range(0, len(positions), _TOGETHER):
             rows = self.tokens.rows(positions[start : start + _TOGETHER].tolist())
             scores[start : start + len(rows)] = [max_similarity(vectors, tokens) for tokens in rows]
-        best = top_order(scores, k)
-        ordered = strictly_decreasing([float(score) for score in scores[best]])
-        found: list[Scored[Passage]] = [
+        best = top_order(scores, max(len(scores), 1))
+        below = scores[best][-1:] - np.arange(1, len(further) + 1)
+        ordered = strictly_decreasing([*scores[best].tolist(), *below.tolist()])[:k]
+        places = np.concatenate([positions[best], further])[:k]
+        ranked: list[Scored[Passage]] = [
             Scored(self.scope.snapshot.passage(int(position)), score)
-            for position, score in zip(positions[best], ordered, strict=True)
+            for position, score in zip(places, ordered, strict=True)
         ]
         if base is None:
-            return make_evidence(found, (), (), started)
+            return make_evidence(ranked, (), (), started)
         usage = replace(base.usage, seconds=base.usage.seconds + time.perf_counter() - started)
-        return replace(base, passages=tuple(found), usage=usage, paths=(), chains=())
+        return replace(base, passages=tuple(ranked), usage=usage, paths=(), chains=())
 
 
 def build_maxsim(context: IndexContext, settings: MaxSim, open_retriever: OpenRetriever) -> MaxSimRetriever:
