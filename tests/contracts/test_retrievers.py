@@ -9,6 +9,7 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.index import Index
+from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.registry import RETRIEVERS, parse_retriever
 from clew.types import Document, Evidence, Triple
 from tests.conftest import EXAMPLES
@@ -254,7 +255,9 @@ def test_an_index_of_one_document(single: Index, name: str, question: str) -> No
 
 
 @pytest.fixture
-def untitled(tmp_path: Path, encoder: str) -> Index:
+def untitled(tmp_path: Path, name: str, encoder: str) -> Index:
+    if name == "maxsim":  # by hashed words, without context, "is" weighs as much as a name
+        encoder = DEFAULT_ENCODER
     texts = ("The Vega left Karlskrona.", "Karlskrona lies in Blekinge.", "nothing of note", "Blekinge is a province.")
     documents = [Document(f"d{number}", "", text) for number, text in enumerate(texts)]
     return make_index(tmp_path / "index", documents, encoder)
@@ -262,9 +265,7 @@ def untitled(tmp_path: Path, encoder: str) -> Index:
 
 def test_passages_without_titles(untitled: Index, name: str) -> None:
     evidence = search(untitled, name, "Where is Karlskrona, which the Vega left?")
-    # The encoder of maxsim was not trained to compare tokens: "is" weighs as much as a name.
-    wanted = {"d0"} if name == "maxsim" else {"d0", "d1"}
-    assert wanted <= set(result_ids(evidence)[:2])
+    assert set(result_ids(evidence)[:2]) == {"d0", "d1"}
     check_order(evidence)
     check_paths(evidence, {"d0", "d1", "d2", "d3"}, {f"d{n}": f"d{n}" for n in range(4)})
 
