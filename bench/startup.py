@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from workbench import describe_machine, print_table
+from workbench import describe_machine, print_table, process_environment
 
 RUNS = 7
 
@@ -27,7 +27,7 @@ def median_seconds(command: list[str]) -> float:
     seconds = []
     for _ in range(RUNS + 1):
         start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True, env=process_environment())
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds[1:])
 

@@ -88,6 +88,11 @@ def run_clew(*arguments: str) -> Process:
     return run_python(["-m", "clew", *arguments])
 
 
+def process_environment() -> dict[str, str]:
+    """Return the environment of a measured process: Python keeps compiled modules, as those of an installation are."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run_python(arguments: Sequence[str], source: Path | None = None) -> Process:
     """Run Python with arguments in a separate process, where `clew` is imported from another `src` folder if given.
 
@@ -103,7 +108,7 @@ def run_python(arguments: Sequence[str], source: Path | None = None) -> Process:
         "cost = seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024\n"
         "print(json.dumps([done.returncode, *cost, done.stdout, done.stderr]))\n"
     )
-    environment = os.environ if source is None else {**os.environ, "PYTHONPATH": str(source)}
+    environment = process_environment() if source is None else {**process_environment(), "PYTHONPATH": str(source)}
     command = [sys.executable, "-c", script, sys.executable, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     code, seconds, processor, peak, output, errors = json.loads(done.stdout)
