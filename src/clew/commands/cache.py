@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, JsonFlag
 from clew.commands.output import format_usage, print_json, print_line
-from clew.index import open as open_index
 from clew.models.llm.reply_cache import ReplyCache
 from clew.store.location import reply_cache_path
 

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, check_file, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.datasets.gfm_rag import format_documents, format_questions
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.index import open as open_index
 from clew.indexing.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
 from clew.indexing.kg_formats.stage1 import format_stage1
 from clew.indexing.snapshot_builder import read_extractions

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
+from clew.commands.opening import open_index
 from clew.commands.options import DeviceOption, IndexOption, JsonFlag, SentencesOption
 from clew.commands.output import print_json, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
 from clew.graph.snapshot.diff import diff_snapshots
-from clew.index import open as open_index
 from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
