@@ -1,8 +1,9 @@
 """Triples, and names of entities, from lines of cells: delimited, or CSV with quoted cells."""
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from typing import TypeVar
 
 from clew.indexing.kg_formats.statements import (
     MAX_NAME_CHARACTERS,
@@ -15,6 +16,8 @@ from clew.indexing.kg_formats.statements import (
 
 HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"), ("source", "relation", "target"))
 _ESCAPED_BYTES = "\udc80", "\udcff"
+
+Record = TypeVar("Record")
 
 
 CellRow = tuple[int, list[str]]  # a line number and the cells of the line
@@ -60,53 +63,55 @@ def read_triple_rows(
     if first is not None and order is None:
         rows = chain([first], rows)
     head, relation, tail = order or (0, 1, 2)
-    for row in rows:
-        if isinstance(row, MalformedStatement):
-            yield row
-            continue
-        number, cells = row
+
+    def read(cells: list[str]) -> RawTriple | str:
         if len(cells) != 3:
-            fault = f"{_count_cells(len(cells))}, wanted 3: head, relation, tail"
-        else:
-            h, r, t = cells[head], cells[relation], cells[tail]
-            is_usable = h and r and t and len(h) + len(r) + len(t) <= MAX_NAME_CHARACTERS
-            fault = "" if is_usable else find_name_fault(h, r, t)
-        yield MalformedStatement(f"{file_name}:{number}", fault) if fault else (h, r, t)
+            return f"{_count_cells(len(cells))}, wanted 3: head, relation, tail"
+        h, r, t = cells[head], cells[relation], cells[tail]
+        is_usable = h and r and t and len(h) + len(r) + len(t) <= MAX_NAME_CHARACTERS
+        return (h, r, t) if is_usable else find_name_fault(h, r, t) or (h, r, t)
+
+    yield from _read_records(rows, file_name, read)
 
 
 def read_name_rows(
     rows: Iterator[CellRow | MalformedStatement], file_name: str
 ) -> Iterator[EntityNames | MalformedStatement]:
     """Yield the names of each row: an entity's id, its label, and any number of other names."""
-    for row in rows:
-        if isinstance(row, MalformedStatement):
-            yield row
-            continue
-        number, cells = row
+
+    def read(cells: list[str]) -> EntityNames | str:
         if len(cells) < 2:
-            fault = f"{_count_cells(len(cells))}, wanted at least 2: id, label, further names"
-        else:
-            fault = find_name_fault(*cells[:2], *filter(None, cells[2:]))
-        if fault:
-            yield MalformedStatement(f"{file_name}:{number}", fault)
-        else:
-            yield EntityNames(cells[0], cells[1], tuple(dict.fromkeys(filter(None, cells[2:]))))
+            return f"{_count_cells(len(cells))}, wanted at least 2: id, label, further names"
+        others = tuple(dict.fromkeys(filter(None, cells[2:])))
+        return find_name_fault(*cells[:2], *others) or EntityNames(cells[0], cells[1], others)
+
+    yield from _read_records(rows, file_name, read)
 
 
 def read_mention_rows(
     rows: Iterator[CellRow | MalformedStatement], file_name: str
 ) -> Iterator[EntityMention | MalformedStatement]:
     """Yield the mention of each row: an entity as triples write it, and the id of a document or passage."""
+
+    def read(cells: list[str]) -> EntityMention | str:
+        if len(cells) != 2:
+            return f"{_count_cells(len(cells))}, wanted 2: entity, document or passage"
+        return find_name_fault(*cells) or EntityMention(*cells)
+
+    yield from _read_records(rows, file_name, read)
+
+
+def _read_records(
+    rows: Iterator[CellRow | MalformedStatement], file_name: str, read: Callable[[list[str]], Record | str]
+) -> Iterator[Record | MalformedStatement]:
+    """Yield what `read` makes of the cells of each row, which is a record or the fault of the row."""
     for row in rows:
         if isinstance(row, MalformedStatement):
             yield row
             continue
         number, cells = row
-        if len(cells) != 2:
-            fault = f"{_count_cells(len(cells))}, wanted 2: entity, document or passage"
-        else:
-            fault = find_name_fault(*cells)
-        yield MalformedStatement(f"{file_name}:{number}", fault) if fault else EntityMention(*cells)
+        record = read(cells)
+        yield MalformedStatement(f"{file_name}:{number}", record) if isinstance(record, str) else record
 
 
 def find_text_fault(text: str) -> str:
