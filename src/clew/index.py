@@ -31,7 +31,7 @@ from clew.store.atomic import remove_leftovers
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
-from clew.store.schema import SENTENCES, WITH_VECTORS, WITHOUT_VECTORS
+from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
@@ -573,6 +573,7 @@ def _stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
         "max_synonyms": chosen.max_synonyms,
         entry.EXTRACTION_CALLS: chosen.extraction_calls,
         **others,  # indexes made before have none
+        **({ALIASES: chosen.aliases} if chosen.aliases != WITHOUT_ALIASES else {}),
     }
 
 
