@@ -110,6 +110,23 @@ def test_a_chain_leads_from_a_full_name_to_a_passage_that_has_the_short_one(tmp_
     assert "International Labour Organization" not in named_entities(without, last)
 
 
+def test_a_path_says_how_its_passage_writes_its_ends(tmp_path: Path) -> None:
+    index = make_index(tmp_path / "index")
+    index.add([Document("a", "", f"{PARTS[3]}\n\n{PARTS[4]}\n\nThe ILO built the Palais Wilson. It stands in Geneva.")])
+    question = "What did the International Labour Organization build with the Palais Wilson?"
+    evidence = index.search(question, retriever="pagerank")
+    assert any("International Labour Organization" in (t.head, t.tail) for p in evidence.paths for t in p.item)
+    full = "International Labour Organization"
+    cited = {
+        id_ for p in evidence.paths for t in p.item if full in (t.head, t.tail) for id_ in t.passages if id_ != "a#1"
+    }
+    assert cited
+    assert {f"{id_} writes {full} as ILO" for id_ in cited} == {note for note in evidence.notes if " writes " in note}
+    own = make_index(tmp_path / "own", "none")
+    own.add([Document("a", "", PARTS[3])])
+    assert not any(" writes " in note for note in own.search(question, retriever="pagerank").notes)
+
+
 @dataclass
 class FailingExtractor:
     """Extracts by rules, but for the passages with a word while it fails."""
