@@ -31,10 +31,11 @@ from clew.store.atomic import remove_leftovers
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable, restore_version
-from clew.store.schema import SENTENCES, WITH_VECTORS, WITHOUT_VECTORS
+from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
+from clew.text.normalization import name_key
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, Triple, count_progress, ignore_progress
 
 if TYPE_CHECKING:
     from clew.indexing.entry import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
 AUTO = "auto"
+_MAX_ALIAS_NOTES = 10
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
@@ -405,11 +407,28 @@ class Index:
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         if not topics:
-            return opened.retrieve([question], k, where)[0]
+            return self._note_aliases(opened.retrieve([question], k, where)[0])
         if not isinstance(opened, TopicRetriever):
             able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name))
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return opened.retrieve_about([question], [topics], k, where)[0]
+        return self._note_aliases(opened.retrieve_about([question], [topics], k, where)[0])
+
+    def _note_aliases(self, evidence: Evidence) -> Evidence:
+        notes = self.describe_aliases([triple for path in evidence.paths for triple in path.item])
+        return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+
+    def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
+        """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
+        written = self.table.read_aliases(sorted({passage for triple in triples for passage in triple.passages}))
+        notes = [
+            f"{passage} writes {end} as {name}"
+            for triple in triples
+            for passage in triple.passages
+            for end in (triple.head, triple.tail)
+            for name, full in written.get(passage, ())
+            if name_key(full) == name_key(end)
+        ]
+        return tuple(dict.fromkeys(notes))[:_MAX_ALIAS_NOTES]
 
     def ask(
         self,
@@ -573,6 +592,7 @@ def _stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
         "max_synonyms": chosen.max_synonyms,
         entry.EXTRACTION_CALLS: chosen.extraction_calls,
         **others,  # indexes made before have none
+        **({ALIASES: chosen.aliases} if chosen.aliases != WITHOUT_ALIASES else {}),
     }
 
 

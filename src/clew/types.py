@@ -165,7 +165,9 @@ class Mention:
     """A name as it stands in a passage's text, `text[start:end]`; start = end = -1 when its position is unknown."""
 
     name: str
-    kind: str = "name"  # "name", "quoted", "acronym", "date", "number" or "identifier"
+    # "name", "quoted", "acronym", "date", "number" or "identifier"; "reference" (`the company`) or "long form" (of an
+    # acronym) where the aliases of a document are resolved
+    kind: str = "name"
     start: int = -1
     end: int = -1
 
@@ -176,6 +178,7 @@ class Extraction:
 
     mentions: tuple[Mention, ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()  # a name as the passage writes it, and the full name it stands for there
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """`clew explain`: the walks that raise the score of an entity or passage, as text, JSON, SVG or HTML."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,7 +67,7 @@ def _explain(question: str, location: str, target: str, options: ExplainOptions)
         retriever = opened.retriever(parse_retriever(options.retriever), 0)
         if not isinstance(retriever, GFMRetriever):
             raise InputError(f"--retriever is {options.retriever!r}; wanted gfm, the one that clew explain explains")
-        return explain_target(
+        explanation = explain_target(
             retriever,
             question,
             target,
@@ -76,3 +76,5 @@ def _explain(question: str, location: str, target: str, options: ExplainOptions)
             loops=options.loops,
             where=options.where,
         )
+        notes = opened.describe_aliases([edge.triple for walk in explanation.walks for edge in walk.edges])
+        return replace(explanation, notes=(*explanation.notes, *notes))

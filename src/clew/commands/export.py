@@ -14,9 +14,9 @@ from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.indexing.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
 from clew.indexing.kg_formats.stage1 import format_stage1
-from clew.indexing.snapshot_builder import read_extractions
 from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
+from clew.store.schema import read_extractions
 from clew.types import Question
 
 GFMRAG = "gfmrag"

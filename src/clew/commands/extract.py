@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import JsonFlag, LLMOptions
+from clew.commands.options import AliasesOption, JsonFlag, LLMOptions
 from clew.commands.output import print_json, print_line, print_usage
 from clew.errors import InputError
 from clew.types import Extraction, Failure, Mention, Passage
@@ -26,16 +26,20 @@ def extract(
     base_url: Annotated[str | None, typer.Option(help="Server that speaks OpenAI's protocol, for llm:openai:NAME.")] = (
         None
     ),
+    aliases: AliasesOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show the names, marked in the text, and the facts that an extractor finds in a file.
 
+    With aliases, a line such as `WHO = World Health Organization` follows for each name that stands for another one.
     Replies of a language model are not stored: there is no index to keep them beside.
     """
     from clew.commands.opening import load_settings, make_llm_factory
     from clew.indexing.chunking import Chunker
     from clew.indexing.extraction.registry import open_extractor
+    from clew.indexing.resolution.document_aliases import add_document_aliases
     from clew.indexing.sources.reader import check_paths, read_documents
+    from clew.store.schema import IN_DOCUMENTS
 
     check_paths([file])
     settings = load_settings()
@@ -50,7 +54,10 @@ def extract(
         passages += chunker.split(document)
     if not passages:
         raise InputError(f"{file} holds no text: give a file with some")
-    found = [ExtractedPassage(*pair) for pair in zip(passages, opened.extract(passages), strict=True)]
+    results = opened.extract(passages)
+    if (aliases or settings.aliases) == IN_DOCUMENTS:
+        results = add_document_aliases(passages, results)
+    found = [ExtractedPassage(*pair) for pair in zip(passages, results, strict=True)]
     if as_json:
         print_json([describe_passage(one) for one in found])
         return
@@ -66,7 +73,8 @@ def describe_passage(found: ExtractedPassage) -> dict[str, object]:
     if isinstance(result, Failure):
         return {**head, "failure": result.reason}
     mentions = [{"name": m.name, "kind": m.kind, "start": m.start, "end": m.end} for m in result.mentions]
-    return {**head, "mentions": mentions, "triples": [list(triple) for triple in result.triples]}
+    triples = [list(triple) for triple in result.triples]
+    return {**head, "mentions": mentions, "triples": triples, "aliases": dict(result.aliases)}
 
 
 def format_passage(found: ExtractedPassage) -> str:
@@ -76,7 +84,8 @@ def format_passage(found: ExtractedPassage) -> str:
     if isinstance(result, Failure):
         return f"{head}\nnothing found: {result.reason}\n"
     facts = [f"  {head_} | {relation} | {tail}" for head_, relation, tail in result.triples]
-    return "\n".join([head, mark_mentions(passage.text, result.mentions), *facts, ""])
+    aliases = [f"  {name} = {full}" for name, full in result.aliases]
+    return "\n".join([head, mark_mentions(passage.text, result.mentions), *facts, *aliases, ""])
 
 
 def mark_mentions(text: str, mentions: tuple[Mention, ...]) -> str:

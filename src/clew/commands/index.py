@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, EncoderOption, IndexOption, LLMOptions, SentencesOption, check_folder
+from clew.commands.options import (
+    AliasesOption,
+    DeviceOption,
+    EncoderOption,
+    IndexOption,
+    LLMOptions,
+    SentencesOption,
+    check_folder,
+)
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_estimate, print_report
@@ -28,6 +36,7 @@ class RunOptions:
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
     ] = False
+    aliases: AliasesOption = None
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Extract again the passages whose extraction failed.")
     ] = False
@@ -87,7 +96,7 @@ def index(
     batch_limits(memory, run.workers or 1)  # refuses too little before an index is created
     if run.estimate:
         documents = read_documents(sources) if sources else iter(())
-        given = {"encoder": encoder, "sentences": sentences}
+        given = {"encoder": encoder, "sentences": sentences, "aliases": run.aliases}
         defaults = load_settings().model_copy(update={name: word for name, word in given.items() if word is not None})
         print_estimate(
             estimate_indexing(
@@ -98,7 +107,7 @@ def index(
     with progress_on_stderr() as progress:
         opened = _open_patiently(
             lambda: open_or_create(
-                index, extractor, encoder, progress, llm_factory, device, sentences, create=bool(paths)
+                index, extractor, encoder, progress, llm_factory, device, sentences, run.aliases, create=bool(paths)
             ),
             lambda: run.shard is not None and index_exists(index),
         )

@@ -20,7 +20,7 @@ from clew.retrievers.registry import RERANKED, describe_default, parse_retriever
 from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
-from clew.store.schema import SENTENCES, WITHOUT_VECTORS
+from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES, WITHOUT_VECTORS
 from clew.types import Progress
 
 hide_optional_modules()
@@ -55,13 +55,14 @@ def open_or_create(
     llm_factory: LLMClientFactory,
     device: str | None = None,
     sentences: str | None = None,
+    aliases: str | None = None,
     *,
     create: bool,
 ) -> Index:
     """Open an index, or, with `create`, create it with an extractor and encoder if there is none.
 
-    An existing index of another encoder, or made with another word for `sentences`, is an InputError. None stands for
-    what the settings say.
+    An existing index of another encoder, or made with another word for `sentences` or `aliases`, is an InputError. None
+    stands for what the settings say.
     """
     if not create or open_dataset(locate(location)) is not None:
         opened = open_index(location, progress, llm_factory, device)
@@ -76,8 +77,15 @@ def open_or_create(
                 f"{location} was made with --sentences {stored}, not {sentences}: leave --sentences out, or run "
                 f"clew reencode --encoder {opened.table.settings['encoder']} --sentences {sentences}"
             )
+        stored = opened.table.settings.get(ALIASES, WITHOUT_ALIASES)
+        if aliases is not None and aliases != stored:
+            raise InputError(
+                f"{location} was made with --aliases {stored}, not {aliases}: leave --aliases out, or make a new index"
+            )
         return opened
-    given = {"extractor": extractor, "encoder": encoder, "device": device, "sentences": sentences}
+    given = {
+        "extractor": extractor, "encoder": encoder, "device": device, "sentences": sentences, "aliases": aliases
+    }  # fmt: skip
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
     return create_index(location, settings, progress, llm_factory)
 

@@ -34,6 +34,10 @@ SentencesOption = Annotated[
     Literal["vectors", "none"] | None,
     typer.Option(help="Whether sentences get vectors, 384 bytes each: vectors or none."),
 ]
+AliasesOption = Annotated[
+    Literal["document", "none"] | None,
+    typer.Option(help="Whether WHO or the company stands for its full name in a document: document or none."),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,13 @@ from clew.graph.segments.segment import CollisionError
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.span_extractor import ReadingExtractor
 from clew.indexing.report import IndexingReport
+from clew.indexing.resolution.document_aliases import add_document_aliases
 from clew.indexing.segments.store import write_segment
 from clew.indexing.selection import ChangedDocument
 from clew.indexing.sentence_vectors import EncodedPassages, encode_with_sentences, join_title
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
-from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
+from clew.store.schema import PassageRow, alias_triples, has_aliases, mention_cells, rows_to_table, triple_cells
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Extraction, Failure, Passage
 
@@ -55,7 +56,10 @@ class BatchWriter:
         report = IndexingReport()
         characters = sum(len(changed.document.text) for changed in batch)
         splits = [self.chunker.split(changed.document) for changed in batch]
-        extracted, encoded = self._extract([passage for passages in splits for passage in passages])
+        together = [passage for passages in splits for passage in passages]
+        extracted, encoded = self._extract(together)
+        if has_aliases(self.table.settings):
+            extracted = add_document_aliases(together, extracted)
         extractions = iter(extracted)
         rows: list[PassageRow] = []
         done: list[ChangedDocument] = []
@@ -188,7 +192,7 @@ def result_cells(result: Extraction | Failure, extractor: str) -> tuple[Any, ...
     """Return the columns mentions, triples, failure and extractor of one passage in stored form."""
     if isinstance(result, Failure):
         return [], [], result.reason, extractor
-    return mention_cells(result.mentions), triple_cells(result.triples), None, extractor
+    return mention_cells(result.mentions), triple_cells(alias_triples(result)), None, extractor
 
 
 def _count_sentences(row: PassageRow) -> int:
@@ -213,7 +217,7 @@ def _make_row(
         links=document.links,
         document_hash=changed.hash,
         mentions=extraction.mentions,
-        triples=extraction.triples,
+        triples=alias_triples(extraction),
         failure=result.reason if isinstance(result, Failure) else None,
         extractor=extractor,
     )

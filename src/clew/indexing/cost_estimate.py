@@ -17,6 +17,7 @@ from clew.indexing.extraction.registry import open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS, choose_extractor
 from clew.indexing.repeated_extraction import documents_with_failures, failed_passages
 from clew.indexing.report import IndexingReport
+from clew.indexing.resolution.document_aliases import extraction_fingerprint
 from clew.indexing.selection import DocumentSelector
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.llm.access import LLMClientFactory
@@ -128,7 +129,8 @@ def estimate_indexing(
     report = IndexingReport()
     stored = no_documents() if table is None else table.stored_documents()
     find_passages = table.numbered_passages if table is not None else lambda _: set[str]()
-    selector = DocumentSelector(stored, chunker, opened.fingerprint, report, find_passages)
+    fingerprint = extraction_fingerprint(opened.fingerprint, settings)
+    selector = DocumentSelector(stored, chunker, fingerprint, report, find_passages)
     retried = documents_with_failures(table) if table is not None and retry_failed else set()
     estimate = CostEstimate(max_concurrency=calls.max_concurrency, failures=report.failures)
     for changed in selector.select(documents):

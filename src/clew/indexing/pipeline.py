@@ -19,6 +19,7 @@ from clew.indexing.batches import BatchRunner, BatchWriter, DocumentBuffer, Loca
 from clew.indexing.chunking import Chunker
 from clew.indexing.repeated_extraction import documents_with_failures, extract_again
 from clew.indexing.report import IndexingReport
+from clew.indexing.resolution.document_aliases import extraction_fingerprint
 from clew.indexing.selection import ALL_DOCUMENTS, DocumentSelector, Part
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable
@@ -129,7 +130,8 @@ class _Run:
     ) -> None:
         """Write what is new or changed; `note_changed` is called with the id of each such document."""
         writer = self._writer
-        stored, extractor = writer.table.stored_documents(), writer.extractor.fingerprint
+        stored = writer.table.stored_documents()
+        extractor = extraction_fingerprint(writer.extractor.fingerprint, writer.table.settings)
         selector = DocumentSelector(stored, writer.chunker, extractor, self.report, find_passages, part)
         try:
             for changed in selector.select(documents):

@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 
 from clew.indexing.batches import find_stop_error, result_cells
 from clew.indexing.report import IndexingReport
+from clew.indexing.resolution.document_aliases import add_document_aliases
 from clew.protocols import Extractor
 from clew.store.passage_table import PassageTable
+from clew.store.schema import has_aliases, read_extractions
 from clew.types import Extraction, Failure, Passage, Progress
 
 _PASSAGE_COLUMNS = ["id", "document_id", "title", "text", "start", "end"]
@@ -49,6 +51,8 @@ def extract_again(
         report.stop_error = find_stop_error(list(results.values()))
         tried = {id_: result for id_, result in results.items() if find_stop_error([result]) is None}
         mended = _with_results(rows, tried, extractor.fingerprint)
+        if has_aliases(table.settings):
+            mended = with_aliases(mended)
         if not mended.equals(rows):
             table.replace(mended, rows["document_id"].unique().to_pylist())
         report.retried += len(tried)
@@ -59,6 +63,16 @@ def extract_again(
         progress("extracting again", done, total)
         if report.stop_error is not None:
             return
+
+
+def with_aliases(rows: pa.Table) -> pa.Table:
+    """Return whole documents with the aliases that all their passages give together."""
+    failures = rows["failure"].to_pylist()
+    stored = zip(rows["id"].to_pylist(), failures, read_extractions(rows), strict=True)
+    results = [extraction if reason is None else Failure(id_, reason) for id_, reason, extraction in stored]
+    resolved = add_document_aliases(_rows_to_passages(rows), results)
+    cells = [result_cells(result, "") for result in resolved]
+    return _set_columns(rows, {"mentions": [cell[0] for cell in cells], "triples": [cell[1] for cell in cells]})
 
 
 def _document_batches(table: PassageTable, documents: Sequence[str], size: int) -> Iterator[pa.Table]:
@@ -81,6 +95,14 @@ def _rows_to_passages(rows: pa.Table) -> list[Passage]:
     return [Passage(**row, metadata=row_metadata) for row, row_metadata in zip(values, metadata, strict=True)]
 
 
+def _set_columns(rows: pa.Table, cells: Mapping[str, Sequence[Any]]) -> pa.Table:
+    for name, values in cells.items():
+        index = rows.schema.get_field_index(name)
+        column = rows.schema.field(index)
+        rows = rows.set_column(index, column, pa.array(values, type=column.type))
+    return rows
+
+
 def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], extractor: str) -> pa.Table:
     names = ("mentions", "triples", "failure", "extractor")
     cells: dict[str, list[Any]] = {name: rows[name].to_pylist() for name in names}
@@ -88,8 +110,4 @@ def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], e
         if (result := results.get(id_)) is not None:
             for name, cell in zip(names, result_cells(result, extractor), strict=True):
                 cells[name][position] = cell
-    for name in names:
-        index = rows.schema.get_field_index(name)
-        column = rows.schema.field(index)
-        rows = rows.set_column(index, column, pa.array(cells[name], type=column.type))
-    return rows
+    return _set_columns(rows, cells)

@@ -56,7 +56,7 @@ from clew.store.snapshot_files import (
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
-from clew.types import Extraction, Mention, Progress, count_progress
+from clew.types import Progress, count_progress
 
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 
@@ -132,18 +132,6 @@ def _segments_of(snapshot: Path | None) -> set[str]:
     with suppress(IndexFormatError):
         return set(read_segment_names(snapshot))
     return set()
-
-
-def read_extractions(rows: pa.Table) -> list[Extraction]:
-    """Return the extraction of each passage of a table, an empty one where the extraction failed."""
-    columns = rows.column("mentions").to_pylist(), rows.column("triples").to_pylist()
-    return [
-        Extraction(
-            tuple(Mention(m["name"], m["kind"], m["start"], m["end"]) for m in mentions or ()),
-            tuple((t["head"], t["relation"], t["tail"]) for t in triples or ()),
-        )
-        for mentions, triples in zip(*columns, strict=True)
-    ]
 
 
 def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> ImportedGraph | None:

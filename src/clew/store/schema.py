@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
-from clew.types import Mention
+from clew.types import Extraction, Mention
 
 MENTIONS_TYPE = pa.list_(
     pa.struct([("name", pa.string()), ("kind", pa.string()), ("start", pa.int32()), ("end", pa.int32())])
@@ -22,6 +22,15 @@ TRIPLES_TYPE = pa.list_(pa.struct([("head", pa.string()), ("relation", pa.string
 SENTENCE_COLUMNS = ("sentence_spans", "sentence_vectors")
 SENTENCES, WITH_VECTORS, WITHOUT_VECTORS = "sentences", "vectors", "none"
 """The setting of an index that says whether its table has `SENTENCE_COLUMNS`, and its values."""
+
+
+ALIASES, IN_DOCUMENTS, WITHOUT_ALIASES = "aliases", "document", "none"
+"""The setting of an index that says whether names stand for the full names in their document, and its values.
+
+An index made before there was the setting, or with "none", has none.
+"""
+ALIAS_RELATION = "\u225d"
+"""The relation of a stored triple (name, relation, full name) that is no fact, but an alias of its passage (`≝`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +97,11 @@ def has_sentence_vectors(settings: Mapping[str, Any], dimension: int) -> bool:
     return dimension > 0 and settings.get(SENTENCES) == WITH_VECTORS
 
 
+def has_aliases(settings: Mapping[str, Any]) -> bool:
+    """Return whether an index of these settings resolves the aliases in its documents."""
+    return settings.get(ALIASES) == IN_DOCUMENTS
+
+
 def rows_to_table(rows: Sequence[PassageRow], dimension: int, *, sentences: bool = False) -> pa.Table:
     """Return rows as columns of `passages_schema`; unusable vectors, metadata or texts: InputError."""
     schema = passages_schema(dimension, sentences=sentences)
@@ -113,6 +127,24 @@ def mention_cells(mentions: Sequence[Mention]) -> list[dict[str, Any]]:
 def triple_cells(triples: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
     """Return the triples of one passage in stored form."""
     return [{"head": head, "relation": relation, "tail": tail} for head, relation, tail in triples]
+
+
+def alias_triples(extraction: Extraction) -> tuple[tuple[str, str, str], ...]:
+    """Return the facts of a passage and, behind them, its aliases as the table stores them."""
+    return (*extraction.triples, *((name, ALIAS_RELATION, full) for name, full in extraction.aliases))
+
+
+def read_extractions(rows: pa.Table) -> list[Extraction]:
+    """Return the extraction of each passage of a table, an empty one where the extraction failed."""
+    columns = rows["mentions"].to_pylist(), rows["triples"].to_pylist()
+    return [
+        Extraction(
+            tuple(Mention(m["name"], m["kind"], m["start"], m["end"]) for m in mentions or ()),
+            tuple((t["head"], t["relation"], t["tail"]) for t in triples or () if t["relation"] != ALIAS_RELATION),
+            tuple((t["head"], t["tail"]) for t in triples or () if t["relation"] == ALIAS_RELATION),
+        )
+        for mentions, triples in zip(*columns, strict=True)
+    ]
 
 
 def sentence_cells(rows: Sequence[RowSentences | None]) -> tuple[list[Any], list[bytes | None]]:

@@ -13,7 +13,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.extraction.export import LAYOUTS, ExtractedPassage, format_extractions
 from clew.indexing.extraction.published import PublishedExtractor
-from clew.indexing.snapshot_builder import read_extractions
+from clew.store.schema import read_extractions
 from clew.types import Extraction, Mention, Passage
 
 EMPTY = '{"docs": [], "avg_ent_chars": 0.0, "avg_ent_words": 0.0}\n'

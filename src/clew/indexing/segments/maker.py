@@ -19,6 +19,7 @@ from clew.graph.segments.segment import (
 )
 from clew.graph.string_array import StringArray
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
+from clew.indexing.segments.aliases import use_full_names
 from clew.indexing.segments.names import PassageNames, list_lengths, read_names
 from clew.indexing.segments.sentences import read_sentences
 from clew.indexing.segments.vocabularies import Numbering, hash_texts, make_ragged, make_vocabulary, mark_used
@@ -39,7 +40,7 @@ def make_segment(rows: pa.Table, dimension: int, salt: int = 0) -> Segment:
     Raises:
         CollisionError: Two names, words or relations have one hash under this salt.
     """
-    rows = rows.take(pc.sort_indices(rows["id"])).combine_chunks()
+    rows = use_full_names(rows.take(pc.sort_indices(rows["id"])).combine_chunks())
     texts = rows["text"].to_pylist()
     reader = TokenReader()
     titles, words = reader.read(rows["title"].to_pylist()), reader.read(texts)
