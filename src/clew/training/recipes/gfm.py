@@ -12,7 +12,13 @@ import torch
 
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
+from clew.graph.snapshot.relational_edges import (
+    entity_graph,
+    inverse_text,
+    mention_graph,
+    passage_graph,
+    relation_texts,
+)
 from clew.index import Index
 from clew.index import open as open_index
 from clew.models.encoders.compatibility import reads_vectors_of
@@ -22,7 +28,7 @@ from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
-from clew.retrievers.gfm.factory import choose_encoder, find_nearest_passages
+from clew.retrievers.gfm.factory import choose_encoder, find_nearest_passages, load_node_texts, relation_texts_for
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.settings import EntityForm
@@ -134,8 +140,7 @@ def train_gfm(
 
 def _trained_network(model: QueryGNN, recipe: GFMRecipe, encoder: TextEncoder) -> TrainedGNN:
     nodes = None if recipe.whole_graph else recipe.nodes
-    entities = recipe.targets == "entities"
-    form = EntityForm(recipe.seeds, recipe.ranker) if entities else EntityForm()
+    form = EntityForm() if recipe.targets == "passages" else EntityForm(recipe.seeds, recipe.ranker)
     return TrainedGNN(model.network(), recipe.targets, encoder, nodes, "", _reads_chains(recipe), form)
 
 
@@ -162,16 +167,21 @@ def adapt_gfm(
     maker = ChainQuestionMaker if trained.chains else PathQuestionMaker
     training, held_out = _split_holdout(maker(view.snapshot, seed).make(recipe.questions), seed)
     progress("building question graphs", 0, 0)
-    examples = [make_examples(view, training, seed)]
-    validation = {"held out": make_examples(view, held_out, seed)}
+    # Each graph of the whole index is as large as the index: they are built when they are needed.
+    lazy = trained.nodes is None
+    examples = [make_examples(view, training, seed, lazy=lazy)]
+    validation = {"held out": make_examples(view, held_out, seed, lazy=lazy)}
     given = 0
     if labelled is not None:
         own, others = _split_holdout(load_questions(labelled), seed)
         given = len(own) + len(others)
-        answered = make_examples(view, own, seed)
         times = max(1, round(len(training) * LABELLED_SHARE / (1 - LABELLED_SHARE) / len(own)))
-        examples.append(replace(answered, items=tuple(answered.items) * times))
-        validation["labelled"] = make_examples(view, others, seed)
+        if lazy:
+            examples.append(make_examples(view, own * times, seed, lazy=True))
+        else:
+            answered = make_examples(view, own, seed)
+            examples.append(replace(answered, items=tuple(answered.items) * times))
+        validation["labelled"] = make_examples(view, others, seed, lazy=lazy)
     objective = DocumentRetrieval(examples, validation, recipe.loss)
     contents = [] if labelled is None else [corpora.hash_file(labelled)]
     version = f"{index.table.version}-{trained.key}-{_run_key(recipe, contents, loop=True)}"
@@ -263,27 +273,31 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     source = recipe if trained is None else trained
     form = EntityForm(recipe.seeds, recipe.ranker) if trained is None else trained.form
     nodes = None if trained is None and recipe.whole_graph else source.nodes
-    entities = source.targets == "entities"
+    entities, documents = source.targets == "entities", source.targets == "documents"
     builder: EntityGraphBuilder | PassageGraphBuilder
     ranker: EntityRanker | PassageRanker
-    if entities:
+    if entities or documents:
         nearest = find_nearest_passages(context.similar_passages(), context.encoder)
-        builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds)
-        ranker = EntityRanker(
-            snapshot,
-            weighted=form.ranker == "weighted",
-            entities=form.entities,
-            rarity=form.rarity,
-            same_encoder=encoder is context.encoder,
-        )
+        edges = entity_graph(snapshot) if entities else mention_graph(snapshot)
+        builder = EntityGraphBuilder(edges, snapshot, nodes, nearest, form.seeds)
+        ranker = PassageRanker()
+        if entities:
+            ranker = EntityRanker(
+                snapshot,
+                weighted=form.ranker == "weighted",
+                entities=form.entities,
+                rarity=form.rarity,
+                same_encoder=encoder is context.encoder,
+            )
     else:
         chains = context.chain_search() if source.chains else None
         builder = PassageGraphBuilder(passage_graph(snapshot), walk, nodes, chains=chains)
         ranker = PassageRanker()
     encode = partial(context.encode_texts_with, encoder=encoder)
-    relations = encode(relation_texts(snapshot, inverses=entities))
+    relations = encode(relation_texts_for(source.targets, snapshot))
     link = None if recipe.linker == "exact" else context.make_linker(LinkerSettings(recipe.linker)).link
-    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link)
+    texts = load_node_texts(context, encoder) if documents else None
+    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link, texts)
 
 
 def _build_facts(view: GraphView, recipe: GFMRecipe) -> CompletionFacts:
