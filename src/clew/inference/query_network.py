@@ -167,8 +167,8 @@ class QueryNetwork:
             messages = self._messages(batch, states[-1], relations, number, boundary)
             mixed.append(self._mix(layer, states[-1], messages))
             states.append(add_normalised(states[-1], mixed[-1], self.arrays, f"{layer}.layer_norm"))
-        beside = [question, *texts]
-        return [self._importance(batch, relations, states, mixed, beside, target) for target in targets]
+        further = [question, *texts]
+        return [self._importance(batch, relations, states, mixed, further, target) for target in targets]
 
     def _layer_names(self) -> list[str]:
         return [f"entity_model.layers.{number}" for number in range(self.settings.layers)]
@@ -237,11 +237,11 @@ class QueryNetwork:
                 list(threads.map(update, starts))
         return messages
 
-    def _score(self, batch: QueryBatch, states: FloatArray, beside: Sequence[FloatArray]) -> FloatArray:
+    def _score(self, batch: QueryBatch, states: FloatArray, further: Sequence[FloatArray]) -> FloatArray:
         logits, scorer = np.empty(len(states), dtype=np.float32), self.settings.scorer
         for start in range(0, len(states), _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
-            inputs = np.hstack([states[rows], *(each[rows] for each in beside)])
+            inputs = np.hstack([states[rows], *(each[rows] for each in further)])
             hidden = relu(linear(self.arrays, f"{scorer}.0", inputs))
             logits[rows] = linear(self.arrays, f"{scorer}.2", hidden)[:, 0]
         if self.settings.prior:
@@ -254,13 +254,13 @@ class QueryNetwork:
         relations: FloatArray,
         states: list[FloatArray],
         mixed: list[FloatArray],
-        beside: Sequence[FloatArray],
+        further: Sequence[FloatArray],
         target: int,
     ) -> FloatArray:
         """Return the gradient (layers, m) of one logit, from the states before and after each layer."""
         arrays, edges, width = self.arrays, batch.edges, self.settings.width
         scorer = self.settings.scorer
-        inputs = np.concatenate([states[-1][target], *(each[target] for each in beside)])
+        inputs = np.concatenate([states[-1][target], *(each[target] for each in further)])
         hidden = linear(arrays, f"{scorer}.0", inputs[None])
         passed = np.where(hidden > 0, arrays[f"{scorer}.2.weight"], np.float32(0.0))
         gradient = np.zeros_like(states[-1])
