@@ -101,8 +101,8 @@ def test_what_is_written_is_read_again(small: Index, tmp_path: Path) -> None:
     contents = {row["name"]: ast.literal_eval(row["attributes"]) for row in rows if row["type"] == "document"}
     assert contents == {id_: {"content": text} for id_, text in texts.items()}
     # Their code looks up each document's name, a line end and its text, and then the name again.
-    lines = [json.loads(line) for line in (out / "openie_results.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {line["title"]: line["passage"] for line in lines} == {id_: f"{id_}\n{text}" for id_, text in texts.items()}
+    results = [json.loads(line) for line in (out / "openie_results.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {r["title"]: r["passage"] for r in results} == {id_: f"{id_}\n{text}" for id_, text in texts.items()}
     extracted = PublishedExtractor(out / "openie_results.jsonl")
     passage = s.passage(list(s.passage_ids).index("vega"))
     (found,) = extracted.extract([passage])

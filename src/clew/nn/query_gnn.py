@@ -149,21 +149,23 @@ class QueryGNN(nn.Module):
         if features is not None and self.settings.features:
             gate, shift = self.feature_mlp(features).chunk(2, dim=1)
             boundary = boundary + gate * question + shift
-        beside = [question]
+        further = [question]
         if texts is not None and self.settings.fusion:
             projected = self.ent_mlp(texts)
             if self.settings.fuses_early:
                 boundary = _by_chunks(self.early_fuse_mlp, [boundary, projected])
             if self.settings.fuses_late:
-                beside.append(projected)
-        states, mean_code = boundary, self.settings.aggregate == "mean-code"
+                further.append(projected)
+        states, mean_code, device = boundary, self.settings.aggregate == "mean-code", boundary.device.type
         sizes = graph.inverse_sizes.to(boundary.dtype)[:, None] if mean_code else None
         for number, layer in enumerate(self.entity_model.typed_layers()):
             weights = None if edge_weights is None else edge_weights[number]
+            # Under autocast, which does not know this product, it takes what matrices are multiplied in.
+            kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
             messages = relational_conv(
                 graph,
-                states,
-                relations[:, number].contiguous(),
+                states.to(kind),
+                relations[:, number].to(kind).contiguous(),
                 weights,
                 message=self.settings.message,
                 aggregate="sum" if mean_code else self.settings.aggregate,
@@ -172,7 +174,9 @@ class QueryGNN(nn.Module):
                 states = layer(states, messages, boundary)
             else:
                 states = layer(states, messages * sizes, boundary * sizes)
-        logits = _by_chunks(self._scorer, [states, *beside])[:, 0]
+        logits = _by_chunks(self._scorer, [states, *further])[:, 0]
+        if torch.is_autocast_enabled(device):
+            logits = logits.float()
         if prior is not None and self.settings.prior:
             logits = logits + self.prior_scale * prior
         return logits

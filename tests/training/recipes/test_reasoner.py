@@ -142,7 +142,7 @@ def test_the_gradient_of_a_training_step_is_that_of_the_whole_network(small: Ind
     batch = QuestionBatch(examples, tuple(examples.items), (0, 0))
     loss = DocumentRetrieval([examples], {}, RetrievalLoss(0.3, "code", augment=False)).loss(model, batch)
     assert loss is not None
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     assert all(p.grad is not None and bool(torch.isfinite(p.grad).all()) for p in model.parameters())
     assert all(float(p.grad.abs().max()) > 0 for p in model.parameters() if p.grad is not None)
     assert query_network_settings(GFMRecipe(targets="documents", width=8, layers=6), WIDTH) == trained.model.settings

@@ -81,7 +81,9 @@ def collate(
         whole.sort(*ends, shape) if whole is not None and is_whole else SortedEdges(*ends, *shape),
         np.stack(list(vectors)),
         np.repeat(np.arange(len(graphs)), sizes),
-        *(join(name) for name in ("seeds", "features", "prior")),
+        join("seeds"),
+        join("features"),
+        join("prior"),
         None if texts is None else (texts if is_all else texts[np.concatenate([graph.nodes for graph in graphs])]),
     )
     return GraphBatch(query, distinct.astype(np.int64), count, np.concatenate([graph.targets for graph in graphs]))

@@ -103,7 +103,7 @@ def train_gfm(
         places = [[*data, *(i.index for i in indexes)], [*validation, *(i.index for i in validation_indexes)]]
         facts, held_out = ([_build_facts(views[place], recipe) for place in some] for some in places)
         completion = KGCompletion(facts, recipe.loss, recipe.completion, recipe.loop.seed, held_out)
-        result = train(model, completion, recipe.loop, state, progress, group)
+        result = train(model, completion, recipe.loop, state, progress, group, recipe.dtype)
     else:
         own = {names[f]: build_examples(views[f], f, DEVELOPMENT_FILE, recipe, progress) for f in validation}
         own |= {names[i.index]: build_index_examples(views[i.index], i, recipe, progress) for i in validation_indexes}
@@ -112,10 +112,11 @@ def train_gfm(
             examples += [build_index_examples(views[i.index], i, recipe, progress) for i in indexes]
         else:
             graphs = [i.index for i in indexes]
-            more, held = _build_splits(graphs, [views[place] for place in graphs], names, recipe, progress)
+            of_graphs = [views[place] for place in graphs]
+            more, held = _build_splits(graphs, of_graphs, names, recipe, progress, lazy=True)
             examples, others = examples + more, others | held
         retrieval = DocumentRetrieval(examples, own or others, recipe.loss)
-        result = train(model, retrieval, recipe.loop, state, progress, group)
+        result = train(model, retrieval, recipe.loop, state, progress, group, recipe.dtype)
         size = sum(len(part.items) for part in examples)
         gold, outside = (sum(counts) for counts in zip(*(count_gold_nodes(p.items) for p in examples), strict=True))
     about: dict[str, Any] = {
@@ -236,7 +237,13 @@ def open_graph_view(
 
 
 def _build_splits(
-    data: Sequence[Path], views: Sequence[GraphView], names: Mapping[Path, str], recipe: GFMRecipe, progress: Progress
+    data: Sequence[Path],
+    views: Sequence[GraphView],
+    names: Mapping[Path, str],
+    recipe: GFMRecipe,
+    progress: Progress,
+    *,
+    lazy: bool = False,
 ) -> tuple[list[GFMExamples], dict[str, GFMExamples]]:
     """Return the examples to learn from, and by name of the corpus those held out of them."""
     if recipe.stage == "finetune":
@@ -248,8 +255,9 @@ def _build_splits(
     for folder, view in zip(data, views, strict=True):
         progress(f"making questions of {names[folder]}", 0, 0)
         own, others = _split_holdout(PathQuestionMaker(view.snapshot, seed).make(recipe.questions), seed)
-        training.append(make_examples(view, own, seed, augment=recipe.loss.augment))
-        held_out[names[folder]] = make_examples(view, others, seed, augment=recipe.loss.augment)
+        build = partial(make_examples, view, seed=seed, augment=recipe.loss.augment, lazy=lazy)
+        training.append(build(own))
+        held_out[names[folder]] = build(others)
     return training, held_out
 
 
@@ -342,7 +350,10 @@ def _describe_recipe(recipe: GFMRecipe) -> dict[str, Any]:
     of_passages = recipe.targets == "passages"  # entities have neither features nor a prior
     features, prior = of_passages and recipe.features, of_passages and recipe.prior
     chains = _reads_chains(recipe)
-    return {**asdict(recipe), "start": start, "features": features, "prior": prior, "chains": chains}
+    described = {**asdict(recipe), "start": start, "features": features, "prior": prior, "chains": chains}
+    if recipe.dtype == "float32":
+        del described["dtype"]  # as in runs of before, which go on
+    return described
 
 
 def _run_key(recipe: GFMRecipe, *contents: list[str], loop: bool = False) -> str:

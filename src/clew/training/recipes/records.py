@@ -23,6 +23,7 @@ from clew.training.hyperparameters import (
     Recipe,
     RerankLoss,
     RetrievalLoss,
+    StepType,
     check_fields,
     option_values,
 )
@@ -92,6 +93,9 @@ class GFMRecipe(CheckedRecord):
     questions: Annotated[
         int, Field(ge=1, description="Questions made of the graph of a corpus or an index, at most.")
     ] = 1000
+    dtype: Annotated[StepType, Field(description="Numbers in which steps multiply matrices; bfloat16 is for GPUs.")] = (
+        "float32"
+    )
     loss: RetrievalLoss = field(default_factory=RetrievalLoss)
     completion: CompletionRecipe = field(default_factory=CompletionRecipe)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4, average=0.998))
