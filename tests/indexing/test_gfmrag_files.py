@@ -1,7 +1,9 @@
 """Files of the package gfmrag: what is written is read again, and files of its form make an index."""
 
+import ast
 import csv
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,9 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.kg_formats.files import graph_file
-from clew.indexing.kg_formats.stage1 import read_stage1
+from clew.indexing.kg_formats.stage1 import format_stage1, read_stage1
 from clew.indexing.kg_formats.statements import EntityMention, EntityNames, MalformedStatement
-from clew.types import Extraction, Passage
+from clew.types import Document, Extraction, Passage
 from tests.faults.commands import run_clew
 
 DOCUMENTS = {"Fram": "Fram was a ship.", "Oslo": "Oslo is a town."}
@@ -82,6 +84,7 @@ def test_what_is_written_is_read_again(small: Index, tmp_path: Path) -> None:
     done = run_clew("export", out, "--index", small.table.location.name, *options)
     assert done.code == 0, done.err
     s = small.snapshot
+    assert f"test.json: {len(set(s.document_ids))} documents, {len(s.triples)} triples, " in done.out
     texts = {s.document_ids[p]: s.texts[p] for p in range(len(s.passage_ids))}
     assert {d.id: d.text for d in load_corpus(out)} == texts
     (question,) = load_questions(out / "test.json")
@@ -93,11 +96,68 @@ def test_what_is_written_is_read_again(small: Index, tmp_path: Path) -> None:
     assert {(m.entity, m.place) for m in statements if isinstance(m, EntityMention)} == wanted
     with (out / "relations.csv").open(encoding="utf-8", newline="") as file:
         assert {row["name"] for row in csv.DictReader(file)} == {*s.relations, "is_mentioned_in"}
+    rows = read_rows(out / "nodes.csv")
+    assert len({row["name"] for row in rows}) == len(rows)
+    contents = {row["name"]: ast.literal_eval(row["attributes"]) for row in rows if row["type"] == "document"}
+    assert contents == {id_: {"content": text} for id_, text in texts.items()}
+    # Their code looks up each document's name, a line end and its text, and then the name again.
+    results = [json.loads(line) for line in (out / "openie_results.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {r["title"]: r["passage"] for r in results} == {id_: f"{id_}\n{text}" for id_, text in texts.items()}
     extracted = PublishedExtractor(out / "openie_results.jsonl")
     passage = s.passage(list(s.passage_ids).index("vega"))
     (found,) = extracted.extract([passage])
     assert isinstance(found, Extraction)
     assert found.triples
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_documents_results_are_joined_and_a_failed_one_is_left_out(tmp_path: Path) -> None:
+    """Their code extracts every document anew that is not found as a whole."""
+    long = "Fram was a ship of Norway. " * 40
+    results = tmp_path / "results.jsonl"
+    index = clew.create(tmp_path / "index", clew.Settings(encoder="hashing", passage_tokens=60))
+    index.add([Document("Fram", "Fram", long), Document("Oslo", "Oslo", "Oslo is a town of Norway.")])
+    assert sum(id_ == "Fram" for id_ in index.snapshot.document_ids) > 1
+    out = tmp_path / "out"
+    out.mkdir()
+    assert run_clew("export", out, "--index", tmp_path / "index", "--layout", "gfmrag").code == 0
+    lines = {r["title"]: r for r in map(json.loads, (out / "openie_results.jsonl").read_text("utf-8").splitlines())}
+    documents = json.loads((out / "documents.json").read_text(encoding="utf-8"))
+    assert {title: row["passage"] for title, row in lines.items()} == {t: f"{t}\n{x}" for t, x in documents.items()}
+    assert lines["Fram"]["extracted_entities"].count("Norway") == 1
+    entry = {"id": index.snapshot.passage_ids[0], "entities": ["Fram"], "triples": []}
+    results.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+    partly = clew.create(
+        tmp_path / "partly", clew.Settings(encoder="hashing", passage_tokens=60, extractor=f"published:{results}")
+    )
+    partly.add([Document("Fram", "Fram", long)])
+    assert run_clew("export", out, "--index", tmp_path / "partly", "--layout", "gfmrag").code == 0
+    assert (out / "openie_results.jsonl").read_text(encoding="utf-8") == ""
+
+
+def test_an_entity_with_the_name_of_a_document_has_a_name_of_its_own() -> None:
+    documents = {"Oslo": "A town.", "oslo": "Another's page.", "Fram": "A ship."}
+    files = format_stage1(["Oslo", "Fram"], [("Fram", "near", "Oslo")], documents, [("Fram", "Fram"), ("Oslo", "oslo")])
+    rows = list(csv.DictReader(StringIO(files["nodes.csv"])))
+    assert sorted(row["name"] for row in rows) == ["Fram", "Oslo", "Oslo (entity)", "fram", "oslo"]
+    edges = [tuple(row.values())[:3] for row in csv.DictReader(StringIO(files["edges.csv"]))]
+    mentions = [("Oslo (entity)", "is_mentioned_in", "oslo"), ("fram", "is_mentioned_in", "Fram")]
+    assert edges == [("fram", "near", "Oslo (entity)"), *mentions]
+
+
+def test_questions_of_stage_1_alone_are_read(tmp_path: Path) -> None:
+    nodes = {"entity": ["oslo"], "document": ["Oslo", "Fram"]}
+    record = {"id": "q", "question": "Where?", "start_nodes": {"entity": ["fram"]}, "target_nodes": nodes}
+    (tmp_path / "test.json").write_text(json.dumps([record]), encoding="utf-8")
+    (question,) = load_questions(tmp_path / "test.json")
+    assert (question.id, question.gold, question.answers) == ("q", ("Oslo", "Fram"), ())
+    both = {**record, "supporting_documents": ["Fram"]}
+    (tmp_path / "test.json").write_text(json.dumps([both]), encoding="utf-8")
+    assert load_questions(tmp_path / "test.json")[0].gold == ("Fram",)
 
 
 def test_an_index_is_made_of_their_files(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ SHAPES = {
     "transe, mean": QueryGNNSettings(8, 12, 2, message="transe", aggregate="mean"),
     "mean of the code": QueryGNNSettings(8, 12, 3, aggregate="mean-code"),
     "one layer": QueryGNNSettings(8, 12, 1, features=2, prior=True),
+    "G-reasoner": QueryGNNSettings(8, 12, 3, fusion="early-late"),
+    "texts early": QueryGNNSettings(8, 12, 2, fusion="early"),
+    "texts late": QueryGNNSettings(8, 12, 2, fusion="late"),
 }
 
 
@@ -38,6 +41,7 @@ def make_case(
         (generator.random(nodes) < 0.2).astype(np.float32),
         generator.normal(size=(nodes, settings.features)).astype(np.float32),
         generator.normal(size=nodes).astype(np.float32),
+        generator.normal(size=(nodes, settings.text_width)).astype(np.float32) if settings.fusion else None,
     )
     projected = generator.normal(size=(5, settings.layers, settings.width)).astype(np.float32)
     return model, model.network(), batch, projected
@@ -52,7 +56,8 @@ def torch_logits(
     assert (graph.order == torch.arange(graph.edge_count)).all()
     inputs = (batch.questions, batch.owners, batch.seeds, batch.features, batch.prior)
     tensors = (torch.from_numpy(part) for part in inputs)
-    logits: torch.Tensor = model(graph, torch.from_numpy(relations), *tensors, edge_weights=weights)
+    texts = None if batch.texts is None else torch.from_numpy(batch.texts)
+    logits: torch.Tensor = model(graph, torch.from_numpy(relations), *tensors, edge_weights=weights, texts=texts)
     return logits
 
 

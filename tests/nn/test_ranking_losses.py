@@ -47,7 +47,17 @@ def test_ratios_of_paper_and_code() -> None:
     as_paper = -(sigmoid(2.0) / others + sigmoid(0.5) / others) / 2
     as_code = -(math.log(sigmoid(2.0) / every) + math.log(sigmoid(0.5) / every)) / 2
     assert float(ratio_loss(LOGITS, RELEVANT, as_paper=True)) == pytest.approx(as_paper, rel=1e-5)
-    assert float(ratio_loss(LOGITS, RELEVANT)) == pytest.approx(as_code, rel=1e-5)
+    assert float(ratio_loss(LOGITS, RELEVANT)) == pytest.approx(as_code, rel=1e-4)
+
+
+def test_the_ratio_of_the_code_has_its_small_numbers_which_count_in_large_graphs() -> None:
+    logits = torch.randn(100_000, generator=torch.Generator().manual_seed(0)) * 3
+    right = torch.arange(100_000) < 3
+    every = sum(map(sigmoid, logits.tolist()))
+    wanted = -sum(math.log(sigmoid(x) / (every + 1e-5) + 1e-5) for x in logits[:3].tolist()) / 3
+    assert float(ratio_loss(logits, right)) == pytest.approx(wanted, abs=1e-5)
+    hopeless = torch.tensor([-100.0, 5.0])
+    assert float(ratio_loss(hopeless, torch.tensor([True, False]))) == pytest.approx(-math.log(1e-5), rel=1e-6)
 
 
 def test_listwise_relevant_nodes_do_not_compete() -> None:

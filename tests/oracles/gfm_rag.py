@@ -1,4 +1,4 @@
-"""The published GFM-RAG from its description: the full graph of entities, one node and one edge at a time."""
+"""The published GFM-RAG and G-reasoner from their equations: the full graph, one node and one edge at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,6 +18,8 @@ def logits(
     encode: Callable[[str], torch.Tensor],
     *,
     mean: bool = False,
+    node_texts: Mapping[str, torch.Tensor] | None = None,
+    fusion: str = "",
 ) -> dict[str, float]:
     """Return a logit for each entity.
 
@@ -30,6 +32,8 @@ def logits(
         seeds: Weight of the entities that the question names.
         encode: Returns the embedding (t,) of a relation's text.
         mean: Whether messages and boundary are averaged, as the authors' code does, in place of added up.
+        node_texts: (t,) embedding of each node's text, for G-reasoner.
+        fusion: Where they enter: "early" in the first states, "late" in the scores, or "early-late".
     """
 
     def linear(name: str, x: torch.Tensor) -> torch.Tensor:
@@ -44,6 +48,13 @@ def logits(
     texts = {relation for edges in senders.values() for relation, _ in edges}
     relation_states = {text: linear("rel_mlp", encode(text)) for text in texts}
     start = {entity: query * seeds.get(entity, 0.0) for entity in entities}
+    projected_texts = {e: linear("ent_mlp", text) for e, text in (node_texts or {}).items()}
+
+    def two_layers(name: str, *parts: torch.Tensor) -> torch.Tensor:
+        return linear(f"{name}.2", linear(f"{name}.0", torch.cat(parts)).clamp_min(0.0))
+
+    if "early" in fusion:
+        start = {e: two_layers("early_fuse_mlp", state, projected_texts[e]) for e, state in start.items()}
     states = dict(start)
     for number in range(layers):
         name = f"entity_model.layers.{number}"
@@ -64,6 +75,8 @@ def logits(
             scale, shift = tensors[f"{name}.layer_norm.weight"], tensors[f"{name}.layer_norm.bias"]
             following[entity] = states[entity] + functional.layer_norm(mixed, mixed.shape, scale, shift).clamp_min(0.0)
         states = following
+    if "late" in fusion:
+        return {e: float(two_layers("predict_mlp", state, query, projected_texts[e])) for e, state in states.items()}
     hidden = {e: linear("entity_model.mlp.0", torch.cat([state, query])).clamp_min(0.0) for e, state in states.items()}
     return {entity: float(linear("entity_model.mlp.2", value)) for entity, value in hidden.items()}
 

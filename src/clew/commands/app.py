@@ -123,7 +123,7 @@ GROUPS = {
         {
             "import": (
                 "train_gfm:import_weights",
-                "Read a published GFM-RAG checkpoint; nothing in it is executed, and every tensor has to fit.",
+                "Read a checkpoint of GFM-RAG or G-reasoner; nothing in it is executed, and all tensors must fit.",
             )
         },
     ),

@@ -1,6 +1,7 @@
 """`clew export`, which writes what extractors found."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from clew.indexing.kg_formats.stage1 import format_stage1
 from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
 from clew.store.schema import read_extractions
-from clew.types import Question
+from clew.types import Extraction, Question
 
 GFMRAG = "gfmrag"
 
@@ -62,21 +63,37 @@ def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -
     texts: dict[str, list[str]] = {}
     for passage in sorted(passages, key=lambda passage: (passage.document_id, passage.start)):
         texts.setdefault(passage.document_id, []).append(passage.text)
+    documents = {id_: "\n".join(parts) for id_, parts in texts.items()}
     mentions = snapshot.mentions
     pairs = zip(mentions.row_indices().tolist(), mentions.indices.tolist(), strict=True)
     triples = [(t.head, t.relation, t.tail) for t in map(snapshot.triple, range(len(snapshot.triples)))]
     files = {
-        "documents.json": format_documents((id_, "\n".join(parts)) for id_, parts in texts.items()),
-        "openie_results.jsonl": "".join(format_extractions(GFMRAG_LINES, _read_extracted(table))),
+        "documents.json": format_documents(documents.items()),
+        "openie_results.jsonl": "".join(format_extractions(GFMRAG_LINES, _read_documents(table, documents))),
         **format_stage1(
-            snapshot.entities, triples, texts, ((snapshot.entities[e], passages[p].document_id) for p, e in pairs)
+            snapshot.entities, triples, documents, ((snapshot.entities[e], passages[p].document_id) for p, e in pairs)
         ),
     }
     if questions is not None:
         files["test.json"] = format_questions(questions)
     for name, text in files.items():
         write_text(folder / name, text)
-    print(f"wrote {', '.join(files)}: {len(texts)} documents, {len(triples)} triples, {len(mentions.indices)} mentions")
+    counts = f"{len(documents)} documents, {len(triples)} triples, {len(mentions.indices)} mentions"
+    print(f"wrote {', '.join(files)}: {counts}")
+
+
+def _read_documents(table: PassageTable, documents: Mapping[str, str]) -> Iterator[ExtractedPassage]:
+    """Yield what was found in each document, given with its text; one is left out if the extractor failed in it."""
+    document_of = dict(zip(*(table.read([name])[name].to_pylist() for name in ("id", "document_id")), strict=True))
+    counts = Counter(document_of.values())
+    found: dict[str, list[Extraction]] = {}
+    for passage in _read_extracted(table):
+        found.setdefault(document_of[passage.id], []).append(passage.extraction)
+    for id_, parts in found.items():
+        if len(parts) == counts[id_]:
+            mentions = tuple(mention for part in parts for mention in part.mentions)
+            triples = tuple(dict.fromkeys(triple for part in parts for triple in part.triples))
+            yield ExtractedPassage(id_, id_, documents[id_], Extraction(mentions, triples))
 
 
 def _read_extracted(table: PassageTable) -> Iterator[ExtractedPassage]:

@@ -97,11 +97,11 @@ def adapt(
 
 def import_weights(
     checkpoint: Annotated[
-        str, typer.Argument(help="Folder with config.json and model.pth of GFM-RAG, or hf:owner/name on the hub.")
+        str, typer.Argument(help="Folder with config.json and model.pth of GFM-RAG or G-reasoner, or hf:owner/name.")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the weights, for --retriever gfm:weights=FOLDER.")],
 ) -> None:
-    """Read a published GFM-RAG checkpoint; nothing in it is executed, and every tensor has to fit."""
+    """Read a checkpoint of GFM-RAG or G-reasoner; nothing in it is executed, and all tensors must fit."""
     from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint, locate_checkpoint
     from clew.retrievers.gfm.weights import save_weights
 
@@ -114,5 +114,8 @@ def import_weights(
     print(f"{count:,} parameters, {shape.layers} layers of width {shape.width}, encoder {trained.encoder.name}")
     form = trained.form
     best = "all" if form.entities is None else f"the best {form.entities}"
-    print(f"seeds {form.seeds}, ranker {form.ranker} of {best} entities, rarity {'yes' if form.rarity else 'no'}")
+    if trained.targets == "documents":
+        print(f"seeds {form.seeds}; it scores documents, and reads their texts and the names of entities")
+    else:
+        print(f"seeds {form.seeds}, ranker {form.ranker} of {best} entities, rarity {'yes' if form.rarity else 'no'}")
     print(f"use it: clew search QUESTION --index INDEX --retriever gfm:weights={out}")

@@ -3,14 +3,15 @@
     file                                 content
     documents.json, dataset_corpus.json  {title: text}, or {title: {"text" or "content": text}}; the title is the id
     train.json, test.json                [{id, question, answer, supporting_documents: [title]}], or, in its first
-                                         version, supporting_facts: [title]
+                                         version, supporting_facts: [title], or, of its stage 1 alone, target_nodes:
+                                         {document: [title]}
 
-Source: the documentation of the authors' package gfmrag (GFM-RAG, G-reasoner). Differs from the source: entities that
-its stages add to questions are not read.
+Source: the documentation and the code of the authors' package gfmrag (GFM-RAG, G-reasoner). Differs from the source:
+entities that its stages add to questions are not read.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,29 @@ def read_documents(path: Path) -> Iterator[Document]:
 
 def is_question(record: Record) -> bool:
     """Return whether a record is a question whose evidence is a list of titles."""
-    gold = next((record.fields[key] for key in _GOLD_KEYS if key in record.fields), None)
+    gold = record.fields[key] if (key := _gold_key(record.fields)) else _target_documents(record.fields)
     return isinstance(gold, list) and "context" not in record.fields and all(isinstance(id_, str) for id_ in gold)
 
 
 def make_question(record: Record) -> Question:
     """Return the question of a record; its gold ids are the titles of documents."""
-    key = next(key for key in _GOLD_KEYS if key in record.fields)
+    key = _gold_key(record.fields)
+    if not key:
+        record = Record(record.location, {**record.fields, "target_nodes": _target_documents(record.fields)})
     answer = record.fields.get("answer")
     answers = record.texts("answer") if isinstance(answer, list) else (record.text("answer"),) if answer else ()
     aliases = record.texts("answer_aliases") if record.fields.get("answer_aliases") else ()
-    gold = tuple(dict.fromkeys(record.texts(key)))
+    gold = tuple(dict.fromkeys(record.texts(key or "target_nodes")))
     return Question(record.identifier("id", "_id"), record.text("question"), (*answers, *aliases), gold)
+
+
+def _gold_key(fields: Mapping[str, Any]) -> str:
+    return next((key for key in _GOLD_KEYS if key in fields), "")
+
+
+def _target_documents(fields: Mapping[str, Any]) -> Any:
+    nodes = fields.get("target_nodes")
+    return nodes.get("document") if isinstance(nodes, dict) else None
 
 
 def format_documents(documents: Iterable[tuple[str, str]]) -> str:

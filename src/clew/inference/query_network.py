@@ -15,6 +15,9 @@ from clew.errors import InputError
 from clew.inference.layers import add_normalised, linear, normalised_gradient, relu
 from clew.inference.relational_sums import FIRST, PRODUCT, SUM, SortedEdges, edge_inner_products, sum_messages
 
+FUSIONS = ("", "early", "late", "early-late")
+"""Where the vectors of nodes' texts enter: nowhere, in the states that nodes start from, in the scores, or in both."""
+
 _CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
 
 
@@ -34,6 +37,22 @@ class QueryGNNSettings:
     message: str = "distmult"  # "distmult" or "transe"
     # "sum", "mean" of the messages, or "mean-code": of the messages and the boundary, as in GFM-RAG's code
     aggregate: str = "sum"
+    fusion: str = ""  # one of `FUSIONS`; "early-late" for the published G-reasoner
+
+    @property
+    def fuses_early(self) -> bool:
+        """Whether the states that nodes start from are computed from their texts too."""
+        return self.fusion in ("early", "early-late")
+
+    @property
+    def fuses_late(self) -> bool:
+        """Whether scores are computed from the nodes' texts too."""
+        return self.fusion in ("late", "early-late")
+
+    @property
+    def scorer(self) -> str:
+        """Name of the arrays of the two layers that score a node."""
+        return "predict_mlp" if self.fuses_late else "entity_model.mlp"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of a model's arrays by their names in published checkpoints."""
@@ -41,9 +60,15 @@ class QueryGNNSettings:
         linears = {
             "rel_mlp": (width, self.text_width),
             "question_mlp": (width, self.text_width),
-            "entity_model.mlp.0": (2 * width, 2 * width),
-            "entity_model.mlp.2": (1, 2 * width),
         }
+        if self.fuses_late:
+            linears |= {"predict_mlp.0": (width, 3 * width), "predict_mlp.2": (1, width)}
+        else:
+            linears |= {"entity_model.mlp.0": (2 * width, 2 * width), "entity_model.mlp.2": (1, 2 * width)}
+        if self.fusion:
+            linears["ent_mlp"] = (width, self.text_width)
+        if self.fuses_early:
+            linears |= {"early_fuse_mlp.0": (width, 2 * width), "early_fuse_mlp.2": (width, width)}
         shapes: dict[str, tuple[int, ...]] = {}
         for layer in (f"entity_model.layers.{number}" for number in range(self.layers)):
             shapes |= {f"{layer}.layer_norm.weight": (width,), f"{layer}.layer_norm.bias": (width,)}
@@ -70,6 +95,14 @@ class QueryBatch:
     seeds: FloatArray  # (n,) weight of a node that the question names, 0 for the others
     features: FloatArray  # (n, f); read if the model has features
     prior: FloatArray  # (n,); read if the model has a prior
+    texts: FloatArray | None = None  # (n, t) text embeddings of the nodes; read if the model fuses them
+
+
+def node_texts(batch: QueryBatch) -> FloatArray:
+    """Return the text embeddings of a batch's nodes; raises InputError where it has none."""
+    if batch.texts is None:
+        raise InputError("the network reads the texts of nodes, and none were given: give the graph's text vectors")
+    return batch.texts
 
 
 @final
@@ -116,37 +149,49 @@ class QueryNetwork:
 
         `workers` is the number of threads, for large graphs; the result does not depend on it.
         """
-        question, boundary = self._boundary(batch)
+        question, texts, boundary = self._boundary(batch)
         states = boundary
         for number, layer in enumerate(self._layer_names()):
             messages = self._messages(batch, states, relations, number, boundary)
             states = self._update(layer, states, messages, workers)
-        return self._score(batch, states, question)
+        return self._score(batch, states, [question, *texts])
 
     def edge_importances(self, batch: QueryBatch, relations: FloatArray, targets: Sequence[int]) -> list[FloatArray]:
         """Return for each target node the gradient (layers, m) of its logit in the weights, all 1, of the edges.
 
         `relations` (R, layers, width) are projections of the batch's relations.
         """
-        question, boundary = self._boundary(batch)
+        question, texts, boundary = self._boundary(batch)
         states, mixed = [boundary], []
         for number, layer in enumerate(self._layer_names()):
             messages = self._messages(batch, states[-1], relations, number, boundary)
             mixed.append(self._mix(layer, states[-1], messages))
             states.append(add_normalised(states[-1], mixed[-1], self.arrays, f"{layer}.layer_norm"))
-        return [self._importance(batch, relations, states, mixed, question, target) for target in targets]
+        further = [question, *texts]
+        return [self._importance(batch, relations, states, mixed, further, target) for target in targets]
 
     def _layer_names(self) -> list[str]:
         return [f"entity_model.layers.{number}" for number in range(self.settings.layers)]
 
-    def _boundary(self, batch: QueryBatch) -> tuple[FloatArray, FloatArray]:
-        """Return the projected question (n, width) of each node, and the states that the nodes start from."""
+    def _boundary(self, batch: QueryBatch) -> tuple[FloatArray, list[FloatArray], FloatArray]:
+        """Return of each node (n, width) the projected question, the projected text, and the state it starts from.
+
+        The texts are those that the scores read: one array of them, or none.
+        """
         question = linear(self.arrays, "question_mlp", batch.questions)[batch.owners]
         boundary = question * batch.seeds[:, None]
         if self.settings.features:
             gate, shift = np.split(linear(self.arrays, "feature_mlp", batch.features), 2, axis=1)
             boundary += gate * question + shift
-        return question, boundary
+        if not self.settings.fusion:
+            return question, [], boundary
+        texts = linear(self.arrays, "ent_mlp", node_texts(batch))
+        if self.settings.fuses_early:
+            for start in range(0, len(boundary), _CHUNK_ROWS):
+                rows = slice(start, start + _CHUNK_ROWS)
+                hidden = relu(linear(self.arrays, "early_fuse_mlp.0", np.hstack([boundary[rows], texts[rows]])))
+                boundary[rows] = linear(self.arrays, "early_fuse_mlp.2", hidden)
+        return question, [texts] if self.settings.fuses_late else [], boundary
 
     def _messages(
         self, batch: QueryBatch, states: FloatArray, relations: FloatArray, number: int, boundary: FloatArray
@@ -192,12 +237,13 @@ class QueryNetwork:
                 list(threads.map(update, starts))
         return messages
 
-    def _score(self, batch: QueryBatch, states: FloatArray, question: FloatArray) -> FloatArray:
-        logits = np.empty(len(states), dtype=np.float32)
+    def _score(self, batch: QueryBatch, states: FloatArray, further: Sequence[FloatArray]) -> FloatArray:
+        logits, scorer = np.empty(len(states), dtype=np.float32), self.settings.scorer
         for start in range(0, len(states), _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
-            hidden = relu(linear(self.arrays, "entity_model.mlp.0", np.hstack([states[rows], question[rows]])))
-            logits[rows] = linear(self.arrays, "entity_model.mlp.2", hidden)[:, 0]
+            inputs = np.hstack([states[rows], *(each[rows] for each in further)])
+            hidden = relu(linear(self.arrays, f"{scorer}.0", inputs))
+            logits[rows] = linear(self.arrays, f"{scorer}.2", hidden)[:, 0]
         if self.settings.prior:
             logits += self.arrays["prior_scale"] * batch.prior
         return logits
@@ -208,15 +254,17 @@ class QueryNetwork:
         relations: FloatArray,
         states: list[FloatArray],
         mixed: list[FloatArray],
-        question: FloatArray,
+        further: Sequence[FloatArray],
         target: int,
     ) -> FloatArray:
         """Return the gradient (layers, m) of one logit, from the states before and after each layer."""
         arrays, edges, width = self.arrays, batch.edges, self.settings.width
-        hidden = linear(arrays, "entity_model.mlp.0", np.concatenate([states[-1][target], question[target]])[None])
-        passed = np.where(hidden > 0, arrays["entity_model.mlp.2.weight"], np.float32(0.0))
+        scorer = self.settings.scorer
+        inputs = np.concatenate([states[-1][target], *(each[target] for each in further)])
+        hidden = linear(arrays, f"{scorer}.0", inputs[None])
+        passed = np.where(hidden > 0, arrays[f"{scorer}.2.weight"], np.float32(0.0))
         gradient = np.zeros_like(states[-1])
-        gradient[target] = (passed @ arrays["entity_model.mlp.0.weight"])[0, :width]
+        gradient[target] = (passed @ arrays[f"{scorer}.0.weight"])[0, :width]
         is_product = self.settings.message == "distmult"
         scale = self._edge_scale(edges)
         importance = np.empty((self.settings.layers, edges.edge_count), dtype=np.float32)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from clew.arrays import FloatArray
 
@@ -16,3 +16,8 @@ def export_arrays(module: nn.Module) -> dict[str, FloatArray]:
 def load_arrays(module: nn.Module, arrays: Mapping[str, FloatArray]) -> None:
     """Set the parameters of a module to the arrays of their names; other arrays are ignored."""
     module.load_state_dict({name: torch.tensor(arrays[name]) for name in module.state_dict()})
+
+
+def to_tensor(array: FloatArray, device: torch.device) -> Tensor:
+    """Return an array as a tensor on a device; one that may not be written, such as a mapped file, is copied."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)

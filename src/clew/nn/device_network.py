@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from clew.arrays import FloatArray
-from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork
+from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork, node_texts
 from clew.inference.relational_sums import SortedEdges
+from clew.nn.arrays import to_tensor
 from clew.nn.query_gnn import QueryGNN
 from clew.nn.relational.graph import RelationalGraph
 
@@ -29,7 +30,9 @@ class DeviceQueryNetwork:
         self._dtype = torch.bfloat16 if self._device.type == "cuda" else torch.float32
         self._model = QueryGNN.from_network(network).to(self._device, self._dtype)
         # By the edges of a graph, which questions about a whole graph share.
-        self._graphs: WeakKeyDictionary[SortedEdges, tuple[RelationalGraph, Tensor]] = WeakKeyDictionary()
+        self._graphs: WeakKeyDictionary[SortedEdges, tuple[RelationalGraph, Tensor, Tensor | None]] = (
+            WeakKeyDictionary()
+        )
 
     def with_inverses(self, projected: FloatArray) -> FloatArray:
         """Return projections as `QueryNetwork.with_inverses` does."""
@@ -59,11 +62,13 @@ class DeviceQueryNetwork:
     def _run(self, batch: QueryBatch, relations: FloatArray, weights: list[Tensor] | None) -> Tensor:
         if batch.edges not in self._graphs:
             vectors = torch.from_numpy(relations).to(self._device, self._dtype)
-            self._graphs[batch.edges] = RelationalGraph.from_sorted(batch.edges, self._device), vectors
-        graph, vectors = self._graphs[batch.edges]
+            read = node_texts(batch) if self.settings.fusion else None
+            texts = None if read is None else to_tensor(read, self._device).to(self._dtype)
+            self._graphs[batch.edges] = RelationalGraph.from_sorted(batch.edges, self._device), vectors, texts
+        graph, vectors, texts = self._graphs[batch.edges]
         floats = (batch.seeds, batch.features, batch.prior)
         questions = torch.from_numpy(batch.questions).to(self._device, self._dtype)
         owners = torch.from_numpy(batch.owners).to(self._device)
         inputs = [torch.from_numpy(part).to(self._device, self._dtype) for part in floats]
-        logits: Tensor = self._model(graph, vectors, questions, owners, *inputs, weights)
+        logits: Tensor = self._model(graph, vectors, questions, owners, *inputs, weights, texts)
         return logits

@@ -1,10 +1,16 @@
 """Question-conditioned graph neural network that scores the nodes of any knowledge graph.
 
-With the default settings it is the published model, parameter by parameter. Four options: `features` of nodes as
-further seeds, a `prior` that the scores start from, a learned transformation of relations into their inverses in place
-of a text for each inverse, and other messages and aggregations.
+With the default settings it is the published model of GFM-RAG, parameter by parameter, and with `fusion` that of its
+second generation, G-reasoner, whose nodes have texts. Four more options: `features` of nodes as further seeds, a
+`prior` that the scores start from, a learned transformation of relations into their inverses in place of a text for
+each inverse, and other messages and aggregations.
 
-Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1.
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1; for
+`fusion` the authors' code of G-reasoner (github.com/RManLuo/gfm-rag, commit 57e3e28), with u an embedding of a text, E,
+Q and R its projections for nodes, questions and relations, s a seed's weight, F and P networks of two layers:
+
+    h_v(0) = F[s_v Q(q), E(u_v)],     score of v = P[h_v(L), Q(q), E(u_v)],     h_v(l) as in GFM-RAG
+
 Differs from the source: the four options; `forward` returns logits, without the last sigmoid.
 """
 
@@ -15,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.errors import InputError
-from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork
-from clew.nn.arrays import export_arrays, load_arrays
+from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork, node_texts
+from clew.nn.arrays import export_arrays, load_arrays, to_tensor
 from clew.nn.relational.conv import relational_conv
 from clew.nn.relational.graph import RelationalGraph
 
@@ -47,20 +53,17 @@ class _Layer(nn.Module):
         return states + functional.relu(self.layer_norm(mixed))
 
 
+def _two_layers(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+
 class _EntityModel(nn.Module):
     def __init__(self, settings: QueryGNNSettings) -> None:
         super().__init__()
         width = settings.width
         self.layers = nn.ModuleList([_Layer(width) for _ in range(settings.layers)])
-        self.mlp = nn.Sequential(nn.Linear(2 * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
-
-    def score(self, states: Tensor, questions: Tensor) -> Tensor:
-        if torch.is_grad_enabled():
-            scores: Tensor = self.mlp(torch.cat([states, questions], dim=1))[:, 0]
-            return scores
-        chunks = (slice(start, start + _CHUNK_ROWS) for start in range(0, len(states), _CHUNK_ROWS))
-        rows = [self.mlp(torch.cat([states[chunk], questions[chunk]], dim=1))[:, 0] for chunk in chunks]
-        return torch.cat(rows) if rows else states.new_zeros(0)
+        if not settings.fuses_late:
+            self.mlp = _two_layers(2 * width, 2 * width, 1)
 
     def typed_layers(self) -> Iterator[_Layer]:
         for layer in self.layers:
@@ -78,6 +81,12 @@ class QueryGNN(nn.Module):
         self.rel_mlp = nn.Linear(settings.text_width, width)
         self.question_mlp = nn.Linear(settings.text_width, width)
         self.entity_model = _EntityModel(settings)
+        if settings.fusion:
+            self.ent_mlp = nn.Linear(settings.text_width, width)
+        if settings.fuses_early:
+            self.early_fuse_mlp = _two_layers(2 * width, width, width)
+        if settings.fuses_late:
+            self.predict_mlp = _two_layers(3 * width, width, 1)
         if settings.learned_inverse:
             self.inverse_scale = nn.Parameter(torch.ones(settings.layers, width))
             self.inverse_shift = nn.Parameter(0.02 * torch.randn(settings.layers, width))
@@ -86,7 +95,7 @@ class QueryGNN(nn.Module):
         if settings.prior:
             self.prior_scale = nn.Parameter(torch.ones(()))
             # Before training the scores are the prior alone.
-            last = self.entity_model.mlp[-1]
+            last = self._scorer[-1]
             for parameter in last.parameters():
                 nn.init.zeros_(parameter)
 
@@ -125,27 +134,38 @@ class QueryGNN(nn.Module):
         features: Tensor | None = None,
         prior: Tensor | None = None,
         edge_weights: Sequence[Tensor] | None = None,
+        texts: Tensor | None = None,
     ) -> Tensor:
         """Return a logit for each node, (n,), of one or several questions without edges between their nodes.
 
         `relations` (R, layers, width) are projections of the graph's relations, `questions` (b, t) text embeddings,
         `owners` (n,) the index of the question of each node, and `seeds` (n,) the weight of a node that the question
         names, 0 for the others; `features` (n, f) and `prior` (n,) are read if the settings have them. `edge_weights`
-        (m,) at each layer have gradients that explain scores; None for 1.
+        (m,) at each layer have gradients that explain scores; None for 1. `texts` (n, t) are text embeddings of the
+        nodes, which a model with `fusion` needs.
         """
         question = self.question_mlp(questions)[owners]
         boundary = question * seeds[:, None]
         if features is not None and self.settings.features:
             gate, shift = self.feature_mlp(features).chunk(2, dim=1)
             boundary = boundary + gate * question + shift
-        states, mean_code = boundary, self.settings.aggregate == "mean-code"
+        further = [question]
+        if texts is not None and self.settings.fusion:
+            projected = self.ent_mlp(texts)
+            if self.settings.fuses_early:
+                boundary = _by_chunks(self.early_fuse_mlp, [boundary, projected])
+            if self.settings.fuses_late:
+                further.append(projected)
+        states, mean_code, device = boundary, self.settings.aggregate == "mean-code", boundary.device.type
         sizes = graph.inverse_sizes.to(boundary.dtype)[:, None] if mean_code else None
         for number, layer in enumerate(self.entity_model.typed_layers()):
             weights = None if edge_weights is None else edge_weights[number]
+            # Under autocast, which does not know this product, it takes what matrices are multiplied in.
+            kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
             messages = relational_conv(
                 graph,
-                states,
-                relations[:, number].contiguous(),
+                states.to(kind),
+                relations[:, number].to(kind).contiguous(),
                 weights,
                 message=self.settings.message,
                 aggregate="sum" if mean_code else self.settings.aggregate,
@@ -154,7 +174,9 @@ class QueryGNN(nn.Module):
                 states = layer(states, messages, boundary)
             else:
                 states = layer(states, messages * sizes, boundary * sizes)
-        logits = self.entity_model.score(states, question)
+        logits = _by_chunks(self._scorer, [states, *further])[:, 0]
+        if torch.is_autocast_enabled(device):
+            logits = logits.float()
         if prior is not None and self.settings.prior:
             logits = logits + self.prior_scale * prior
         return logits
@@ -169,5 +191,23 @@ class QueryGNN(nn.Module):
             relations = torch.cat([relations, self.project_inverses(relations)])
         graph = RelationalGraph.from_sorted(batch.edges, relations.device)
         parts = (batch.questions, batch.owners, batch.seeds, batch.features, batch.prior)
-        logits: Tensor = self(graph, relations, *(torch.from_numpy(part).to(relations.device) for part in parts))
+        tensors = (torch.from_numpy(part).to(relations.device) for part in parts)
+        texts = to_tensor(node_texts(batch), relations.device) if self.settings.fusion else None
+        logits: Tensor = self(graph, relations, *tensors, texts=texts)
         return logits
+
+    @property
+    def _scorer(self) -> nn.Sequential:
+        scorer = self.predict_mlp if self.settings.fuses_late else self.entity_model.mlp
+        assert isinstance(scorer, nn.Sequential)
+        return scorer
+
+
+def _by_chunks(network: nn.Module, parts: Sequence[Tensor]) -> Tensor:
+    """Return what a network makes of each row of parts (n, .), concatenated; in chunks where no gradient is needed."""
+    if torch.is_grad_enabled():
+        whole: Tensor = network(torch.cat(list(parts), dim=1))
+        return whole
+    starts = range(0, len(parts[0]), _CHUNK_ROWS) or [0]
+    chunks = (slice(start, start + _CHUNK_ROWS) for start in starts)
+    return torch.cat([network(torch.cat([part[chunk] for part in parts], dim=1)) for chunk in chunks])

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 _EPSILON = 1e-10
+_CODE_EPSILON = 1e-5  # added to the sum and to the ratio in the authors' code: in a large graph they bound the loss
 
 
 def binary_loss(logits: Tensor, relevant: Tensor, temperature: float | None = None) -> Tensor:
@@ -29,12 +30,13 @@ def binary_loss(logits: Tensor, relevant: Tensor, temperature: float | None = No
 def ratio_loss(logits: Tensor, relevant: Tensor, *, as_paper: bool = False) -> Tensor:
     """Return the loss of the relevant nodes' share of the probability: the code's mean of -log(p / sum of all p).
 
-    With `as_paper` it is minus the mean of p / sum of the others' p.
+    As there, 1e-5 is added to the sum and to the share. With `as_paper` it is minus the mean of p / sum of the others'
+    p.
     """
     scores = torch.sigmoid(logits)
     if as_paper:
         return -(scores[relevant] / scores[~relevant].sum().clamp_min(_EPSILON)).mean()
-    return -torch.log((scores[relevant] / scores.sum().clamp_min(_EPSILON)).clamp_min(_EPSILON)).mean()
+    return -torch.log(scores[relevant] / (scores.sum() + _CODE_EPSILON) + _CODE_EPSILON).mean()
 
 
 def listwise_loss(logits: Tensor, relevant: Tensor) -> Tensor:

@@ -13,6 +13,9 @@ from pydantic import Field
 
 from clew.errors import InputError
 
+StepType = Literal["float32", "bfloat16"]
+"""Numbers in which a training step multiplies matrices."""
+
 LossKind = Literal["set", "listwise", "pairwise", "cross-entropy"]
 FeedbackObjective = Literal["policy", "paper"]
 

@@ -24,7 +24,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from clew.errors import InputError, ProviderError
 from clew.training.checkpoint import Checkpoint, TrainingState, exclusive_lock, load_checkpoint, save_checkpoint
 from clew.training.distributed import ProcessGroup, single_process
-from clew.training.hyperparameters import Recipe
+from clew.training.hyperparameters import Recipe, StepType
 from clew.training.result import TrainingResult
 from clew.types import Progress
 
@@ -68,14 +68,16 @@ def train(
     folder: Path,
     progress: Progress,
     group: ProcessGroup = SINGLE_PROCESS,
+    dtype: StepType = "float32",
 ) -> TrainingResult:
     """Train a model in place, and leave it on the CPU with the weights of its best epoch.
 
     The initial weights and the recipe's seed determine the result. The run folder holds the log and the checkpoints
-    from which a later call resumes; `group` are the processes that share the work. Raises InputError where the folder
-    holds a run of another recipe or model, another process is training in it, no batch of the first epoch has a loss,
-    or the loss is not finite; ProviderError where a batch that cannot be halved exceeds the device's memory, or the
-    folder cannot be written.
+    from which a later call resumes; `group` are the processes that share the work. With the `dtype` bfloat16, steps
+    multiply matrices in it (torch's autocast); weights, losses and validation stay float32. Raises InputError where the
+    folder holds a run of another recipe or model, another process is training in it, no batch of the first epoch has a
+    loss, or the loss is not finite; ProviderError where a batch that cannot be halved exceeds the device's memory, or
+    the folder cannot be written.
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
         model.to(group.device)
@@ -88,6 +90,8 @@ def train(
         )
         average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
         state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
+        if dtype != "float32":
+            settings["dtype"] = dtype
         initial_figures = objective.validate(model)
         with group.rank_zero_first():
             reached = load_checkpoint(folder, settings, state)
@@ -95,7 +99,7 @@ def train(
                 reached = Checkpoint(-1, -1, initial_figures, 0.0)
                 if not group.rank:
                     save_checkpoint(folder, settings, reached, state, best=True)
-        runner = _EpochRunner(state, objective, recipe, group)
+        runner = _EpochRunner(state, objective, recipe, group, dtype)
         for epoch in range(reached.epoch + 1, recipe.epochs):
             if recipe.patience and epoch - max(reached.best, 0) > recipe.patience:
                 break
@@ -136,15 +140,17 @@ class _LossModule(nn.Module, Generic[Item]):
     `has_signal` tells whether the last batch had a loss. A loss of 0 counts.
     """
 
-    def __init__(self, model: nn.Module, objective: Objective[Item]) -> None:
+    def __init__(self, model: nn.Module, objective: Objective[Item], device: torch.device, dtype: StepType) -> None:
         super().__init__()
         self.model = model
+        self._autocast = torch.autocast(device.type, torch.bfloat16, enabled=dtype == "bfloat16")
         self.has_signal = False
         self._objective = objective
 
     def forward(self, batch: Item | None) -> Tensor:
         """Return the loss; 0 with a zero gradient for a batch without a training signal."""
-        loss = None if batch is None else self._objective.loss(self.model, batch)
+        with self._autocast:
+            loss = None if batch is None else self._objective.loss(self.model, batch)
         self.has_signal = loss is not None
         if loss is not None:
             return loss
@@ -152,12 +158,19 @@ class _LossModule(nn.Module, Generic[Item]):
 
 
 class _EpochRunner(Generic[Item]):
-    def __init__(self, state: TrainingState, objective: Objective[Item], recipe: Recipe, group: ProcessGroup) -> None:
+    def __init__(
+        self,
+        state: TrainingState,
+        objective: Objective[Item],
+        recipe: Recipe,
+        group: ProcessGroup,
+        dtype: StepType,
+    ) -> None:
         self._state = state
         self._objective = objective
         self._recipe = recipe
         self._group = group
-        self._loss_module = _LossModule(state.model, objective)
+        self._loss_module = _LossModule(state.model, objective, group.device, dtype)
         self._loss: nn.Module = self._loss_module
         if group.size > 1:
             self._loss = DistributedDataParallel(self._loss_module, find_unused_parameters=True)

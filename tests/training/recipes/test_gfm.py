@@ -28,6 +28,7 @@ from clew.training.distributed import ProcessGroup, single_process
 from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss
+from clew.training.recipes import gfm
 from clew.training.recipes.gfm import (
     adapt_gfm,
     build_examples,
@@ -116,6 +117,50 @@ def test_steps_lower_the_loss(questions: GFMExamples) -> None:
     assert mean_recall(model, questions, (2, 5)) == pytest.approx(
         [figures["polar recall@2"], figures["polar recall@5"]]
     )
+
+
+def test_steps_in_bfloat16_go_where_those_in_float32_go(questions: GFMExamples, tmp_path: Path) -> None:
+    gradients, losses = [], []
+    for enabled in (False, True):
+        torch.manual_seed(0)
+        model = QueryGNN(network_settings(questions))
+        with torch.no_grad():
+            for parameter in model.parameters():  # an untrained network has the scores of its prior alone
+                parameter.add_(0.05 * torch.randn_like(parameter))
+        objective = DocumentRetrieval([questions], {}, RetrievalLoss())
+        batch = next(iter(objective.batches(0)))
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            loss = objective.loss(model, batch)
+        assert loss is not None
+        assert loss.dtype == torch.float32
+        loss.backward()  # type: ignore[no-untyped-call]
+        rows = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+        gradients.append(torch.cat(rows))
+        losses.append(float(loss.detach()))
+    assert losses[0] != losses[1]
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+    assert float(torch.cosine_similarity(gradients[0], gradients[1], dim=0)) > 0.99
+    done = []
+    for dtype in ("float32", "bfloat16"):
+        torch.manual_seed(0)
+        model = QueryGNN(replace(network_settings(questions), prior=False))  # knows no ranking to start from
+        objective = DocumentRetrieval([questions], {"polar": questions}, RetrievalLoss())
+        recipe = Recipe(epochs=6, rate=5e-3, warmup=1, average=0.0)
+        folder = tmp_path / dtype
+        done.append(train(model, objective, recipe, folder, silent, single_process("cpu"), dtype))
+        assert all(p.dtype == torch.float32 and bool(torch.isfinite(p).all()) for p in model.parameters())
+    assert done[1].figures["mean"] > done[1].initial_figures["mean"]
+    assert done[1].figures["mean"] == pytest.approx(done[0].figures["mean"], abs=0.1)
+    with pytest.raises(InputError, match="holds a run of"):
+        train(model, objective, recipe, tmp_path / "bfloat16", silent, single_process("cpu"))
+
+
+def test_the_numbers_of_steps_are_an_option_and_runs_of_before_go_on() -> None:
+    plain, half = gfm._describe_recipe(RECIPE), gfm._describe_recipe(replace(RECIPE, dtype="bfloat16"))
+    assert "dtype" not in plain
+    assert half == {**plain, "dtype": "bfloat16"}
+    with pytest.raises(InputError, match="dtype is 'float16': wanted float32 or bfloat16"):
+        replace(RECIPE, dtype="float16")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -368,7 +413,7 @@ def test_a_share_of_the_questions(data: Path, out: Path) -> None:
     ("wrong", "message"),
     [
         ({"stage": "learn"}, "pretrain, paths or finetune"),
-        ({"targets": "words"}, "passages or entities"),
+        ({"targets": "words"}, "passages, entities or documents"),
         ({"message": "rotate"}, "distmult"),
         ({"aggregate": "max"}, "mean"),
         ({"fraction": 0.0}, "above 0"),

@@ -151,7 +151,7 @@ def published_loss(scores: dict[str, float], right: set[str], ranking: str) -> f
         return 0.3 * (positive + negative) + 0.7 * ratio
     total = sum(math.exp(scores[e] / 0.2) for e in wrong)
     negative = -sum(math.exp(scores[e] / 0.2) / total * math.log(1 - p[e]) for e in wrong)
-    ratio = -sum(math.log(p[e] / sum(p.values())) for e in right) / len(right)
+    ratio = -sum(math.log(p[e] / (sum(p.values()) + 1e-5) + 1e-5) for e in right) / len(right)
     return 0.3 * (positive + negative) / 2 + 0.7 * ratio
 
 

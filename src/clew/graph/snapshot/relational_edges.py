@@ -1,11 +1,14 @@
 """Relational edges for message passing between nodes.
 
 For a triple (head, relation, tail) the head receives messages from the tail through the relation, and the tail from the
-head through its inverse. Two graphs can be built from a snapshot: of passages and the entities that join them, which
-retrieval runs on; and of entities alone, as in the published GFM-RAG.
+head through its inverse. Three graphs can be built from a snapshot: of passages and the entities that join them, which
+retrieval runs on; of entities alone, as in the published GFM-RAG; and of passages and all entities, as in its second
+generation, G-reasoner.
 
-Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.1.
-Differs from the source: passages may be nodes; an entity that is a passage's title is that passage.
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.1; for the
+third graph the authors' code of G-reasoner. Differs from the source: passages may be nodes; in the first graph an
+entity that is a passage's title is that passage; in the third entities without a triple are nodes too, two entities may
+be joined by several relations, and no edge joins a node to itself.
 """
 
 from dataclasses import dataclass
@@ -75,27 +78,46 @@ def passage_graph(snapshot: Snapshot) -> RelationalEdges:
     A mention between nodes that a triple joins adds no edge; equivalent names are not joined, as in the walk graph.
     """
     nodes, mention = snapshot.entity_nodes, len(snapshot.relations)
-    others = np.column_stack([snapshot.mentions.row_indices().astype(np.int32), nodes[snapshot.mentions.indices]])
-    return _build_edges(snapshot, nodes, others, mention, snapshot.walk.row_count, weak=True)
+    return _build_edges(snapshot, nodes, [_mention_pairs(snapshot, nodes, mention)], snapshot.walk.row_count, weak=True)
 
 
 def entity_graph(snapshot: Snapshot) -> RelationalEdges:
     """Return the edges between entities alone: triples and equivalences."""
     nodes = np.arange(len(snapshot.entities), dtype=np.int32)
-    others = np.column_stack([snapshot.equivalences.row_indices().astype(np.int32), snapshot.equivalences.indices])
-    return _build_edges(snapshot, nodes, others, len(snapshot.relations) + 1, len(snapshot.entities), weak=False)
+    pairs = _equivalence_pairs(snapshot, nodes, len(snapshot.relations) + 1)
+    return _build_edges(snapshot, nodes, [pairs], len(snapshot.entities), weak=False)
+
+
+def mention_graph(snapshot: Snapshot) -> RelationalEdges:
+    """Return the edges between passages, the first nodes, and all entities: mentions, triples and equivalences."""
+    passages, first = len(snapshot.passage_ids), len(snapshot.relations)
+    nodes = np.arange(passages, passages + len(snapshot.entities), dtype=np.int32)
+    others = [_mention_pairs(snapshot, nodes, first), _equivalence_pairs(snapshot, nodes, first + 1)]
+    return _build_edges(snapshot, nodes, others, passages + len(nodes), weak=False)
+
+
+def _mention_pairs(snapshot: Snapshot, nodes: IntArray, relation: int) -> IntArray:
+    """Return passage, relation and entity (m, 3) of the mentions, for the nodes (E,) of the entities."""
+    mentioning = snapshot.mentions.row_indices().astype(np.int32)
+    return np.column_stack([mentioning, np.full_like(mentioning, relation), nodes[snapshot.mentions.indices]])
+
+
+def _equivalence_pairs(snapshot: Snapshot, nodes: IntArray, relation: int) -> IntArray:
+    rows = snapshot.equivalences.row_indices()
+    other = nodes[snapshot.equivalences.indices]
+    return np.column_stack([nodes[rows], np.full_like(other, relation), other])
 
 
 def _build_edges(
-    snapshot: Snapshot, nodes: IntArray, others: IntArray, other_relation: int, node_count: int, *, weak: bool
+    snapshot: Snapshot, nodes: IntArray, others: list[IntArray], node_count: int, *, weak: bool
 ) -> RelationalEdges:
     """Return the edges of the snapshot's triples between the nodes (E,) of its entities, and of other pairs of nodes.
 
-    The other pairs (m, 2) all have one relation; if they are weak, one that a triple joins is left out.
+    The other pairs (m, 3) have their relation between them; if they are weak, one that a triple joins is left out.
     """
     relation_count = len(snapshot.relations) + 2
     indptr, senders, relations, triples = _group_edges(
-        snapshot.triples, nodes, others, other_relation, relation_count, node_count, weak
+        snapshot.triples, nodes, np.concatenate(others), relation_count, node_count, weak
     )
     return RelationalEdges(indptr, senders, relations, triples, relation_count)
 
@@ -109,7 +131,7 @@ def _place_edge(cursor, receiver, sender, relation, triple, senders, relations, 
 
 @njit
 def _group_edges(  # type: ignore[no-untyped-def]  # noqa: C901
-    stated, nodes, others, other_relation, relation_count, node_count, weak
+    stated, nodes, others, relation_count, node_count, weak
 ):
     """Group edges by receiver, each group ascending by sender and relation; of equal ones the first triple stays.
 
@@ -122,9 +144,9 @@ def _group_edges(  # type: ignore[no-untyped-def]  # noqa: C901
             starts[head + 1] += 1
             starts[tail + 1] += 1
     for i in range(len(others)):
-        if others[i, 0] != others[i, 1]:
+        if others[i, 0] != others[i, 2]:
             starts[others[i, 0] + 1] += 1
-            starts[others[i, 1] + 1] += 1
+            starts[others[i, 2] + 1] += 1
     for node in range(node_count):
         starts[node + 1] += starts[node]
     size = starts[node_count]
@@ -137,10 +159,10 @@ def _group_edges(  # type: ignore[no-untyped-def]  # noqa: C901
             _place_edge(cursor, head, tail, relation, i, senders, relations, triples)
             _place_edge(cursor, tail, head, relation + relation_count, i, senders, relations, triples)
     for i in range(len(others)):
-        one, other = others[i, 0], others[i, 1]
+        one, relation, other = others[i, 0], others[i, 1], others[i, 2]
         if one != other:
-            _place_edge(cursor, one, other, other_relation, -1, senders, relations, triples)
-            _place_edge(cursor, other, one, other_relation + relation_count, -1, senders, relations, triples)
+            _place_edge(cursor, one, other, relation, -1, senders, relations, triples)
+            _place_edge(cursor, other, one, relation + relation_count, -1, senders, relations, triples)
     indptr = np.zeros(node_count + 1, dtype=np.int64)
     count = 0
     for node in range(node_count):

@@ -2,11 +2,14 @@
 
     layout     an entry                                                                     source
     lines      {id, entities: [name], triples: [[head, relation, tail]]}                    this project
-    gfmrag-lines  {idx, title, passage, extracted_entities, extracted_triples}              gfmrag
+    gfmrag-lines  a line for each document: {idx, title, passage, extracted_entities,       gfmrag
+                  extracted_triples}
     hipporag   {docs: [{idx, passage, extracted_entities, extracted_triples}], averages}    HippoRAG's result files
 
 Source: the result files of HippoRAG (Gutiérrez et al., 2024) and HippoRAG 2 (2025).
-Differs from the source: a passage with a title is written as `title`, a line end and the text, as in its data sets.
+For gfmrag the authors' code, which takes a document's results up again by its passage: its name, a line end and its
+text. Differs from the source: a passage with a title is written as `title`, a line end and the text, as in its data
+sets.
 """
 
 import json
@@ -44,8 +47,8 @@ def _format_text_lines(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
     for passage in passages:
         entry = {
             "idx": passage.id,
-            "title": passage.title,
-            "passage": passage.text,
+            "title": passage.id,
+            "passage": f"{passage.id}\n{passage.text}",
             "extracted_entities": _mention_names(passage),
             "extracted_triples": passage.extraction.triples,
         }

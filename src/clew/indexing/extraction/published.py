@@ -2,7 +2,8 @@
 
     layout       an entry                                                     is found by
     JSON lines   {id, entities: [name], triples: [[head, relation, tail]]}    the passage's id
-    gfmrag       a line {passage, extracted_entities, extracted_triples}      as HippoRAG's
+    gfmrag       a line {title, passage, extracted_entities, extracted_...}   as HippoRAG's; the passage begins with its
+                                                                              title, with which it need not be found
     HippoRAG     {docs: [{passage, extracted_entities, extracted_triples}]}   the text of title and passage, else of the
                                                                               passage, ignoring white space and case
 
@@ -128,6 +129,9 @@ class _TextEntries:
                 )
             entry = _Entry(document.get("extracted_entities", []), document.get("extracted_triples", []))
             self._entries.setdefault(_text_key(document["passage"]), entry)
+            title, text = document.get("title"), document["passage"]
+            if isinstance(title, str) and title and text.startswith(f"{title}\n"):
+                self._entries.setdefault(_text_key(text.removeprefix(f"{title}\n")), entry)
 
     def find(self, passages: Sequence[Passage]) -> list[_Entry | None]:
         entries = []

@@ -6,13 +6,16 @@
     edges.csv      source, relation, target, attributes  triples of entities; an edge of an entity and a document is a
                                                          mention
 
-Source: the documentation of the authors' package gfmrag (G-reasoner). Differs from the source: attributes are not read,
-and edges between two documents are left out and counted as malformed.
+Source: the documentation and the code of the authors' package gfmrag (G-reasoner). A document is written with its
+content, which that code embeds, as the literal of a Python dictionary, which it parses. A name may be that of one node
+alone there: an entity called exactly as a document is written in lower case, or where that is a document too, with
+` (entity)` behind it. Differs from the source: attributes are not read, and edges between two documents are left out
+and counted as malformed.
 """
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -65,16 +68,24 @@ def read_stage1(folder: Path, encoding: str = "utf-8") -> Iterator[Statement]:
 
 
 def format_stage1(
-    entities: Iterable[str], triples: Iterable[RawTriple], documents: Iterable[str], mentions: Iterable[tuple[str, str]]
+    entities: Iterable[str],
+    triples: Iterable[RawTriple],
+    documents: Mapping[str, str],
+    mentions: Iterable[tuple[str, str]],
 ) -> dict[str, str]:
-    """Return the text of each file; mentions are pairs of an entity and a document."""
-    stated = sorted({*triples})
+    """Return the text of each file; documents have their texts, mentions are pairs of an entity and a document."""
+
+    def own_name(entity: str) -> str:
+        free = (name for name in (entity, entity.lower(), f"{entity} (entity)") if name not in documents)
+        return next(free, f"{entity} ({ENTITY}) ({ENTITY})")
+
+    stated = sorted({(own_name(head), relation, own_name(tail)) for head, relation, tail in triples})
     rows: dict[str, Sequence[tuple[str, ...]]] = {
-        NODES: [(name, ENTITY, "{}") for name in sorted({*entities})]
-        + [(name, DOCUMENT, "{}") for name in sorted({*documents})],
+        NODES: [(name, ENTITY, "{}") for name in sorted({*map(own_name, entities)})]
+        + [(name, DOCUMENT, repr({"content": documents[name]})) for name in sorted(documents)],
         RELATIONS: [(name, "{}") for name in sorted({*(relation for _, relation, _ in stated), MENTION})],
         EDGES: [(*triple, "{}") for triple in stated]
-        + [(entity, MENTION, document, "{}") for entity, document in sorted({*mentions})],
+        + [(one, MENTION, document, "{}") for one, document in sorted({(own_name(e), d) for e, d in mentions})],
     }
     heads = {NODES: ("name", "type"), RELATIONS: ("name",), EDGES: ("source", "relation", "target")}
     texts = {}

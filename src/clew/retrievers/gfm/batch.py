@@ -51,10 +51,12 @@ def collate(
     vectors: Sequence[FloatArray],
     edges: RelationalEdges,
     whole: "WholeGraph | None" = None,
+    texts: FloatArray | None = None,
 ) -> GraphBatch:
     """Collate b question graphs over the same index, and b question vectors (t,), to one batch.
 
-    `whole` keeps the sorted edges of a single graph with all nodes and edges, for the next question about it.
+    `whole` keeps the sorted edges of a single graph with all nodes and edges, for the next question about it. `texts`
+    (N, t) are embeddings of all nodes' texts, for networks that read them.
     """
     sizes = [len(graph.nodes) for graph in graphs]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -68,7 +70,8 @@ def collate(
     own_relations = positions + len(distinct) * inverse
     ends = senders.astype(np.int64), own_relations.astype(np.int64), receivers.astype(np.int64)
     shape = int(starts[-1]), 2 * len(distinct)
-    is_whole = len(graphs) == 1 and shape[0] == edges.node_count and len(graphs[0].edges) == len(edges.relations)
+    is_all = len(graphs) == 1 and shape[0] == edges.node_count
+    is_whole = is_all and len(graphs[0].edges) == len(edges.relations)
 
     def join(name: str) -> FloatArray:
         rows: FloatArray = np.concatenate([getattr(graph, name) for graph in graphs])
@@ -78,6 +81,9 @@ def collate(
         whole.sort(*ends, shape) if whole is not None and is_whole else SortedEdges(*ends, *shape),
         np.stack(list(vectors)),
         np.repeat(np.arange(len(graphs)), sizes),
-        *(join(name) for name in ("seeds", "features", "prior")),
+        join("seeds"),
+        join("features"),
+        join("prior"),
+        None if texts is None else (texts if is_all else texts[np.concatenate([graph.nodes for graph in graphs])]),
     )
     return GraphBatch(query, distinct.astype(np.int64), count, np.concatenate([graph.targets for graph in graphs]))

@@ -1,8 +1,11 @@
-"""Question graphs of the published GFM-RAG: the entities near those that the question names, without features.
+"""Question graphs as published: the entities near those that a question names, with passages beside them in G-reasoner.
 
-Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1.
-Differs from the source: names are linked by the gazetteer; only the nodes near the named ones take part unless all are
-requested; where the question names nothing, the entities of similar passages are the seeds.
+Nodes have no features.
+
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1; for
+passages as nodes the authors' code of G-reasoner. Differs from the source: names are linked by the gazetteer; only the
+nodes near the named ones take part unless all are requested; where the question names nothing, the entities of similar
+passages are the seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +36,8 @@ _DAMPING, _EPSILON = 0.7, 3e-5
 class EntityGraphBuilder:
     """Builds graphs of entities, of at most `size` nodes; None for all.
 
+    In `edges` the first nodes may be the passages (`mention_graph`): then they are ranked, else the entities.
+
     `seeds` is the weight of a named entity: "rarity" for one over its number of passages, "plain" for 1.
 
     `nearest` returns, for a question, a number and allowed passages (P,), at most so many of these that are most
@@ -51,6 +56,7 @@ class EntityGraphBuilder:
         self._snapshot = snapshot
         self._size = size
         self._nearest = nearest
+        self._first_entity = edges.node_count - len(snapshot.entities)  # the number of passages among the nodes
         self._neighbours = Adjacency(edges.indptr, edges.senders, np.ones(len(edges.senders), dtype=np.float32))
         degrees = snapshot.mentioned_in.degrees()
         # An entity that no passage mentions has weight 0, as in the authors' code.
@@ -66,14 +72,16 @@ class EntityGraphBuilder:
         blocked = self._blocked_entities(allowed)
         named = [e for name in linked.linked_names for e in name.entities if not blocked[e]]
         fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
-        seeds = np.unique(np.array(named or fallback, dtype=np.int32))
+        seeds = np.unique(np.array(named or fallback, dtype=np.int32)) + np.int32(self._first_entity)
         if self._size is None and allowed.all():
             nodes, senders, receivers, edges = self._whole
         else:
+            if self._first_entity:
+                blocked = np.concatenate([~allowed, blocked])
             nodes = self._select_nodes(seeds, blocked)
             restriction = None if allowed.all() else allowed
             senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, restriction)
-        weights = {int(e): float(self.seed_weights[e]) for e in seeds}
+        weights = {int(node): float(self.seed_weights[node - self._first_entity]) for node in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), weights, lambda: vector(0))
         notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])
         notes = (*notes, *((FALLBACK_NOTE,) if fallback else ()))
@@ -83,13 +91,14 @@ class EntityGraphBuilder:
     def describe_nodes(
         self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
     ) -> NodeFeatures:
-        """Return the seeds of nodes (n,); there are no features and no prior, and all nodes are ranked."""
+        """Return the seeds of nodes (n,), and which are ranked: passages if there are any; no features, no prior."""
         del values, vector  # not inputs of the published network
         seeds = np.zeros(len(nodes), dtype=np.float32)
         for node, weight in seed_weights.items():
             seeds[int(nodes.searchsorted(node))] = weight
         none = np.zeros((len(nodes), 0), dtype=np.float32)
-        return NodeFeatures(seeds, none, np.zeros(len(nodes), dtype=np.float32), np.ones(len(nodes), dtype=bool))
+        targets = nodes < self._first_entity if self._first_entity else np.ones(len(nodes), dtype=bool)
+        return NodeFeatures(seeds, none, np.zeros(len(nodes), dtype=np.float32), targets)
 
     @cached_property
     def _whole(self) -> tuple[IntArray, IntArray, IntArray, LongArray]:
@@ -99,7 +108,7 @@ class EntityGraphBuilder:
 
     def _blocked_entities(self, allowed: BoolArray) -> BoolArray:
         """Return which entities (E,) no allowed passage mentions."""
-        blocked = np.zeros(self.edges.node_count, dtype=bool)
+        blocked = np.zeros(len(self._snapshot.entities), dtype=bool)
         if not allowed.all():
             blocked[:] = True
             pairs = np.repeat(allowed, self._snapshot.mentions.degrees())

@@ -17,6 +17,7 @@ from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_R
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.retrievers.gfm.batch import GraphBatch
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
+from clew.retrievers.gfm.settings import Targets
 from clew.types import Path, Triple
 
 _OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
@@ -57,14 +58,21 @@ def _is_simple(graph: QuestionGraph, edges: tuple[int, ...]) -> bool:
 
 
 class EdgePathBuilder:
-    """Converts edges of a question's graph to triples; passages are the first nodes, unless all nodes are entities."""
+    """Converts edges of a question's graph to triples.
 
-    def __init__(self, snapshot: Snapshot, edges: RelationalEdges, *, entities: bool = False) -> None:
+    `nodes` are passages, the first nodes, and what joins them (`passage_graph`), passages and all entities
+    (`mention_graph`), or entities alone.
+    """
+
+    def __init__(self, snapshot: Snapshot, edges: RelationalEdges, nodes: Targets = "passages") -> None:
         self._snapshot = snapshot
         self._edges = edges
-        self._entities = entities
-        order = np.argsort(snapshot.entity_nodes, kind="stable")
-        self._by_node = order, snapshot.entity_nodes[order]
+        self._entities = nodes == "entities"
+        passages = 0 if self._entities else len(snapshot.passage_ids)
+        of_entities = np.arange(passages, passages + len(snapshot.entities), dtype=np.int32)
+        self.entity_nodes = snapshot.entity_nodes if nodes == "passages" else of_entities
+        order = np.argsort(self.entity_nodes, kind="stable")
+        self._by_node = order, self.entity_nodes[order]
 
     def build_path(self, graph: QuestionGraph, walk: Sequence[int], allowed: BoolArray) -> Path:
         """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked."""

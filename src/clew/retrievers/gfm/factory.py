@@ -1,5 +1,6 @@
 """Puts the `gfm` retriever together: weights, the graph they were trained for, and the projections of its relations."""
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph, relation_texts
+from clew.graph.snapshot.relational_edges import entity_graph, mention_graph, relation_texts
+from clew.graph.snapshot.snapshot import Snapshot
 from clew.inference.query_network import QueryNetwork
 from clew.models.devices import choose_device
 from clew.models.encoders.compatibility import reads_vectors_of
@@ -22,8 +24,9 @@ from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder, NearestPassage
 from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker, Ranker
+from clew.retrievers.gfm.reasoner_texts import reasoner_node_texts, reasoner_relation_texts
 from clew.retrievers.gfm.retriever import GFMRetriever
-from clew.retrievers.gfm.settings import GFM
+from clew.retrievers.gfm.settings import GFM, PUBLISHED_SETTINGS, Targets
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew.retrievers.quoted_chains import ChainQuoter
 
@@ -46,12 +49,12 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
         context = context.with_linker(linking)
     graphs, ranker = _make_graphs_and_ranker(context, settings, trained)
     snapshot = context.scope.snapshot
-    texts = relation_texts(snapshot, inverses=not trained.model.settings.learned_inverse)
+    texts = relation_texts_for(trained.targets, snapshot)
     projected = context.cached_array(
         trained.key, lambda: project_all_relations(trained.model, context.encode_texts_with(texts, encoder))
     )
     network = _choose_network(trained.model, context.device, whole_graph=_node_limit(settings, trained) is None)
-    paths = EdgePathBuilder(snapshot, graphs.edges, entities=trained.targets == "entities")
+    paths = EdgePathBuilder(snapshot, graphs.edges, trained.targets)
     quoter = ChainQuoter(snapshot, context.lexical, snapshot.sentences) if context.paths_per_passage else None
     return GFMRetriever(
         context.scope,
@@ -64,7 +67,27 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
         context.paths_per_passage,
         trained.key,
         quoter if trained.chains else None,
+        load_node_texts(context, encoder) if trained.model.settings.fusion else None,
     )
+
+
+def relation_texts_for(targets: Targets, snapshot: Snapshot) -> list[str]:
+    """Return the texts of a snapshot's relations as a network of some targets reads them.
+
+    One that scores passages learns inverses; for the others those of the inverses follow.
+    """
+    if targets == "documents":
+        return reasoner_relation_texts(snapshot)
+    return relation_texts(snapshot, inverses=targets == "entities")
+
+
+def load_node_texts(context: IndexContext, encoder: Encoder) -> FloatArray:
+    """Return the embeddings (N, t) of the texts of all passages and entities, computed at first use."""
+
+    def encode() -> FloatArray:
+        return context.encode_texts_with(reasoner_node_texts(context.scope.snapshot), encoder)
+
+    return context.cached_array(f"nodes-{blake2b(encoder.fingerprint.encode(), digest_size=8).hexdigest()}", encode)
 
 
 def _make_graphs_and_ranker(
@@ -83,8 +106,16 @@ def _make_graphs_and_ranker(
         similar = context.similar_passages()
         chains = context.chain_search() if trained.chains else None
         return PassageGraphBuilder(context.load_passage_graph(), walk, nodes, similar, chains), PassageRanker()
+    if trained.targets == "documents" and (
+        useless := [n for n in settings.entity_settings() if n not in PUBLISHED_SETTINGS]
+    ):
+        raise InputError(
+            f"gfm: {useless[0]} is for weights that score entities, and these score documents: leave it out"
+        )
     nearest = None if encoder is None else find_nearest_passages(context.similar_passages(), encoder)
     form = settings.resolve_form(trained.form)
+    if trained.targets == "documents":
+        return EntityGraphBuilder(mention_graph(snapshot), snapshot, nodes, nearest, form.seeds), PassageRanker()
     ranker = EntityRanker(
         snapshot,
         weighted=form.ranker == "weighted",

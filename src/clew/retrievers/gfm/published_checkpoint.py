@@ -1,11 +1,13 @@
-"""Conversion of published GFM-RAG checkpoints, `config.json` and `model.pth`, to our weights.
+"""Conversion of published checkpoints of GFM-RAG and G-reasoner, `config.json` and `model.pth`, to our weights.
 
 Two generations of the configuration are read: one has `rel_emb_dim` and `text_emb_model_config`, the other `feat_dim`
-and `dataset_config`. Names of classes in it are looked up in a table here and never imported; the tensors are read
-without running any code. The encoder, its normalisation and its prompts come from the configuration.
+and `dataset_config`. A G-reasoner is of the second, names the class `GraphReasoner`, and says by `use_ent_emb` where
+the texts of nodes enter; it scores documents, and its named entities all start alike. Names of classes are looked up in
+a table here and never imported; the tensors are read without running any code. The encoder, its normalisation and its
+prompts come from the configuration.
 
-Source: the authors' code of GFM-RAG, for keys and shapes. Differs from the source: rankers that weigh entities by their
-score add up probabilities, and not logits; without a ranker in the configuration ours is taken.
+Source: the authors' code of GFM-RAG and G-reasoner, for keys and shapes. Differs from the source: rankers that weigh
+entities by their score add up probabilities, and not logits; without a ranker in the configuration ours is taken.
 """
 
 import json
@@ -26,6 +28,8 @@ from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
 CONFIG, TENSORS = "config.json", "model.pth"
 HUB = "hf:"
 _MODEL_CLASSES = ("GNNRetriever", "QueryGNN", "UltraQuery")
+_REASONER_CLASS = "GraphReasoner"
+_FUSIONS = {"early-fusion": "early", "late-fusion": "late", "early-late-fusion": "early-late"}
 _ENTITY_MODEL_CLASSES = ("QueryNBFNet",)
 _SEED_SWITCHES = ("init_entities_weight", "init_nodes_weight")  # of the first and of the second generation
 # Whether only the best entities count, all the same, and whether rare ones count more.
@@ -49,7 +53,7 @@ def locate_checkpoint(place: str) -> Path:
 
 
 def load_published_checkpoint(folder: Path) -> TrainedGNN:
-    """Return the network of a published checkpoint, to score entities of the whole graph.
+    """Return the network of a published checkpoint, to score entities or documents of the whole graph.
 
     Raises InputError where the folder holds no such checkpoint, its model is not supported, its tensors do not fit, or
     a file is damaged.
@@ -60,8 +64,12 @@ def load_published_checkpoint(folder: Path) -> TrainedGNN:
     tensors = _read_tensors(folder)
     _check_tensors(tensors, settings.shapes(), folder)
     model = QueryNetwork(settings, {name: value.float().numpy() for name, value in tensors.items()})
+    _check_dataset(config, settings, folder)
+    encoder = _parse_encoder(config, folder)
+    if settings.fusion:
+        return TrainedGNN(model, "documents", encoder, None, "", form=EntityForm("plain"))
     form = _parse_form(config, model_config, folder)
-    return TrainedGNN(model, "entities", _parse_encoder(config, folder), None, "", form=form)
+    return TrainedGNN(model, "entities", encoder, None, "", form=form)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -84,10 +92,12 @@ def _read_section(config: dict[str, Any], name: str, folder: Path) -> dict[str, 
 
 
 def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
-    if config.get("use_ent_emb") is not None or str(config.get("_target_", "")).endswith("Reasoner"):
-        raise InputError(f"{folder} holds a G-reasoner, which is not read; wanted a GFM-RAG retriever")
     inner = _read_section(config, "entity_model", folder)
-    for part, supported in ((config, _MODEL_CLASSES), (inner, _ENTITY_MODEL_CLASSES)):
+    fusion = _parse_fusion(config, inner, folder)
+    for part, supported in (
+        (config, (_REASONER_CLASS,) if fusion else _MODEL_CLASSES),
+        (inner, _ENTITY_MODEL_CLASSES),
+    ):
         target = str(part.get("_target_", supported[0]))
         if target.rpartition(".")[2] not in supported:
             raise InputError(f"{folder / CONFIG} names the class {target!r}; wanted {' or '.join(supported)}")
@@ -117,9 +127,42 @@ def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     assert isinstance(hidden, list)
     assert isinstance(width, int)
     assert isinstance(text_width, int)
-    return QueryGNNSettings(
-        width, text_width, len(hidden), message=message, aggregate="mean-code" if aggregate == "mean" else aggregate
-    )
+    aggregate = "mean-code" if aggregate == "mean" else aggregate
+    return QueryGNNSettings(width, text_width, len(hidden), message=message, aggregate=aggregate, fusion=fusion)
+
+
+def _parse_fusion(config: dict[str, Any], inner: dict[str, Any], folder: Path) -> str:
+    """Return where the texts of nodes enter, "" for a model that does not read them."""
+    given = config.get("use_ent_emb")
+    is_reasoner = str(config.get("_target_", "")).rpartition(".")[2] == _REASONER_CLASS
+    if given is None and not is_reasoner:
+        return ""
+    if given not in _FUSIONS:
+        raise InputError(
+            f"{folder / CONFIG} has a {_REASONER_CLASS} with use_ent_emb = {given!r}, which is not read; wanted one of "
+            f"{', '.join(_FUSIONS)}"
+        )
+    fusion = _FUSIONS[given]
+    hidden, wanted = inner.get("return_hidden", False), "late" in fusion
+    if str(hidden) not in (("True", "yes", "1") if wanted else ("False", "no", "0")):
+        raise InputError(
+            f"{folder / CONFIG} has use_ent_emb = {given!r} and return_hidden = {hidden!r}; wanted {wanted}: it is "
+            "another model"
+        )
+    return fusion
+
+
+def _check_dataset(config: dict[str, Any], settings: QueryGNNSettings, folder: Path) -> None:
+    """Raise InputError where a configuration makes its inputs in another way than we do."""
+    wanted: dict[str, Any] = {"inverse_relation_feat": "text", "use_relation_feat": True}
+    if settings.fusion:
+        wanted["use_node_feat"] = True
+    for section in _nested_objects([config.get("dataset_config")]):
+        for name, value in wanted.items():
+            if section.get(name, value) not in (value, None):
+                raise InputError(
+                    f"{folder / CONFIG} has {name} = {section[name]!r}, which is not read; wanted {value!r}"
+                )
 
 
 def _parse_form(config: dict[str, Any], model_config: dict[str, Any], folder: Path) -> EntityForm:

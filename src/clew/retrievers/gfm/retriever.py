@@ -58,6 +58,7 @@ class GFMRetriever:
     paths_per_passage: int = 1  # number of paths that explain each passage; each costs a backward pass
     fingerprint: str = ""  # identifier of the weights
     quoter: ChainQuoter | None = None  # quotes chains; None where none are shown
+    node_texts: FloatArray | None = None  # (N, t) text embeddings of all nodes, where the network reads them
     _whole_graph: WholeGraph = field(init=False, default_factory=WholeGraph)
     _encoder_thread: ThreadPoolExecutor = field(
         init=False, default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="clew-encode")
@@ -75,6 +76,10 @@ class GFMRetriever:
             return [self._retrieve_one(question, k, allowed, self._encoder_thread) for question in questions]
         with ThreadPoolExecutor(worker_count()) as pool:
             return list(pool.map(lambda question: self._retrieve_one(question, k, allowed, None), questions))
+
+    def collate(self, graph: QuestionGraph, vector: FloatArray) -> GraphBatch:
+        """Return the batch of one question, given its graph and its vector (t,)."""
+        return collate([graph], [vector], self.graphs.edges, self._whole_graph, self.node_texts)
 
     def logits(self, batch: GraphBatch) -> FloatArray:
         """Return a logit (n,) for each node of a batch."""
@@ -99,7 +104,7 @@ class GFMRetriever:
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
         question_vector = vector()
-        batch = collate([graph], [question_vector], self.graphs.edges, self._whole_graph)
+        batch = self.collate(graph, question_vector)
         ranked = self.ranker.rank(graph, self.logits(batch), question_vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()

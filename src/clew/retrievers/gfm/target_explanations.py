@@ -17,7 +17,6 @@ from clew.errors import InputError
 from clew.graph.paths.layered_walks import best_walks, best_walks_by_mean, edge_layers
 from clew.plugins.names import nearest
 from clew.query.graph_walk import NO_MATCH
-from clew.retrievers.gfm.batch import collate
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.types import Filter, Triple
@@ -81,7 +80,7 @@ def explain_target(
     graph, vector = retriever.build_graph(question, allowed)
     if not len(graph.nodes):
         raise InputError(f"{NO_MATCH}: there is nothing to explain")
-    batch = collate([graph], [vector()], retriever.graphs.edges)
+    batch = retriever.collate(graph, vector())
     logits = retriever.logits(batch)
     node, passage = _find_node(retriever, graph, logits, vector(), target, allowed)
     name = retriever.path_builder.node_name(int(graph.nodes[node]))
@@ -152,6 +151,7 @@ def _find_node(
 ) -> tuple[int, str]:
     """Return the node of the question's graph that a target is, and the id of the passage that it explains."""
     s, of_entities = retriever.scope.snapshot, retriever.path_builder.scores_entities
+    of_nodes = retriever.path_builder.entity_nodes
     passages = _find_passages(retriever, target)
     entities = [] if passages else _find_entities(retriever, target)
     if not passages and not entities:
@@ -163,7 +163,7 @@ def _find_node(
         nodes = {position: node for (position, _), node in zip(ranked.passages, ranked.nodes, strict=True)}
         found = [(nodes[p], s.passage_ids[p]) for p in passages if nodes.get(p, -1) >= 0]
     else:
-        wanted = passages or ([int(e) for e in entities] if of_entities else [int(s.entity_nodes[e]) for e in entities])
+        wanted = passages or ([int(e) for e in entities] if of_entities else [int(of_nodes[e]) for e in entities])
         places = {int(node): place for place, node in enumerate(graph.nodes)}
         found = [
             (places[n], s.passage_ids[n] if not of_entities and n < len(s.passage_ids) else "")

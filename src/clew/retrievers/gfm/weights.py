@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from clew.errors import InputError, ProviderError
-from clew.inference.query_network import QueryGNNSettings, QueryNetwork
+from clew.inference.query_network import FUSIONS, QueryGNNSettings, QueryNetwork
 from clew.query.chain_features import CHAIN_FEATURES
 from clew.retrievers.gfm.passage_graphs import FEATURES
-from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds
+from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
 from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
 
-Targets = Literal["passages", "entities"]
 TENSORS = "model.safetensors"
 WEIGHTS_FORMAT = 2
 _FILE = re.compile(r"model(?:-[0-9a-f]{16})?\.safetensors")
@@ -46,7 +45,7 @@ class TrainedGNN:
     """A trained network."""
 
     model: QueryNetwork
-    targets: Targets  # "passages" or "entities", the nodes that it scores
+    targets: Targets  # the nodes that it scores
     encoder: TextEncoder  # the encoder whose vectors it reads
     nodes: int | None  # number of nodes of the question graphs in training; None for the whole graph
     key: str  # identifier of weights and configuration
@@ -126,6 +125,8 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     tensors = {name: np.asarray(array, dtype=kind, order="C") for name, array in trained.model.arrays.items()}
     config: dict[str, Any] = {"format": WEIGHTS_FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
+    if not trained.model.settings.fusion:
+        del config["fusion"]  # as in weights of before
     if trained.chains:
         config["chains"] = True
     if trained.form != EntityForm():
@@ -151,14 +152,16 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
 
 def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     kinds = {field.name: type(field.default) for field in fields(QueryGNNSettings)}
-    given = {name: config.get(name) for name in kinds}
+    given = {name: config.get(name) for name in kinds} | {"fusion": config.get("fusion", "")}
     wrong = [name for name, value in given.items() if type(value) is not kinds[name]]
     nodes = config.get("nodes", 0)
     if nodes is not None and (type(nodes) is not int or nodes < 1):
         wrong.append("nodes")
     if config.get("features") not in (0, len(FEATURES) + len(CHAIN_FEATURES) * (config.get("chains", False) is True)):
         wrong.append("features")
-    if config.get("targets") not in ("passages", "entities"):
+    if given["fusion"] not in FUSIONS:
+        wrong.append("fusion")
+    if config.get("targets") not in get_args(Targets):
         wrong.append("targets")
     if not _is_encoder(config.get("encoder")):
         wrong.append("encoder")

@@ -51,6 +51,7 @@ class GFMExamples:
     ranker: Ranker  # ranks passages by the scores of nodes
     whole: WholeGraph = field(default_factory=WholeGraph)  # edges of the graph, sorted once for all questions on it
     of_entities: bool = False  # whether the nodes to find are entities
+    node_texts: FloatArray | None = None  # (N, t) text vectors of all nodes, where the network reads them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +66,7 @@ class GraphView:
     encode_texts: Callable[[Sequence[str]], FloatArray]  # encodes other short texts alike
     targets_entities: bool  # whether the network is to find entities instead of passages
     link: Callable[[str], LinkedQuestion] | None = None  # links the names of questions; None for exact names
+    node_texts: FloatArray | None = None  # (N, t) text vectors of all nodes, where the network reads them
 
 
 @final
@@ -135,7 +137,15 @@ def make_examples(
         )
     passages = len(view.snapshot.passage_ids)
     edges, relations = view.graphs.edges, view.relations
-    return GFMExamples(items, passages, edges, relations, view.ranker, of_entities=view.targets_entities)
+    return GFMExamples(
+        items,
+        passages,
+        edges,
+        relations,
+        view.ranker,
+        of_entities=view.targets_entities,
+        node_texts=view.node_texts,
+    )
 
 
 def _gold_passages(snapshot: Snapshot, questions: Sequence[Question]) -> list[tuple[tuple[int, ...], ...]]:

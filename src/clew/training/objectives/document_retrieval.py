@@ -126,9 +126,9 @@ def score_questions(
     sizes = [len(graph.nodes) for graph in graphs]
     if all(size == source.edges.node_count for size in sizes):
         pairs = zip(graphs, vectors, strict=True)
-        batches = [collate([graph], [vector], source.edges, source.whole) for graph, vector in pairs]
+        batches = [collate([g], [vector], source.edges, source.whole, source.node_texts) for g, vector in pairs]
     else:
-        batches = [collate(graphs, vectors, source.edges)]
+        batches = [collate(graphs, vectors, source.edges, texts=source.node_texts)]
     logits = torch.cat([compute_logits(model, batch, source.relations) for batch in batches])
     return logits, np.concatenate([batch.targets for batch in batches]), sizes
 

@@ -12,7 +12,13 @@ import torch
 
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
+from clew.graph.snapshot.relational_edges import (
+    entity_graph,
+    inverse_text,
+    mention_graph,
+    passage_graph,
+    relation_texts,
+)
 from clew.index import Index
 from clew.index import open as open_index
 from clew.models.encoders.compatibility import reads_vectors_of
@@ -22,7 +28,7 @@ from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
-from clew.retrievers.gfm.factory import choose_encoder, find_nearest_passages
+from clew.retrievers.gfm.factory import choose_encoder, find_nearest_passages, load_node_texts, relation_texts_for
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.settings import EntityForm
@@ -97,7 +103,7 @@ def train_gfm(
         places = [[*data, *(i.index for i in indexes)], [*validation, *(i.index for i in validation_indexes)]]
         facts, held_out = ([_build_facts(views[place], recipe) for place in some] for some in places)
         completion = KGCompletion(facts, recipe.loss, recipe.completion, recipe.loop.seed, held_out)
-        result = train(model, completion, recipe.loop, state, progress, group)
+        result = train(model, completion, recipe.loop, state, progress, group, recipe.dtype)
     else:
         own = {names[f]: build_examples(views[f], f, DEVELOPMENT_FILE, recipe, progress) for f in validation}
         own |= {names[i.index]: build_index_examples(views[i.index], i, recipe, progress) for i in validation_indexes}
@@ -106,10 +112,11 @@ def train_gfm(
             examples += [build_index_examples(views[i.index], i, recipe, progress) for i in indexes]
         else:
             graphs = [i.index for i in indexes]
-            more, held = _build_splits(graphs, [views[place] for place in graphs], names, recipe, progress)
+            of_graphs = [views[place] for place in graphs]
+            more, held = _build_splits(graphs, of_graphs, names, recipe, progress, lazy=True)
             examples, others = examples + more, others | held
         retrieval = DocumentRetrieval(examples, own or others, recipe.loss)
-        result = train(model, retrieval, recipe.loop, state, progress, group)
+        result = train(model, retrieval, recipe.loop, state, progress, group, recipe.dtype)
         size = sum(len(part.items) for part in examples)
         gold, outside = (sum(counts) for counts in zip(*(count_gold_nodes(p.items) for p in examples), strict=True))
     about: dict[str, Any] = {
@@ -134,8 +141,7 @@ def train_gfm(
 
 def _trained_network(model: QueryGNN, recipe: GFMRecipe, encoder: TextEncoder) -> TrainedGNN:
     nodes = None if recipe.whole_graph else recipe.nodes
-    entities = recipe.targets == "entities"
-    form = EntityForm(recipe.seeds, recipe.ranker) if entities else EntityForm()
+    form = EntityForm() if recipe.targets == "passages" else EntityForm(recipe.seeds, recipe.ranker)
     return TrainedGNN(model.network(), recipe.targets, encoder, nodes, "", _reads_chains(recipe), form)
 
 
@@ -162,16 +168,21 @@ def adapt_gfm(
     maker = ChainQuestionMaker if trained.chains else PathQuestionMaker
     training, held_out = _split_holdout(maker(view.snapshot, seed).make(recipe.questions), seed)
     progress("building question graphs", 0, 0)
-    examples = [make_examples(view, training, seed)]
-    validation = {"held out": make_examples(view, held_out, seed)}
+    # Each graph of the whole index is as large as the index: they are built when they are needed.
+    lazy = trained.nodes is None
+    examples = [make_examples(view, training, seed, lazy=lazy)]
+    validation = {"held out": make_examples(view, held_out, seed, lazy=lazy)}
     given = 0
     if labelled is not None:
         own, others = _split_holdout(load_questions(labelled), seed)
         given = len(own) + len(others)
-        answered = make_examples(view, own, seed)
         times = max(1, round(len(training) * LABELLED_SHARE / (1 - LABELLED_SHARE) / len(own)))
-        examples.append(replace(answered, items=tuple(answered.items) * times))
-        validation["labelled"] = make_examples(view, others, seed)
+        if lazy:
+            examples.append(make_examples(view, own * times, seed, lazy=True))
+        else:
+            answered = make_examples(view, own, seed)
+            examples.append(replace(answered, items=tuple(answered.items) * times))
+        validation["labelled"] = make_examples(view, others, seed, lazy=lazy)
     objective = DocumentRetrieval(examples, validation, recipe.loss)
     contents = [] if labelled is None else [corpora.hash_file(labelled)]
     version = f"{index.table.version}-{trained.key}-{_run_key(recipe, contents, loop=True)}"
@@ -226,7 +237,13 @@ def open_graph_view(
 
 
 def _build_splits(
-    data: Sequence[Path], views: Sequence[GraphView], names: Mapping[Path, str], recipe: GFMRecipe, progress: Progress
+    data: Sequence[Path],
+    views: Sequence[GraphView],
+    names: Mapping[Path, str],
+    recipe: GFMRecipe,
+    progress: Progress,
+    *,
+    lazy: bool = False,
 ) -> tuple[list[GFMExamples], dict[str, GFMExamples]]:
     """Return the examples to learn from, and by name of the corpus those held out of them."""
     if recipe.stage == "finetune":
@@ -238,8 +255,9 @@ def _build_splits(
     for folder, view in zip(data, views, strict=True):
         progress(f"making questions of {names[folder]}", 0, 0)
         own, others = _split_holdout(PathQuestionMaker(view.snapshot, seed).make(recipe.questions), seed)
-        training.append(make_examples(view, own, seed, augment=recipe.loss.augment))
-        held_out[names[folder]] = make_examples(view, others, seed, augment=recipe.loss.augment)
+        build = partial(make_examples, view, seed=seed, augment=recipe.loss.augment, lazy=lazy)
+        training.append(build(own))
+        held_out[names[folder]] = build(others)
     return training, held_out
 
 
@@ -263,27 +281,31 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     source = recipe if trained is None else trained
     form = EntityForm(recipe.seeds, recipe.ranker) if trained is None else trained.form
     nodes = None if trained is None and recipe.whole_graph else source.nodes
-    entities = source.targets == "entities"
+    entities, documents = source.targets == "entities", source.targets == "documents"
     builder: EntityGraphBuilder | PassageGraphBuilder
     ranker: EntityRanker | PassageRanker
-    if entities:
+    if entities or documents:
         nearest = find_nearest_passages(context.similar_passages(), context.encoder)
-        builder = EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds)
-        ranker = EntityRanker(
-            snapshot,
-            weighted=form.ranker == "weighted",
-            entities=form.entities,
-            rarity=form.rarity,
-            same_encoder=encoder is context.encoder,
-        )
+        edges = entity_graph(snapshot) if entities else mention_graph(snapshot)
+        builder = EntityGraphBuilder(edges, snapshot, nodes, nearest, form.seeds)
+        ranker = PassageRanker()
+        if entities:
+            ranker = EntityRanker(
+                snapshot,
+                weighted=form.ranker == "weighted",
+                entities=form.entities,
+                rarity=form.rarity,
+                same_encoder=encoder is context.encoder,
+            )
     else:
         chains = context.chain_search() if source.chains else None
         builder = PassageGraphBuilder(passage_graph(snapshot), walk, nodes, chains=chains)
         ranker = PassageRanker()
     encode = partial(context.encode_texts_with, encoder=encoder)
-    relations = encode(relation_texts(snapshot, inverses=entities))
+    relations = encode(relation_texts_for(source.targets, snapshot))
     link = None if recipe.linker == "exact" else context.make_linker(LinkerSettings(recipe.linker)).link
-    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link)
+    texts = load_node_texts(context, encoder) if documents else None
+    return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link, texts)
 
 
 def _build_facts(view: GraphView, recipe: GFMRecipe) -> CompletionFacts:
@@ -328,7 +350,10 @@ def _describe_recipe(recipe: GFMRecipe) -> dict[str, Any]:
     of_passages = recipe.targets == "passages"  # entities have neither features nor a prior
     features, prior = of_passages and recipe.features, of_passages and recipe.prior
     chains = _reads_chains(recipe)
-    return {**asdict(recipe), "start": start, "features": features, "prior": prior, "chains": chains}
+    described = {**asdict(recipe), "start": start, "features": features, "prior": prior, "chains": chains}
+    if recipe.dtype == "float32":
+        del described["dtype"]  # as in runs of before, which go on
+    return described
 
 
 def _run_key(recipe: GFMRecipe, *contents: list[str], loop: bool = False) -> str:

@@ -29,7 +29,7 @@ def settings_of_weights(folder: Path) -> dict[str, Any]:
     trained = load_weights(folder)
     shape = trained.model.settings
     nodes = {"whole_graph": True} if trained.nodes is None else {"nodes": trained.nodes}
-    form = {"seeds": trained.form.seeds, "ranker": trained.form.ranker} if trained.targets == "entities" else {}
+    form = {"seeds": trained.form.seeds, "ranker": trained.form.ranker} if trained.targets != "passages" else {}
     return (
         nodes
         | form
@@ -59,6 +59,7 @@ def query_network_settings(recipe: "GFMRecipe", text_width: int) -> QueryGNNSett
         learned_inverse=of_passages,
         message=recipe.message,
         aggregate=recipe.aggregate,
+        fusion="early-late" if recipe.targets == "documents" else "",
     )
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from clew.errors import InputError
 from clew.query.entity_linker import LinkerMethod
+from clew.retrievers.gfm.settings import Targets
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import (
     FACT_TEMPERATURE,
@@ -22,11 +23,11 @@ from clew.training.hyperparameters import (
     Recipe,
     RerankLoss,
     RetrievalLoss,
+    StepType,
     check_fields,
     option_values,
 )
 
-Targets = Literal["passages", "entities"]
 Token = Literal["none", "part", "whole"]
 Network = Literal["relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp"]
 
@@ -36,7 +37,7 @@ LOCAL_READER = "local"
 CONTEXT_TOKENS = 512
 """Tokens of a graph's text that a language model reads; the authors' code."""
 
-DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
+DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000, "documents": 1000}
 """Of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""
 
 
@@ -56,7 +57,9 @@ class GFMRecipe(CheckedRecord):
         Literal["pretrain", "paths", "finetune"],
         Field(description="Complete facts, answer questions made of the graph, or answer those of train.jsonl."),
     ] = "finetune"
-    targets: Annotated[Targets, Field(description="passages, or entities as published.")] = "passages"
+    targets: Annotated[Targets, Field(description="passages, entities as GFM-RAG, or documents as G-reasoner.")] = (
+        "passages"
+    )
     width: Annotated[int, Field(ge=1, description="Width of a node's state.")] = 64
     layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 3
     nodes: Annotated[int, Field(ge=1, description="Nodes of a question's graph, at most; 1000 for entities.")] = (
@@ -90,6 +93,9 @@ class GFMRecipe(CheckedRecord):
     questions: Annotated[
         int, Field(ge=1, description="Questions made of the graph of a corpus or an index, at most.")
     ] = 1000
+    dtype: Annotated[StepType, Field(description="Numbers in which steps multiply matrices; bfloat16 is for GPUs.")] = (
+        "float32"
+    )
     loss: RetrievalLoss = field(default_factory=RetrievalLoss)
     completion: CompletionRecipe = field(default_factory=CompletionRecipe)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4, average=0.998))
@@ -98,6 +104,8 @@ class GFMRecipe(CheckedRecord):
         check_fields(self)
         if self.targets == "passages" and self.whole_graph:
             raise InputError("the whole graph is for entities as targets: give --targets entities, or leave it out")
+        if self.targets == "documents" and self.stage == "pretrain":
+            raise InputError("documents are learned from questions: give --stage paths or finetune")
 
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +120,8 @@ class GFMRecipe(CheckedRecord):
             return {**published, **shape, "fact_nodes": given.get("nodes", published["fact_nodes"])}
         targets = given.get("targets", shape.get("targets", "passages"))
         facts = given.get("stage") == "pretrain"
-        defaults = {"nodes": DEFAULT_NODES[targets], **shape}
+        form = {"seeds": "plain"} if targets == "documents" else {}
+        defaults = {"nodes": DEFAULT_NODES[targets], **form, **shape}
         return {
             "fact_nodes": given.get("nodes", min(defaults["nodes"], CompletionRecipe().nodes)),
             "alpha": 1.0 if facts else RetrievalLoss().alpha,
