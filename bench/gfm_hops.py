@@ -21,7 +21,6 @@ from pathlib import Path as File
 import numpy as np
 
 from clew import index as indexes
-from clew.arrays import LongArray
 from clew.datasets.loaders import load_questions
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.phrase_graph import build_triple_graph
@@ -125,13 +124,13 @@ def ends_of_first(path: Path) -> tuple[str, str]:
 def distance(graph: Adjacency, starts: set[int], goals: set[int], limit: int = MAX_HOPS) -> int:
     """Return the number of edges from the nearest start to the nearest goal, at most `limit`."""
     seen = np.zeros(graph.row_count, dtype=bool)
-    frontier: LongArray = np.array(sorted(starts), dtype=np.int64)
+    frontier = np.array(sorted(starts), dtype=np.int64)
     for steps in range(limit):
         if goals & set(frontier.tolist()):
             return steps
         seen[frontier] = True
         near = [graph.row(int(node)) for node in frontier]
-        following = np.unique(np.concatenate(near)) if near else np.zeros(0, dtype=np.int64)
+        following = np.unique(np.concatenate(near)).astype(np.int64) if near else frontier
         frontier = following[~seen[following]]
     return limit
 

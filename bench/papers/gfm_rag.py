@@ -58,7 +58,6 @@ RETRIEVERS = (
 )
 ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=maxsim,ircot:base=hipporag,ircot:base=gfm"
 ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-mpnet-base-v2,BAAI/bge-base-en-v1.5"
-SCHEDULE_OF_FACTS = "steps of facts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,8 @@ class Form:
 
     def with_seed(self, seed: int) -> "Form":
         """Return the form with another random seed."""
-        recipes = (replace(one, loop=replace(one.loop, seed=seed)) for one in (self.recipe, self.facts))
-        return Form(self.name, *recipes, self.path_questions)
+        recipe, facts = (replace(one, loop=replace(one.loop, seed=seed)) for one in (self.recipe, self.facts))
+        return replace(self, recipe=recipe, facts=facts)
 
     def describe(self) -> str:
         """Return one line of what decides the size of the training."""

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -80,6 +80,6 @@ def made_environment(folder: Path) -> dict[str, str]:
     return {"CLEW_DATA": str(folder / "data"), "CLEW_BENCH": str(folder / "work"), _ON_MADE_DATA: "1"}
 
 
-def _write(path: Path, rows: Sequence[dict[str, object]]) -> None:
+def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

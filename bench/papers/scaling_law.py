@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.arrays import FloatArray
-
+Values = NDArray[np.float64]
 EXPONENTS = np.concatenate([np.arange(0.005, 0.2, 0.005), np.arange(0.2, 1.01, 0.02)])
 """Exponents of the joint law that are tried."""
 
@@ -25,9 +25,9 @@ class JointLaw:
         law = f"z = {self.a:.3g} x^{self.p:.3g} + {self.b:.3g} y^{self.q:.3g}"
         return f"{law} (x questions, y parameters), R squared {self.explained:.2f}"
 
-    def predict(self, x: Sequence[float], y: Sequence[float]) -> FloatArray:
+    def predict(self, x: Sequence[float], y: Sequence[float]) -> Values:
         """Return z of each pair."""
-        values: FloatArray = self.a * np.power(x, self.p) + self.b * np.power(y, self.q)
+        values: Values = self.a * np.power(x, self.p) + self.b * np.power(y, self.q)
         return values
 
 
@@ -50,7 +50,7 @@ def fit_joint_law(x: Sequence[float], y: Sequence[float], z: Sequence[float]) ->
     return JointLaw(best.a, best.p, best.b, best.q, 1.0 - least / spread)
 
 
-def _fit_shares(first: FloatArray, second: FloatArray, z: FloatArray) -> tuple[float, float]:
+def _fit_shares(first: Values, second: Values, z: Values) -> tuple[float, float]:
     """Return the shares of at least 0 that fit z best; where one would be below 0, the better single term."""
     table = np.stack([first, second], axis=1)
     both = np.linalg.lstsq(table, z, rcond=None)[0]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.faults.model_server import Request, ServerReply, model_server
+from tests.models.tiny_llama import serve_model, tiny_llama, tiny_tokenizer
 
 BENCH = Path(__file__).parent.parent.parent / "bench"
 FLAT = {path.stem for path in BENCH.glob("*.py")}
@@ -169,6 +170,22 @@ def test_hops_of_every_retriever_are_counted_and_drawn(capsys: pytest.CaptureFix
     ]
     assert all(sum(map(int, row[3:])) == 6 for row in rows[2:] if row[1] == "2")
     assert "hipporag2" in (tmp_path / "hops.svg").read_text()
+
+
+@pytest.mark.usefixtures("papers")
+def test_a_small_language_model_that_says_nothing_useful_scores_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = tiny_tokenizer(["In which region is the town where she was born?"])
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("CLEW_REPLY_TOKENS", "32")
+    with serve_model(tiny_llama(tokenizer), tokenizer) as server:
+        monkeypatch.setenv("CLEW_BASE_URL", server.url)
+        chosen = ["--sets", "musique-dev", "--retrievers", "bm25", "--model", "openai:tiny"]
+        rows = table(capsys, "gfm_rag", "answers", *chosen)
+        assert server.requests
+    assert rows[-1][:3] == ["bm25", "0.0", "0.0"]
+    assert float(rows[-1][4]) >= 1.0
 
 
 def test_a_joint_law_is_found_again(papers: Path) -> None:

@@ -124,7 +124,8 @@ def test_tokens_of_names_are_stored_once_and_not_for_any_number(
     )
     linked = index.context.make_linker(LinkerSettings("maxsim", 0.3)).link("Where is Old Oslo?")
     assert [index.snapshot.entities[e] for name in linked.names for e in name.entities] == ["Oslo"]
-    encode, texts = HashingEncoder.encode_tokens, []
+    encode = HashingEncoder.encode_tokens
+    texts: list[str] = []
 
     def count(self: HashingEncoder, given: Sequence[str], *, queries: bool = False) -> "list[FloatArray]":
         texts.extend(given)
