@@ -41,7 +41,7 @@ from clew.retrievers.gfm.passage_ranking import EntityRanker
 from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
 from clew.training.objectives.document_retrieval import entity_ranks, mean_recall
 from clew.training.recipes.records import GFMRecipe, published_recipe
-from gnn_lab import TRAINING_SETS, Lab, percent
+from gnn_lab import TRAINING_SETS, VALIDATION_SETS, Lab, percent
 from papers.evaluated import SETS, answer_rows, open_set, questions_file
 from papers.made_data import run_on_made_data
 from papers.scaling_law import fit_joint_law, fit_power_law
@@ -150,7 +150,9 @@ def main(given: Sequence[str] | None = None) -> None:
                 flush=True,
             )
     print_runs(arguments.table, runs, sets)
-    print_fit(arguments.table, lab, form_, sizes, {label: [run[0] for run in own] for label, own in runs.items()})
+    chosen = [number for number, name in enumerate(sets) if name in VALIDATION_SETS] or range(len(sets))
+    fitted = {label: [[run[0][number] for number in chosen] for run in own] for label, own in runs.items()}
+    print_fit(arguments.table, lab, form_, sizes, fitted)
 
 
 def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:

@@ -43,12 +43,21 @@ def unload() -> None:
             del sys.modules[name]
 
 
-def table(capsys: pytest.CaptureFixture[str], script: str, *arguments: str) -> list[list[str]]:
-    """Return the cells of the tables that a script prints."""
+def printed_by(capsys: pytest.CaptureFixture[str], script: str, *arguments: str) -> str:
+    """Return what a script prints."""
     module: ModuleType = importlib.import_module(f"papers.{script}")
     module.main([*arguments, "--quick"])
-    printed = capsys.readouterr().out
+    return capsys.readouterr().out
+
+
+def cells(printed: str) -> list[list[str]]:
+    """Return the cells of the tables in a text."""
     return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in printed.splitlines() if "|" in line]
+
+
+def table(capsys: pytest.CaptureFixture[str], script: str, *arguments: str) -> list[list[str]]:
+    """Return the cells of the tables that a script prints."""
+    return cells(printed_by(capsys, script, *arguments))
 
 
 @pytest.mark.usefixtures("papers")
@@ -144,10 +153,13 @@ TRAINED = [
 @pytest.mark.parametrize(("name", "form"), TRAINED)
 @pytest.mark.usefixtures("papers")
 def test_a_table_of_trained_networks_has_its_rows(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table(capsys, "gfm_rag", name, "--form", form, "--sets", "musique-dev")
+    printed = printed_by(capsys, "gfm_rag", name, "--form", form, "--sets", "musique-dev")
+    rows = cells(printed)
     assert rows[0] == [name, "musique-dev R@2", "musique-dev R@5", "musique-dev MRR", "seconds"]
     assert [row[0] for row in rows[2:]] == ROWS[name]
     assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:4])
+    assert ("missed of R@5 = " in printed) == (name in ("width", "data"))
+    assert ("MRR: z = " in printed) == (name == "scaling")
 
 
 @pytest.mark.slow
