@@ -1,6 +1,7 @@
 """Shared by the papers' tables: sets with their indexes and questions, and tables of answers."""
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clew import index as indexes
@@ -10,6 +11,15 @@ from workbench import BENCHMARKS, DATA, WORK, build_index
 
 SETS = ("hotpotqa", "musique-dev", "2wiki")
 """In the order of the papers; settings are chosen on the first two alone."""
+
+
+def check_options(parser: argparse.ArgumentParser, given: argparse.Namespace, tables: Mapping[str, str]) -> None:
+    """End the script where an option is given that the table does not read; `tables` has the tables of each option."""
+    for option, readers in tables.items():
+        if getattr(given, option) != parser.get_default(option) and given.table not in readers.split():
+            parser.error(
+                f"--{option} is for {readers.replace(' ', ', ')}, and the table is {given.table}: leave it out"
+            )
 
 
 def open_set(name: str) -> indexes.Index:

@@ -34,12 +34,14 @@ from clew.retrievers.agents.gear import GearAgent
 from clew.retrievers.agents.ircot import IRCoTAgent
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
-from papers.evaluated import SETS, answer_rows, open_set, questions_file
+from papers.evaluated import SETS, answer_rows, check_options, open_set, questions_file
 from papers.made_data import run_on_made_data
 from workbench import describe_machine, gold_recall, print_table
 
 CUTOFFS = (2, 5, 10, 15)
 FORMS = {"ours": "", "paper": "preset=paper"}
+OPTIONS = {"forms": "main ablations answers", "variants": "main answers", "model": "answers"}
+"""The tables that read an option, of those that not all read."""
 MAIN = ("naive-ge", "sync-ge", "gear")
 ABLATIONS = {
     "all parts": "",
@@ -116,6 +118,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", type=int, help="first questions of each set, at most")
     parser.add_argument("--quick", action="store_true", help="on made data, with the base bm25")
     arguments = parser.parse_args(given)
+    check_options(parser, arguments, OPTIONS)
     if arguments.quick:
         if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
             return
@@ -130,12 +133,12 @@ def main(given: Sequence[str] | None = None) -> None:
             ]
             file = questions_file(name, arguments.limit)
             print()
-            rows = answer_rows(index, file, [*bases, *chosen, "ircot"], arguments.model)
+            rows = answer_rows(index, file, [*bases, *chosen], arguments.model)
             print_table((f"{name}, {arguments.model or 'quoted'}", "EM", "F1", "R@5", "calls", "tokens"), rows)
             continue
         questions = load_questions(questions_file(name, arguments.limit))
         if arguments.table == "calls":
-            print_calls(name, index, questions, bases)
+            print_calls(name, index, questions, bases, arguments.reader)
             continue
         for base in bases:
             print_expansion(name, index, questions, base, arguments)
@@ -207,13 +210,15 @@ def format_row(label: str, done: Measured, base: Measured) -> list[str]:
     return [label, *means, gold, gain, f"{done.steps:.1f}", f"{done.milliseconds:.0f}"]
 
 
-def print_calls(name: str, index: indexes.Index, questions: Sequence[Question], bases: Sequence[str]) -> None:
-    """Print steps, calls and tokens of both agents with the local reader, counted as if a model read."""
+def print_calls(
+    name: str, index: indexes.Index, questions: Sequence[Question], bases: Sequence[str], reader_name: str
+) -> None:
+    """Print steps, calls and tokens of both agents with one reader; tokens are estimated, as if a model read."""
     rows = []
     context = index.context.with_paths_per_passage(0)
     for base in bases:
         for agent in ("gear", "ircot"):
-            opened = open_retriever(parse_retriever(f"{agent}:base={base}"), context)
+            opened = open_retriever(parse_retriever(with_options(agent, base, reader_name)), context)
             assert isinstance(opened, GearAgent | IRCoTAgent)
             reader = CountingReader(opened.reader)
             evidence = replace(opened, reader=reader).retrieve([question.text for question in questions], 10)

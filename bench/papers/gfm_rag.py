@@ -42,7 +42,7 @@ from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLos
 from clew.training.objectives.document_retrieval import entity_ranks, mean_recall
 from clew.training.recipes.records import GFMRecipe, published_recipe
 from gnn_lab import TRAINING_SETS, VALIDATION_SETS, Lab, percent
-from papers.evaluated import SETS, answer_rows, open_set, questions_file
+from papers.evaluated import SETS, answer_rows, check_options, open_set, questions_file
 from papers.made_data import run_on_made_data
 from papers.scaling_law import fit_joint_law, fit_power_law
 from retrieval import report_set
@@ -58,6 +58,18 @@ RETRIEVERS = (
 )
 ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=maxsim,ircot:base=hipporag,ircot:base=gfm"
 ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-mpnet-base-v2,BAAI/bge-base-en-v1.5"
+TRAINED = "encoders stages alpha losses transfer width data scaling rankers parts"
+OPTIONS = {
+    **dict.fromkeys(("form", "seeds", "width", "layers", "nodes", "epochs", "steps", "device"), TRAINED),
+    **dict.fromkeys(("limit", "retrievers"), "retrieval answers"),
+    "weights": "retrieval",
+    "model": "answers",
+    "encoders": "encoders",
+    "widths": "width scaling",
+    "shares": "data scaling",
+    "alphas": "alpha losses",
+}
+"""The tables that read an option, of those that not all read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +142,13 @@ def main(given: Sequence[str] | None = None) -> None:
     lab = Lab(form_.recipe)
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     if arguments.table == "rankers":
-        print_rankers(lab, form_, seeds, sets)
+        print_rankers(lab, form_, seeds, sets, arguments.device)
         return
     runs: dict[str, list[tuple[list[Figures], float]]] = {}
     sizes: dict[str, int] = {}
     for seed in seeds:
         for network in TABLES[arguments.table](lab, form_.with_seed(seed), arguments):
+            network.model.to(arguments.device)
             figures = [measure(network, lab, name) for name in sets]
             runs.setdefault(network.label, []).append((figures, network.seconds))
             sizes[network.label] = sum(parameter.numel() for parameter in network.model.parameters())
@@ -174,7 +187,9 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=int, help="in place of the form's")
     parser.add_argument("--device", default="cpu", help="where networks are trained: cpu or cuda")
     parser.add_argument("--quick", action="store_true", help="tiny networks on made data")
-    return parser.parse_args(given)
+    arguments = parser.parse_args(given)
+    check_options(parser, arguments, OPTIONS)
+    return arguments
 
 
 def shrink(arguments: argparse.Namespace) -> None:
@@ -364,15 +379,16 @@ def scaling(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Net
                 yield replace(network, label=f"{value} of {share}")
 
 
-def print_rankers(lab: Lab, form: Form, seeds: Sequence[int], sets: Sequence[str]) -> None:
+def print_rankers(lab: Lab, form: Form, seeds: Sequence[int], sets: Sequence[str], device: str) -> None:
     """Print the recall of the form paper with each ranker."""
     if form.name != "paper":
         raise SystemExit("rankers are of entities: give --form paper")
     runs: dict[tuple[str, str], list[list[float]]] = {}
     for seed in seeds:
         own = form.with_seed(seed)
-        model, _ = lab.complete(own.facts, TRAINING_SETS)
-        model, _ = lab.fit(own.recipe, labelled(lab), model)
+        model, _ = lab.complete(own.facts, TRAINING_SETS, device)
+        model, _ = lab.fit(own.recipe, labelled(lab), model, device=device)
+        model.to(device)
         for name in sets:
             source, snapshot = lab.examples(name, QUESTIONS[name]), lab.view(name).snapshot
             rankers = {

@@ -184,6 +184,26 @@ def test_hops_of_every_retriever_are_counted_and_drawn(capsys: pytest.CaptureFix
     assert "hipporag2" in (tmp_path / "hops.svg").read_text()
 
 
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("gfm_rag", ["alpha", "--limit", "3"]),
+        ("gfm_rag", ["retrieval", "--width", "8"]),
+        ("gear", ["main", "--model", "x"]),
+    ],
+)
+@pytest.mark.usefixtures("papers")
+def test_an_option_that_a_table_does_not_read_is_refused(
+    script: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        table(capsys, script, *arguments)
+    assert ended.value.code == 2
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert f"{arguments[1]} is for " in message
+    assert f"the table is {arguments[0]}: leave it out" in message
+
+
 @pytest.mark.usefixtures("papers")
 def test_a_small_language_model_that_says_nothing_useful_scores_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
