@@ -60,7 +60,7 @@ ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=maxsim,ircot:base=hipporag,irco
 ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-mpnet-base-v2,BAAI/bge-base-en-v1.5"
 TRAINED = "encoders stages alpha losses transfer width data scaling rankers parts"
 OPTIONS = {
-    **dict.fromkeys(("form", "seeds", "width", "layers", "nodes", "epochs", "steps", "device"), TRAINED),
+    **dict.fromkeys(("form", "seeds", "corpora", "width", "layers", "nodes", "epochs", "steps", "device"), TRAINED),
     **dict.fromkeys(("limit", "retrievers"), "retrieval answers"),
     "weights": "retrieval",
     "model": "answers",
@@ -79,7 +79,8 @@ class Form:
     name: str
     recipe: GFMRecipe
     facts: GFMRecipe
-    path_questions: int = 1000
+    corpora: tuple[str, ...]  # with the questions that it learns
+    path_questions: int
 
     def with_seed(self, seed: int) -> "Form":
         """Return the form with another random seed."""
@@ -90,7 +91,8 @@ class Form:
         """Return one line of what decides the size of the training."""
         r, nodes = self.recipe, "the whole graph" if self.recipe.whole_graph else f"{self.recipe.nodes} nodes"
         schedule = f"{self.facts.completion.steps} steps of facts, at most {r.loop.epochs} epochs of questions"
-        return f"form {self.name}: {r.targets}, width {r.width}, {r.layers} layers, {nodes}, {schedule}"
+        shape = f"{r.targets}, width {r.width}, {r.layers} layers, {nodes}"
+        return f"form {self.name}: {shape}, {schedule} of {', '.join(self.corpora)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +177,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--form", choices=("ours", "paper"), default="ours")
     parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--corpora", default=",".join(TRAINING_SETS), help="that networks are trained on")
     parser.add_argument("--limit", type=int, help="first questions of each set, of retrieval and answers")
     parser.add_argument("--retrievers", help="of retrieval and answers")
     parser.add_argument("--weights", type=Path, help="weights of the form paper, beside ours in retrieval")
@@ -218,7 +221,8 @@ def build_form(arguments: argparse.Namespace) -> Form:
     if arguments.epochs:
         recipe = replace(recipe, loop=replace(recipe.loop, epochs=arguments.epochs))
         facts = replace(facts, loop=replace(facts.loop, epochs=min(arguments.epochs, facts.loop.epochs)))
-    return Form(arguments.form, recipe, facts, 20 if arguments.quick else 1000)
+    corpora = tuple(arguments.corpora.split(","))
+    return Form(arguments.form, recipe, facts, corpora, 20 if arguments.quick else 1000)
 
 
 def measure(network: Network, lab: Lab, name: str) -> Figures:
@@ -245,7 +249,7 @@ def print_runs(table: str, runs: dict[str, list[tuple[list[Figures], float]]], s
     print_table((table, *heads, "seconds"), rows)
 
 
-def labelled(lab: Lab, corpora: Sequence[str] = TRAINING_SETS) -> list:  # type: ignore[type-arg]
+def labelled(lab: Lab, corpora: Sequence[str]) -> list:  # type: ignore[type-arg]
     """Return the training questions of some corpora."""
     return [lab.examples(name, "train") for name in corpora]
 
@@ -254,7 +258,7 @@ def pretrain(lab: Lab, form: Form, arguments: argparse.Namespace) -> tuple[Query
     """Return the network to begin with, and its training seconds: the paper's learned facts, ours is random."""
     if form.name == "ours":
         return None, 0.0
-    model, done = lab.complete(form.facts, TRAINING_SETS, arguments.device)
+    model, done = lab.complete(form.facts, form.corpora, arguments.device)
     return model, done.seconds
 
 
@@ -263,24 +267,24 @@ def encoders(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Ne
     for encoder in arguments.encoders.split(","):
         own = lab if encoder == lab.encoder else Lab(form.recipe, encoder=encoder)
         start, seconds = pretrain(own, form, arguments)
-        model, done = own.fit(form.recipe, labelled(own), start, device=arguments.device)
+        model, done = own.fit(form.recipe, labelled(own, form.corpora), start, device=arguments.device)
         yield Network(encoder, model, seconds + done.seconds, own)
 
 
 def stages(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Train without labels, and then with labels."""
     device = arguments.device
-    model, done = lab.fit(form.recipe, labelled(lab), device=device)
+    model, done = lab.fit(form.recipe, labelled(lab, form.corpora), device=device)
     yield Network("human questions (without pre-training)", model, done.seconds)
-    model, done = lab.complete(form.facts, TRAINING_SETS, device)
+    model, done = lab.complete(form.facts, form.corpora, device)
     yield Network("facts (without fine-tuning)", model, done.seconds)
-    model, again = lab.fit(form.recipe, labelled(lab), model, device=device)
+    model, again = lab.fit(form.recipe, labelled(lab, form.corpora), model, device=device)
     yield Network("facts, then human questions", model, done.seconds + again.seconds)
-    generated = [lab.path_questions(name, form.path_questions) for name in TRAINING_SETS]
+    generated = [lab.path_questions(name, form.path_questions) for name in form.corpora]
     fewer = replace(form.recipe, loop=replace(form.recipe.loop, epochs=min(3, form.recipe.loop.epochs)))
     model, done = lab.fit(fewer, generated, device=device)
     yield Network("path questions", model, done.seconds)
-    model, again = lab.fit(form.recipe, labelled(lab), model, device=device)
+    model, again = lab.fit(form.recipe, labelled(lab, form.corpora), model, device=device)
     yield Network("path questions, then human questions", model, done.seconds + again.seconds)
 
 
@@ -289,7 +293,7 @@ def alpha(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netwo
     for weight in arguments.alphas.split(","):
         start, seconds = pretrain(lab, form, arguments)
         recipe = replace(form.recipe, loss=replace(form.recipe.loss, alpha=float(weight)))
-        model, done = lab.fit(recipe, labelled(lab), start, device=arguments.device)
+        model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
         yield Network(f"alpha {weight}", model, seconds + done.seconds)
 
 
@@ -303,15 +307,17 @@ def losses(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netw
 
 def transfer(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Train on the other corpora, then on the own one; on one corpus alone, and on all. The last epoch is taken."""
+    if len(form.corpora) < 2:
+        raise SystemExit(f"--corpora is {form.corpora[0]}: transfer wants at least two, to leave one out")
     for name in arguments.sets.split(","):
         own = TRAINED_ON[name]
         start, seconds = pretrain(lab, form, arguments)
-        others = [corpus for corpus in TRAINING_SETS if corpus != own]
+        others = [corpus for corpus in form.corpora if corpus != own]
         model, done = lab.fit(form.recipe, labelled(lab, others), start, (), arguments.device)
         yield Network(f"without {own} (zero-shot there)", model, seconds + done.seconds)
         model, again = lab.fit(form.recipe, labelled(lab, [own]), model, (), arguments.device)
         yield Network(f"without {own}, then {own} (fine-tuned)", model, seconds + done.seconds + again.seconds)
-    for corpora in (*([name] for name in TRAINING_SETS), TRAINING_SETS):
+    for corpora in (*([name] for name in form.corpora), form.corpora):
         start, seconds = pretrain(lab, form, arguments)
         model, done = lab.fit(form.recipe, labelled(lab, corpora), start, (), arguments.device)
         yield Network(" and ".join(corpora) + " alone" * (len(corpora) == 1), model, seconds + done.seconds)
@@ -336,7 +342,7 @@ def parts(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netwo
     for label, recipe in changes.items():
         if label == "all parts" or recipe != own:
             start, seconds = pretrain(lab, replace(form, facts=_shaped(form.facts, recipe)), arguments)
-            model, done = lab.fit(recipe, labelled(lab), start, device=arguments.device)
+            model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
             yield Network(label, model, seconds + done.seconds)
 
 
@@ -352,7 +358,7 @@ def width(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netwo
             rate = 1e-3  # wider networks diverge at the higher rate
         recipe = replace(form.recipe, width=value, loop=replace(form.recipe.loop, rate=rate))
         start, seconds = pretrain(lab, replace(form, facts=_shaped(form.facts, recipe)), arguments)
-        model, done = lab.fit(recipe, labelled(lab), start, device=arguments.device)
+        model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
         yield Network(str(value), model, seconds + done.seconds)
 
 
@@ -363,7 +369,7 @@ def data(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Networ
         loop = replace(form.recipe.loop, epochs=epochs, patience=epochs // 2)
         start, seconds = pretrain(lab, form, arguments)
         recipe = replace(form.recipe, fraction=share, loop=loop)
-        model, done = lab.fit(recipe, labelled(lab), start, device=arguments.device)
+        model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
         yield Network(str(share), model, seconds + done.seconds)
 
 
@@ -386,8 +392,8 @@ def print_rankers(lab: Lab, form: Form, seeds: Sequence[int], sets: Sequence[str
     runs: dict[tuple[str, str], list[list[float]]] = {}
     for seed in seeds:
         own = form.with_seed(seed)
-        model, _ = lab.complete(own.facts, TRAINING_SETS, device)
-        model, _ = lab.fit(own.recipe, labelled(lab), model, device=device)
+        model, _ = lab.complete(own.facts, form.corpora, device)
+        model, _ = lab.fit(own.recipe, labelled(lab, form.corpora), model, device=device)
         model.to(device)
         for name in sets:
             source, snapshot = lab.examples(name, QUESTIONS[name]), lab.view(name).snapshot
@@ -411,7 +417,7 @@ def print_fit(table: str, lab: Lab, form: Form, sizes: dict[str, int], figures: 
     mean = {
         label: np.mean([[(f.five, f.mrr) for f in run] for run in runs], axis=(0, 1)) for label, runs in figures.items()
     }
-    questions = sum(len(examples.items) for examples in labelled(lab))
+    questions = sum(len(examples.items) for examples in labelled(lab, form.corpora))
     if table == "scaling":
         shares = [float(label.rpartition(" of ")[2]) for label in mean]
         x, y = [share * questions for share in shares], [float(sizes[label]) for label in mean]
