@@ -17,6 +17,7 @@ from clew.nn.query_gnn import QueryGNN
 from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
+from clew.training.distributed import single_process
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
@@ -55,10 +56,12 @@ class Lab:
     Args:
         recipe: Determines what a network sees: `targets` and `nodes`.
         seed: Random seed of the examples.
+        encoder: Encoder of the indexes.
     """
 
-    def __init__(self, recipe: GFMRecipe, seed: int = 0) -> None:
+    def __init__(self, recipe: GFMRecipe, seed: int = 0, encoder: str = DEFAULT_ENCODER) -> None:
         self.recipe = recipe
+        self.encoder = encoder
         self._seed = seed
         self._views: dict[str, GraphView] = {}
         self._examples: dict[tuple[str, str, int], GFMExamples] = {}
@@ -66,8 +69,8 @@ class Lab:
     def view(self, name: str) -> GraphView:
         """Return an index as the network sees it."""
         if name not in self._views:
-            folder = WORK / f"{name}-{DEFAULT_ENCODER}"
-            run_clew("index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", DEFAULT_ENCODER)
+            folder = WORK / f"{name}-{self.encoder}"
+            run_clew("index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", self.encoder)
             self._views[name] = graph_view(indexes.open(folder).context, self.recipe)
         return self._views[name]
 
@@ -76,8 +79,12 @@ class Lab:
         key = (name, questions, 0)
         if key not in self._examples:
             loaded = load_questions(DATA / name / f"{questions}.jsonl")
-            self._examples[key] = make_examples(self.view(name), loaded, self._seed)
+            self._examples[key] = self._make(self.view(name), loaded)
         return self._examples[key]
+
+    def _make(self, view: GraphView, questions: "list[Question]") -> GFMExamples:
+        lazy = self.recipe.whole_graph
+        return make_examples(view, questions, self._seed, augment=self.recipe.loss.augment, lazy=lazy)
 
     def path_questions(self, name: str, count: int) -> GFMExamples:
         """Return the examples of questions generated from a corpus."""
@@ -85,7 +92,7 @@ class Lab:
         if key not in self._examples:
             view = self.view(name)
             questions: list[Question] = PathQuestionMaker(view.snapshot, self._seed).make(count)
-            self._examples[key] = make_examples(view, questions, self._seed)
+            self._examples[key] = self._make(view, questions)
         return self._examples[key]
 
     def chain_questions(self, name: str, count: int) -> GFMExamples:
@@ -94,15 +101,15 @@ class Lab:
         if key not in self._examples:
             view = self.view(name)
             questions = ChainQuestionMaker(view.snapshot, self._seed).make(count)
-            self._examples[key] = make_examples(view, questions, self._seed)
+            self._examples[key] = self._make(view, questions)
         return self._examples[key]
 
-    def facts(self, name: str) -> CompletionFacts:
-        """Return the facts of a corpus as questions."""
+    def facts(self, name: str, recipe: GFMRecipe) -> CompletionFacts:
+        """Return the facts of a corpus as questions, for a recipe to complete them."""
         view = self.view(name)
         texts = relation_texts(view.snapshot)
         vectors = view.encode_texts([*texts, *map(inverse_text, texts)])
-        return CompletionFacts(view, vectors, self.recipe.completion.nodes)
+        return CompletionFacts(view, vectors, None if recipe.whole_graph else recipe.completion.nodes)
 
     def network(self, recipe: GFMRecipe) -> QueryGNN:
         """Return a network with random weights."""
@@ -115,22 +122,23 @@ class Lab:
         training: Sequence[GFMExamples],
         start: QueryGNN | None = None,
         validation: Sequence[str] = VALIDATION_SETS,
+        device: str = "cpu",
     ) -> tuple[QueryGNN, TrainingResult]:
-        """Train on questions; the development questions of the validation corpora select the epoch."""
+        """Train on questions; the development questions of the validation corpora, if any, select the epoch."""
         model = self.network(recipe) if start is None else start
         examples = {name: self.examples(name, "dev") for name in validation}
         with TemporaryDirectory() as folder:
             objective = DocumentRetrieval([subsample(one, recipe) for one in training], examples, recipe.loss)
-            return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None)
+            return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None, single_process(device))
 
-    def complete(self, recipe: GFMRecipe, names: Sequence[str]) -> tuple[QueryGNN, TrainingResult]:
+    def complete(self, recipe: GFMRecipe, names: Sequence[str], device: str = "cpu") -> tuple[QueryGNN, TrainingResult]:
         """Train on the facts of some corpora."""
         model = self.network(recipe)
         with TemporaryDirectory() as folder:
             objective = KGCompletion(
-                [self.facts(name) for name in names], recipe.loss, recipe.completion, recipe.loop.seed
+                [self.facts(name, recipe) for name in names], recipe.loss, recipe.completion, recipe.loop.seed
             )
-            return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None)
+            return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None, single_process(device))
 
 
 def subsample(examples: GFMExamples, recipe: GFMRecipe) -> GFMExamples:

@@ -2,7 +2,8 @@
 
 Each retriever answers the questions as they are written and with a share of the names damaged: misspelt as in
 `misspelt.py`, or shortened to their last word. The linkers are exact names, exact names and similar spellings, the
-nearest name by the encoder for all names or for those that are left, for several floors.
+nearest name by the encoder for all names or for those that are left, by one vector a name or by late interaction
+(`maxsim`), for several floors.
 """
 
 import argparse
@@ -33,6 +34,11 @@ LINKERS: dict[str, tuple[bool, LinkerSettings]] = {
     "embedding, floor 0.6": (False, LinkerSettings("embedding", 0.6)),
     "exact+embedding, 0.8": (False, LinkerSettings("exact+embedding", 0.8)),
     "exact+embedding, 0.6": (False, LinkerSettings("exact+embedding", 0.6)),
+    "maxsim, floor 0.8": (False, LinkerSettings("maxsim", 0.8)),
+    "maxsim, floor 0.6": (False, LinkerSettings("maxsim", 0.6)),
+    "exact+maxsim, 0.8": (False, LinkerSettings("exact+maxsim", 0.8)),
+    "exact+maxsim, 0.6": (False, LinkerSettings("exact+maxsim", 0.6)),
+    "exact, spellings, then maxsim 0.8": (True, LinkerSettings("exact+maxsim", 0.8)),
     "exact, spellings, then embedding 0.8": (True, LinkerSettings("exact+embedding", 0.8)),
     "exact, spellings, then embedding 0.6": (True, LinkerSettings("exact+embedding", 0.6)),
 }

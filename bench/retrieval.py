@@ -2,6 +2,8 @@
 
 import argparse
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 from clew import index as indexes
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
@@ -23,20 +25,21 @@ def main() -> None:
     arguments = parser.parse_args()
     print(describe_machine())
     for name in arguments.sets:
-        benchmark = BENCHMARKS[name]
-        index = indexes.open(build_index(benchmark, arguments.encoder))
-        questions = build_questions(benchmark)
-        retrievers = {name: parse_retriever(name) for name in split_list(arguments.retrievers)}
-        report = evaluate_retrievers(index, questions, retrievers, (2, 5, 10), None, None, lambda *_: None).to_json()
-        (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))
-        print(
-            f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"
-        )
-        print_table(("retriever", *MEASURES, "ms p50", "ms p95"), format_rows(report))
-        for c in report["comparisons"]:
-            if c["measure"] in ("recall@2", "recall@5"):
-                interval = f"{100 * c['low']:+.1f} to {100 * c['high']:+.1f}, p = {c['p']:.4f}"
-                print(f"{c['a']} - {c['b']}, {c['measure']}: {100 * c['difference']:+.1f} ({interval})")
+        report_set(name, split_list(arguments.retrievers), build_questions(BENCHMARKS[name]), arguments.encoder)
+
+
+def report_set(name: str, retrievers: Sequence[str], questions: Path, encoder: str = DEFAULT_ENCODER) -> None:
+    """Print the table of a set and the paired comparisons of the first retriever, and write the report."""
+    index = indexes.open(build_index(BENCHMARKS[name], encoder))
+    parsed = {retriever: parse_retriever(retriever) for retriever in retrievers}
+    report = evaluate_retrievers(index, questions, parsed, (2, 5, 10), None, None, lambda *_: None).to_json()
+    (WORK / f"retrieval-{name}-{encoder}.json").write_text(json.dumps(report, indent=1))
+    print(f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval")
+    print_table(("retriever", *MEASURES, "ms p50", "ms p95"), format_rows(report))
+    for c in report["comparisons"]:
+        if c["measure"] in ("recall@2", "recall@5"):
+            interval = f"{100 * c['low']:+.1f} to {100 * c['high']:+.1f}, p = {c['p']:.4f}"
+            print(f"{c['a']} - {c['b']}, {c['measure']}: {100 * c['difference']:+.1f} ({interval})", flush=True)
 
 
 def format_rows(report: dict) -> list[list[str]]:  # type: ignore[type-arg]

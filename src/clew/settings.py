@@ -48,8 +48,9 @@ class Settings(BaseModel):
     synonym_relative: bool = False  # whether the threshold is a share of a name's best cosine (GFM-RAG's code)
     retriever: str = "auto"  # "auto": `gfm` where the index has the vectors that it reads, else `chains`
     unknown_names: Literal["similar", "exact"] = "similar"  # of questions: taken for those most like them, or for none
-    linker: Literal["exact", "embedding", "exact+embedding"] = "exact"  # of the names in questions to entities
-    linker_floor: float = Field(default=0.8, ge=-1.0, le=1.0)  # least cosine of names linked by embedding
+    # What links the names in questions to entities.
+    linker: Literal["exact", "embedding", "exact+embedding", "maxsim", "exact+maxsim"] = "exact"
+    linker_floor: float = Field(default=0.8, ge=-1.0, le=1.0)  # least cosine of names linked by embedding or maxsim
     question_names: str = "rules"  # what finds the names in questions: rules, or a language model, `provider:name`
     k: int = Field(default=5, ge=1)  # passages returned
     model: str = ""  # language model that writes answers, `provider:name`; "" for none

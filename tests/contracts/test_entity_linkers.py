@@ -22,8 +22,9 @@ def listed(index: Index, method: str) -> EntityLinker:
     return NearestNameLinker(
         context.make_linker(LinkerSettings()),
         context.scope.snapshot,
-        context.text_vectors.entity_vectors if method != "exact" else None,
-        context.encode_texts,
+        (lambda names: context.text_vectors.entity_vectors() @ context.encode_texts(names).T)
+        if method != "exact"
+        else None,
         0.5,
         keep_exact=method != "embedding",
         list_names=ModelNames(model),
@@ -34,6 +35,8 @@ LINKERS: dict[str, MakeLinker] = {
     "exact": lambda index: index.context.make_linker(LinkerSettings()),
     "embedding": lambda index: index.context.make_linker(LinkerSettings("embedding")),
     "exact+embedding": lambda index: index.context.make_linker(LinkerSettings("exact+embedding", 0.5)),
+    "maxsim": lambda index: index.context.make_linker(LinkerSettings("maxsim")),
+    "exact+maxsim": lambda index: index.context.make_linker(LinkerSettings("exact+maxsim", 0.5)),
     "exact, names of a model": lambda index: listed(index, "exact"),
     "embedding, names of a model": lambda index: listed(index, "embedding"),
 }

@@ -1,14 +1,22 @@
 """Names linked to the nearest entity by vectors: against every pair on its own, and what floor and method decide."""
 
 import math
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import clew
+from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
 from clew.index import Index
+from clew.models.encoders.hashing import HashingEncoder
 from clew.models.llm.access import LLMClientFactory
+from clew.query import late_interaction
 from clew.query.entity_linker import LinkerSettings, ModelNames
+from clew.query.late_interaction import StoredTokens, max_similarity
 from clew.query.linking import link_question
 from clew.types import Document, Failure
 from tests.models.llm.scripted_model import ScriptedModel
@@ -26,23 +34,38 @@ def nearest(index: Index, text: str) -> tuple[int, float]:
     return best, cosines[best]
 
 
+def nearest_by_tokens(index: Index, text: str) -> tuple[int, float]:
+    """Return the entity with the highest mean cosine of a text's tokens to the nearest token of its name, and it."""
+    encoder = HashingEncoder()
+    words = encoder.encode(text.split())
+    means = []
+    for name in index.snapshot.entities:
+        tokens = encoder.encode(name.split()).astype(np.float16).astype(np.float32)
+        best = [max(math.fsum(float(a) * float(b) for a, b in zip(w, t, strict=True)) for t in tokens) for w in words]
+        means.append(math.fsum(best) / len(best))
+    lengths = [len(name.split()) for name in index.snapshot.entities]
+    best_entity = max(range(len(means)), key=lambda entity: (round(means[entity], 4), -lengths[entity], -entity))
+    return best_entity, means[best_entity]
+
+
 @pytest.mark.parametrize("floor", [0.2, 0.5, 0.99])
-@pytest.mark.parametrize("method", ["embedding", "exact+embedding"])
+@pytest.mark.parametrize("method", ["embedding", "exact+embedding", "maxsim", "exact+maxsim"])
 def test_each_name_goes_to_its_nearest_entity_above_the_floor(small: Index, method: str, floor: float) -> None:
     exact = link_question(small.snapshot, QUESTION)
+    measure = "mean cosine of tokens" if method.endswith("maxsim") else "cosine"
     inner = small.context.make_linker(LinkerSettings()).link(QUESTION)
     linked = small.context.make_linker(LinkerSettings(method, floor)).link(QUESTION)  # type: ignore[arg-type]
     assert [(n.start, n.end) for n in linked.names] == [(n.start, n.end) for n in inner.names]
     assert exact.names
     for name, before in zip(linked.names, inner.names, strict=True):
-        if method == "exact+embedding" and before.entities:
+        if method.startswith("exact") and before.entities:
             assert name == before
             continue
         text = linked.text[name.start : name.end]
-        entity, cosine = nearest(small, text)
+        entity, cosine = (nearest_by_tokens if method.endswith("maxsim") else nearest)(small, text)
         assert name.entities == ((entity,) if cosine >= floor else ())
         if name.entities and small.snapshot.entities[entity] != text:
-            assert f"taken for {small.snapshot.entities[entity]!r} (cosine {cosine:.2f})" in " ".join(
+            assert f"taken for {small.snapshot.entities[entity]!r} ({measure} {cosine:.2f})" in " ".join(
                 linked.describe_similar_names()
             )
 
@@ -75,11 +98,57 @@ def test_a_model_that_lists_no_names_is_an_error() -> None:
 
 
 def test_the_settings_reach_an_index(small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import clew
-
     monkeypatch.setenv("CLEW_LINKER", "exact+embedding")
     monkeypatch.setenv("CLEW_LINKER_FLOOR", "0.4")
     assert clew.open(small_folder).context.linking == LinkerSettings("exact+embedding", 0.4)
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 3, 100])
+def test_mean_similarities_are_those_of_each_pair(monkeypatch: pytest.MonkeyPatch, rows_at_once: int) -> None:
+    monkeypatch.setattr(late_interaction, "_ROWS_AT_ONCE", rows_at_once)
+    random = np.random.default_rng(5)
+    stored = [random.normal(size=(n, 4)).astype(np.float16) for n in (0, 2, 3, 0, 1, 5, 0)]
+    asked = [random.normal(size=(n, 4)).astype(np.float32) for n in (2, 0, 3)]
+    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in stored])]).astype(np.int64)
+    found = StoredTokens(offsets, np.concatenate(stored)).mean_similarities(asked)
+    expected = [[max_similarity(q, rows) / max(len(q), 1) for q in asked] for rows in stored]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert StoredTokens(offsets, np.concatenate(stored)).mean_similarities([]).shape == (7, 0)
+
+
+def test_tokens_of_names_are_stored_once_and_not_for_any_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make_index(
+        tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway."), Document("b", "Bergen", "Bergen is rainy.")]
+    )
+    linked = index.context.make_linker(LinkerSettings("maxsim", 0.3)).link("Where is Old Oslo?")
+    assert [index.snapshot.entities[e] for name in linked.names for e in name.entities] == ["Oslo"]
+    encode = HashingEncoder.encode_tokens
+    texts: list[str] = []
+
+    def count(self: HashingEncoder, given: Sequence[str], *, queries: bool = False) -> "list[FloatArray]":
+        texts.extend(given)
+        return encode(self, given, queries=queries)
+
+    monkeypatch.setattr(HashingEncoder, "encode_tokens", count)
+    again = clew.open(tmp_path / "index").context
+    assert again.make_linker(LinkerSettings("maxsim", 0.3)).link("Where is Old Oslo?") == linked
+    assert texts == ["Oslo"], "names of the index are read from disk"
+    monkeypatch.setattr("clew.query.context.MAX_STORED_NAMES", 1)
+    with pytest.raises(InputError, match="wanted at most 1: set linker = embedding"):
+        clew.open(tmp_path / "index").context.make_linker(LinkerSettings("maxsim")).link("Where is Old Oslo?")
+
+
+def test_an_encoder_without_tokens_links_by_whole_names_alone(small: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    class OneVector:
+        name = fingerprint = "one-vector"
+        dimension = 2
+
+    context = copy(small.context)
+    monkeypatch.setattr(context, "_open_encoder", OneVector)
+    with pytest.raises(InputError, match="one-vector gives no vectors of tokens: set linker = embedding"):
+        context.make_linker(LinkerSettings("exact+maxsim")).link("Who is Nobody Known?")
 
 
 def test_an_index_without_vectors_links_no_nearest_names(tmp_path: Path) -> None:

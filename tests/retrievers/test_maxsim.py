@@ -60,7 +60,7 @@ def test_only_the_pool_is_scored(small: Index) -> None:
 
 def test_tokens_of_the_latest_passages_alone_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maxsim, "_CACHED_PASSAGES", 3)
-    monkeypatch.setattr(maxsim, "_TOGETHER", 2)
+    monkeypatch.setattr(maxsim, "TEXTS_AT_ONCE", 2)
     encoded: list[str] = []
 
     def encode(texts: list[str]) -> list[np.ndarray]:

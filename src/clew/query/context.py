@@ -25,10 +25,11 @@ from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.validation import replace_surrogates
-from clew.protocols import Encoder, LanguageModel
+from clew.protocols import Encoder, LanguageModel, TokenEncoder
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionVectors
 from clew.query.entity_linker import NAMES_BY_RULES, EntityLinker, LinkerSettings, ModelNames, NearestNameLinker
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.query.late_interaction import StoredTokens, store_tokens
 from clew.query.metadata_columns import COLUMN_PARTS, MetadataColumns
 from clew.query.question_encoding import PendingVector
 from clew.query.question_linker import QuestionLinker
@@ -43,6 +44,9 @@ from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 
+MAX_STORED_NAMES = 200_000
+"""Names of entities whose tokens may all be stored: about 4 kB each, on disk and once in memory while they are made."""
+_COST_OF_A_TOKEN = np.float32(1e-5)  # of an entity's name, which decides between equal ones alone
 _CACHED_QUESTIONS = 1024
 _EXAMPLE_COUNT = 10  # entity names that stand for the ends of a relation
 _SAMPLE_SIZE = 500_000  # triples in which those names are counted
@@ -94,6 +98,7 @@ class IndexContext:
         self.device = device
         # Shared by all copies; read at first use, since most searches need no lists.
         self._open_lists = cache(partial(_open_list_search, folder, snapshot))
+        self._name_tokens = cache(self._store_name_tokens)
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
@@ -105,25 +110,60 @@ class IndexContext:
         if settings == LinkerSettings():
             return self._exact_linker
 
-        def name_vectors() -> FloatArray:
-            if self.index_encoder is None:
-                raise InputError(
-                    f"linker is {settings.method!r}, and the index was made with --encoder none, so its names have no "
-                    "vectors: set linker = exact, or make a new index with an encoder"
-                )
-            return self.text_vectors.entity_vectors()
-
         listed = None if settings.names == NAMES_BY_RULES else ModelNames(self.open_model(settings.names))
-        exact = settings.method == "exact"
+        score = self._score_name_tokens if settings.late else self._score_name_vectors
         return NearestNameLinker(
             self._exact_linker,
             self._snapshot,
-            None if exact else name_vectors,
-            self.encode_texts,
+            None if settings.method == "exact" else partial(score, settings.method),
             settings.floor,
-            keep_exact=settings.method != "embedding",
+            keep_exact=settings.keeps_exact,
+            measure="mean cosine of tokens" if settings.late else "cosine",
             list_names=listed,
         )
+
+    def _score_name_vectors(self, method: str, names: Sequence[str]) -> FloatArray:
+        """Return the cosine (E, n) of each entity's name with each of n names."""
+        self._linking_encoder(method)
+        vectors = self.text_vectors.entity_vectors()
+        scores: FloatArray = vectors @ self.encode_texts(names).T
+        return scores
+
+    def _score_name_tokens(self, method: str, names: Sequence[str]) -> FloatArray:
+        """Return the mean MaxSim (E, n) of each of n names with each entity's name; of equal ones the shorter wins."""
+        encoder = self._linking_encoder(method)
+        if not isinstance(encoder, TokenEncoder):
+            raise InputError(
+                f"linker is {method!r}, which compares tokens, and the encoder {encoder.name} gives no vectors of "
+                "tokens: set linker = embedding, or use an index of all-MiniLM-L6-v2-int8 (`clew reencode`)"
+            )
+        stored = self._name_tokens(encoder)
+        # A name has all tokens of a shorter one that it contains.
+        lengths = np.diff(stored.offsets).astype(np.float32)[:, None]
+        scores: FloatArray = stored.mean_similarities(encoder.encode_tokens(names)) - _COST_OF_A_TOKEN * lengths
+        return scores
+
+    def _linking_encoder(self, method: str) -> Encoder:
+        if self.index_encoder is None:
+            raise InputError(
+                f"linker is {method!r}, and the index was made with --encoder none, so its names have no vectors: set "
+                "linker = exact, or make a new index with an encoder"
+            )
+        return self.index_encoder
+
+    def _store_name_tokens(self, encoder: TokenEncoder) -> StoredTokens:
+        """Return the tokens of all names of entities, encoded at first use and mapped from disk after that."""
+        entities = self._snapshot.entities
+        if len(entities) > MAX_STORED_NAMES:
+            raise InputError(
+                f"linker maxsim stores the tokens of every name, and this index has {len(entities):,} names; wanted at "
+                f"most {MAX_STORED_NAMES:,}: set linker = embedding"
+            )
+
+        def encode(positions: Sequence[int]) -> list[FloatArray]:
+            return encoder.encode_tokens([replace_surrogates(entities[position]) for position in positions])
+
+        return store_tokens(f"name-tokens-{self.encoder.fingerprint}", len(entities), encode, self.cached_array)
 
     def with_linker(self, settings: LinkerSettings) -> "IndexContext":
         """Return a shallow copy whose retrievers link names by other settings."""

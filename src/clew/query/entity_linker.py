@@ -1,12 +1,12 @@
 """Entity linkers: the seam between the names of a question and the entities of an index.
 
 `QuestionLinker` links exact names (and names that an unknown one is misspelt or short for); `NearestNameLinker` links
-names to the entity whose name is nearest by the encoder, all of them or those that the other leaves; the names may come
-from a language model.
+names to the entity whose name is nearest by the encoder, all of them or those that the other leaves, by one vector a
+name or by late interaction of their tokens; the names may come from a language model.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1: each
 named entity of the question is linked to its nearest entity. Differs from the source: the names are found by rules
-unless a language model is given; vectors of any encoder in place of late interaction; a floor; exact names are kept
+unless a language model is given; vectors of any encoder in place of those of ColBERTv2; a floor; exact names are kept
 where that is asked for.
 """
 
@@ -34,7 +34,7 @@ from clew.query.linking import (
 from clew.text.normalization import name_key
 from clew.types import Failure
 
-LinkerMethod = Literal["exact", "embedding", "exact+embedding"]
+LinkerMethod = Literal["exact", "embedding", "exact+embedding", "maxsim", "exact+maxsim"]
 NAMES_BY_RULES = "rules"
 _MAX_NAMES = 64  # of a question that are compared, which bounds the time of a hostile one
 
@@ -54,8 +54,18 @@ class LinkerSettings:
     """Settings of finding and linking the names of questions."""
 
     method: LinkerMethod = "exact"
-    floor: float = 0.8  # least cosine of a name and the entity that it is linked to by embedding
+    floor: float = 0.8  # least cosine of a name and its entity, by embedding; by maxsim the mean over the name's tokens
     names: str = NAMES_BY_RULES  # "rules", or the language model that lists the names of a question
+
+    @property
+    def keeps_exact(self) -> bool:
+        """Whether names that the index has are linked to them."""
+        return self.method.startswith("exact")
+
+    @property
+    def late(self) -> bool:
+        """Whether names are compared token by token."""
+        return self.method.endswith("maxsim")
 
 
 @final
@@ -85,28 +95,28 @@ class ModelNames:
 
 @final
 class NearestNameLinker:
-    """Links names to the entity whose name is nearest by an encoder, where the cosine is at least `floor`.
+    """Links names to the entity whose name scores highest, where that is at least `floor`.
 
-    `inner` links exact names; with `keep_exact` its links stand, and only the other names are compared. `vectors`
-    returns unit rows (E, d) of all names of the index, `encode` those of texts (n, d); None for exact names alone.
-    `list_names` gives the names of a question; None for those that rules find.
+    `inner` links exact names; with `keep_exact` its links stand, and only the other names are compared. `score_names`
+    returns the scores (E, n) of the index's entities for n names, at most 1; None for exact names alone. `measure`
+    names these scores in notes. `list_names` gives the names of a question; None for those that rules find.
     """
 
     def __init__(
         self,
         inner: EntityLinker,
         snapshot: Snapshot,
-        vectors: Callable[[], FloatArray] | None,
-        encode: Callable[[Sequence[str]], FloatArray],
+        score_names: Callable[[Sequence[str]], FloatArray] | None,
         floor: float,
         *,
         keep_exact: bool,
+        measure: str = "cosine",
         list_names: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
         self._inner = inner
         self._snapshot = snapshot
-        self._vectors = vectors
-        self._encode = encode
+        self._score_names = score_names
+        self._measure = measure
         self._floor = floor
         self._keep_exact = keep_exact
         self._list_names = list_names
@@ -139,7 +149,7 @@ class NearestNameLinker:
         taken = {text for text, _ in found}
         unknown = tuple(name for name in topics.unknown_names if name not in taken)
         notes = [
-            describe_similar_name(text, self._snapshot.entities[entity], f"cosine {score:.2f}")
+            describe_similar_name(text, self._snapshot.entities[entity], f"{self._measure} {score:.2f}")
             for text, (entity, score) in found
             if name_key(text) != name_key(self._snapshot.entities[entity])
         ]
@@ -165,14 +175,13 @@ class NearestNameLinker:
         taken = self._snapshot.entities[entity]
         if name_key(taken) == name_key(text[name.start : name.end]):
             return replace(name, entities=(entity,))
-        return replace(name, entities=(entity,), nearest=taken, difference=f"cosine {score:.2f}")
+        return replace(name, entities=(entity,), nearest=taken, difference=f"{self._measure} {score:.2f}")
 
     def _find_nearest(self, names: Sequence[str]) -> list[tuple[int, float] | None]:
-        """Return for each name the entity with the nearest name and their cosine; None below the floor."""
-        if self._vectors is None or not names or not len(self._snapshot.entities):
+        """Return for each name the entity with the nearest name and its score; None below the floor."""
+        if self._score_names is None or not names or not len(self._snapshot.entities):
             return [None] * len(names)
-        vectors = self._vectors()
-        scores = vectors @ self._encode([replace_surrogates(name) for name in names]).T
+        scores = self._score_names([replace_surrogates(name) for name in names])
         best = np.argmax(scores, axis=0)  # the first of equal ones
         return [
             (int(entity), float(scores[entity, column])) if scores[entity, column] >= self._floor else None

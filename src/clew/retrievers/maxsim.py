@@ -4,26 +4,25 @@ The tokens' vectors are the states of the index's encoder. Either the first pass
 and only their tokens are encoded, or all passages of a small index, whose tokens' vectors are encoded once and stored.
 
 Source: Khattab and Zaharia, "ColBERT" (2020), section 3.3, MaxSim.
-Differs from the source: the encoder was trained for one vector a text, not for late interaction; tokens' vectors keep
-their width and 16 bits, in place of 128 numbers or less; no token is masked, and a question is not padded; a pool comes
-from another retriever in place of an index over tokens.
+Differs from the source: as `query/late_interaction.py` does, and a pool comes from another retriever in place of an
+index over tokens.
 """
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, FloatArray, LongArray, top_order
+from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import InputError
 from clew.models.validation import replace_surrogates
 from clew.plugins.records import CountOrAll, SettingsRecord, setting
 from clew.protocols import Retriever, TokenEncoder, fingerprint_of
 from clew.query.context import IndexContext
+from clew.query.late_interaction import TEXTS_AT_ONCE, StoredTokens, Tokens, max_similarity, store_tokens
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.reranked import strictly_decreasing
@@ -33,10 +32,6 @@ from clew.types import Evidence, Filter, Passage, Scored
 MAX_STORED_PASSAGES = 10_000
 """Passages whose tokens may all be stored: about 100 kB each, of memory while they are made and on disk after that."""
 _CACHED_PASSAGES = 2_000  # latest passages of pools whose tokens stay in memory: about 200 MB
-_TOGETHER = 64  # passages encoded at once
-
-Tokens = NDArray[np.float16]
-"""Unit rows (t, d) of a passage's tokens."""
 
 
 class MaxSim(SettingsRecord):
@@ -48,16 +43,6 @@ class MaxSim(SettingsRecord):
     pool: CountOrAll = setting(
         100, "number of those passages; all: every passage of the index, whose tokens are stored, for small ones"
     )
-
-
-def max_similarity(question: FloatArray, passage: NDArray[Any]) -> float:
-    """Return the sum over the question's rows (q, d) of the highest product with a row (t, d) of the passage.
-
-    It is 0 where one of them has no row.
-    """
-    if not len(question) or not len(passage):
-        return 0.0
-    return float((question @ passage.astype(np.float32).T).max(axis=1).sum(dtype=np.float64))
 
 
 @dataclass(slots=True)
@@ -72,8 +57,8 @@ class PassageTokens:
         """Return the tokens of passages."""
         missing = [position for position in positions if position not in self._latest]
         new: dict[int, Tokens] = {}
-        for start in range(0, len(missing), _TOGETHER):
-            block = missing[start : start + _TOGETHER]
+        for start in range(0, len(missing), TEXTS_AT_ONCE):
+            block = missing[start : start + TEXTS_AT_ONCE]
             encoded = self.encode([self.text(position) for position in block])
             new |= {position: rows.astype(np.float16) for position, rows in zip(block, encoded, strict=True)}
         found = [new[position] if position in new else self._latest[position] for position in positions]
@@ -83,18 +68,6 @@ class PassageTokens:
         while len(self._latest) > _CACHED_PASSAGES:
             self._latest.popitem(last=False)
         return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredTokens:
-    """Tokens of all passages, mapped from disk."""
-
-    offsets: LongArray  # (P + 1,) the tokens of passage p are `vectors[offsets[p]:offsets[p + 1]]`
-    vectors: Tokens  # (n, d)
-
-    def rows(self, positions: Sequence[int]) -> list[Tokens]:
-        """Return the tokens of passages."""
-        return [self.vectors[self.offsets[position] : self.offsets[position + 1]] for position in positions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,8 +107,8 @@ class MaxSimRetriever:
             positions, further = np.sort(found[: self.pool]), found[self.pool :]  # sorted: ties by id
         vectors = self.encode_question(question)
         scores = np.zeros(len(positions))
-        for start in range(0, len(positions), _TOGETHER):
-            rows = self.tokens.rows(positions[start : start + _TOGETHER].tolist())
+        for start in range(0, len(positions), TEXTS_AT_ONCE):
+            rows = self.tokens.rows(positions[start : start + TEXTS_AT_ONCE].tolist())
             scores[start : start + len(rows)] = [max_similarity(vectors, tokens) for tokens in rows]
         best = top_order(scores, max(len(scores), 1))
         below = scores[best][-1:] - np.arange(1, len(further) + 1)
@@ -181,21 +154,8 @@ def build_maxsim(context: IndexContext, settings: MaxSim, open_retriever: OpenRe
 
 def _store_tokens(context: IndexContext, encoder: TokenEncoder, text: Callable[[int], str]) -> StoredTokens:
     """Return the tokens of all passages, encoded at first use and mapped from disk after that."""
-    made: list[Tokens] = []
 
-    def encode_all() -> list[Tokens]:
-        positions = range(len(context.scope))
-        for start in range(len(made), len(positions), _TOGETHER):
-            texts = [text(position) for position in positions[start : start + _TOGETHER]]
-            made.extend(rows.astype(np.float16) for rows in encoder.encode_tokens(texts))
-        return made
+    def encode(positions: Sequence[int]) -> list[FloatArray]:
+        return encoder.encode_tokens([text(position) for position in positions])
 
-    def join() -> Tokens:
-        rows = encode_all()
-        return np.concatenate(rows) if rows else np.zeros((0, 0), dtype=np.float16)
-
-    name = f"tokens-{context.encoder.fingerprint}"
-    vectors = context.cached_array(f"{name}-vectors", join)
-    counts = context.cached_array(f"{name}-counts", lambda: np.array([len(r) for r in encode_all()], dtype=np.int64))
-    made.clear()
-    return StoredTokens(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), vectors)
+    return store_tokens(f"tokens-{context.encoder.fingerprint}", len(context.scope), encode, context.cached_array)

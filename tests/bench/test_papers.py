@@ -1,0 +1,245 @@
+"""The tables of the papers on made data: each runs, has its rows, and its fits find laws that are known."""
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from tests.faults.model_server import Request, ServerReply, model_server
+from tests.models.tiny_llama import serve_model, tiny_llama, tiny_tokenizer
+
+BENCH = Path(__file__).parent.parent.parent / "bench"
+FLAT = {path.stem for path in BENCH.glob("*.py")}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("papers")
+
+
+@pytest.fixture
+def papers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Made data, as the scripts find it; the modules of `bench` are loaded anew, since they read it when loaded."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    made = importlib.import_module("papers.made_data")
+    if not (folder / "data").is_dir():
+        made.write_made_data(folder / "data")
+    for name, value in made.made_environment(folder).items():
+        monkeypatch.setenv(name, value)
+    unload()
+    yield folder
+    unload()
+
+
+def unload() -> None:
+    for name in list(sys.modules):
+        if name.partition(".")[0] in FLAT | {"papers"}:
+            del sys.modules[name]
+
+
+def printed_by(capsys: pytest.CaptureFixture[str], script: str, *arguments: str) -> str:
+    """Return what a script prints."""
+    module: ModuleType = importlib.import_module(f"papers.{script}")
+    module.main([*arguments, "--quick"])
+    return capsys.readouterr().out
+
+
+def cells(printed: str) -> list[list[str]]:
+    """Return the cells of the tables in a text."""
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in printed.splitlines() if "|" in line]
+
+
+def table(capsys: pytest.CaptureFixture[str], script: str, *arguments: str) -> list[list[str]]:
+    """Return the cells of the tables that a script prints."""
+    return cells(printed_by(capsys, script, *arguments))
+
+
+@pytest.mark.usefixtures("papers")
+def test_gears_main_table_has_both_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(capsys, "gear", "main", "musique-dev")
+    assert [row[0] for row in rows[2:]] == [
+        "bm25",
+        *(f"{name}{form}" for form in ("", ":preset=paper") for name in ("naive-ge", "sync-ge", "gear")),
+        "ircot",
+    ]
+    assert rows[0][1:6] == ["R@2", "R@5", "R@10", "R@15", "all gold@5"]
+    assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:6])
+    assert float(rows[2][4]) == 100.0, "fifteen of fourteen passages hold all evidence"
+
+
+@pytest.mark.usefixtures("papers")
+def test_gears_ablations_are_of_both_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(capsys, "gear", "ablations", "musique-dev")
+    assert len(rows) == 3 + 2 * 7
+    steps = {row[0]: float(row[-2]) for row in rows[2:]}
+    assert steps["gear, ours, 1 step"] == steps["gear, paper, 1 step"] == 1.0
+
+
+@pytest.mark.usefixtures("papers")
+def test_calls_of_agents_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(capsys, "gear", "calls", "musique-dev")
+    assert [row[0] for row in rows[2:]] == ["gear over bm25", "ircot over bm25"]
+    assert all(float(row[4]) >= 1 and float(row[5].replace(",", "")) > 100 for row in rows[2:])
+
+
+@pytest.mark.parametrize(("script", "sets"), [("gear", ["musique-dev"]), ("gfm_rag", ["--sets", "musique-dev"])])
+@pytest.mark.usefixtures("papers")
+def test_answers_are_scored_with_a_language_model_and_without(
+    script: str, sets: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Request] = []
+
+    def reply(request: Request, _: int) -> ServerReply:
+        asked.append(request)
+        return ServerReply('{"answer": "Nowhere", "quotes": [], "sources": []}')
+
+    rows = table(capsys, script, "answers", *sets, *(["--retrievers", "bm25,dense"] if script == "gfm_rag" else []))
+    assert rows[0] == [f"musique-dev, {'quoted'}", "EM", "F1", "R@5", "calls", "tokens"]
+    assert all(row[4] == "0.0" and 0 <= float(row[2]) <= 100 for row in rows[2:])
+    with model_server(reply) as server:
+        monkeypatch.setenv("CLEW_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        more = ["--retrievers", "bm25"] if script == "gfm_rag" else ["--variants", "naive-ge"]
+        rows = table(capsys, script, "answers", *sets, *more, "--model", "openai:tiny")
+    assert asked
+    assert [row[1] for row in rows if row[0] == "bm25"] == ["0.0"]
+
+
+@pytest.mark.usefixtures("papers")
+def test_the_retrieval_table_has_every_retriever_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    named = "gfm,bm25,hipporag,hipporag2,maxsim,linearrag,sprig,ircot:base=hipporag"
+    rows = table(capsys, "gfm_rag", "retrieval", "--sets", "musique-dev,2wiki", "--retrievers", named)
+    assert [row[0] for row in rows if row[0] in named.split(",")] == 2 * named.split(",")
+
+
+ROWS = {
+    "encoders": ["all-MiniLM-L6-v2-int8", "hashing"],
+    "stages": [
+        "human questions (without pre-training)",
+        "facts (without fine-tuning)",
+        "facts, then human questions",
+        "path questions",
+        "path questions, then human questions",
+    ],
+    "alpha": ["alpha 0", "alpha 1", "alpha 0.7", "alpha 0.3"],
+    "transfer": [
+        "without musique (zero-shot there)",
+        "without musique, then musique (fine-tuned)",
+        "2wiki-train alone",
+        "hotpotqa alone",
+        "musique alone",
+        "2wiki-train and hotpotqa and musique",
+    ],
+    "width": ["8", "16"],
+    "data": ["0.5", "1.0"],
+    "scaling": ["8 of 0.5", "8 of 1.0", "16 of 0.5", "16 of 1.0"],
+}
+
+
+FAST = {("alpha", "ours"), ("stages", "paper")}
+TRAINED = [
+    pytest.param(name, form, marks=() if (name, form) in FAST else pytest.mark.slow)
+    for name in ROWS
+    for form in ("ours", "paper")
+]
+
+
+@pytest.mark.parametrize(("name", "form"), TRAINED)
+@pytest.mark.usefixtures("papers")
+def test_a_table_of_trained_networks_has_its_rows(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = printed_by(capsys, "gfm_rag", name, "--form", form, "--sets", "musique-dev")
+    rows = cells(printed)
+    assert rows[0] == [name, "musique-dev R@2", "musique-dev R@5", "musique-dev MRR", "seconds"]
+    assert [row[0] for row in rows[2:]] == ROWS[name]
+    assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:4])
+    assert ("missed of R@5 = " in printed) == (name in ("width", "data"))
+    assert ("MRR: z = " in printed) == (name == "scaling")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["parts", "losses", "rankers"])
+@pytest.mark.usefixtures("papers")
+def test_the_other_tables_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    form = "paper" if name == "rankers" else "ours"
+    rows = table(capsys, "gfm_rag", name, "--form", form, "--sets", "musique-dev")
+    # of the eleven parts two change nothing in a quick run: it has two layers, and ours averages weights
+    assert len(rows) == 2 + {"parts": 9, "losses": 12, "rankers": 4}[name]
+
+
+@pytest.mark.usefixtures("papers")
+def test_hops_of_every_retriever_are_counted_and_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    importlib.import_module("gfm_hops").main(["musique-dev", "--figure", str(tmp_path / "hops.svg")])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    assert [(row[0], row[1], row[2]) for row in rows[2:]] == [
+        (retriever, hops, "6") for retriever in ("gfm", "pagerank", "hipporag", "hipporag2") for hops in ("2", "all")
+    ]
+    assert all(sum(map(int, row[3:])) == 6 for row in rows[2:] if row[1] == "2")
+    assert "hipporag2" in (tmp_path / "hops.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("gfm_rag", ["alpha", "--limit", "3"]),
+        ("gfm_rag", ["retrieval", "--width", "8"]),
+        ("gear", ["main", "--model", "x"]),
+    ],
+)
+@pytest.mark.usefixtures("papers")
+def test_an_option_that_a_table_does_not_read_is_refused(
+    script: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        table(capsys, script, *arguments)
+    assert ended.value.code == 2
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert f"{arguments[1]} is for " in message
+    assert f"the table is {arguments[0]}: leave it out" in message
+
+
+@pytest.mark.usefixtures("papers")
+def test_a_small_language_model_that_says_nothing_useful_scores_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = tiny_tokenizer(["In which region is the town where she was born?"])
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("CLEW_REPLY_TOKENS", "32")
+    with serve_model(tiny_llama(tokenizer), tokenizer) as server:
+        monkeypatch.setenv("CLEW_BASE_URL", server.url)
+        chosen = ["--sets", "musique-dev", "--retrievers", "bm25", "--model", "openai:tiny"]
+        rows = table(capsys, "gfm_rag", "answers", *chosen)
+        assert server.requests
+    assert rows[-1][:3] == ["bm25", "0.0", "0.0"]
+    assert float(rows[-1][4]) >= 1.0
+
+
+def test_a_joint_law_is_found_again(papers: Path) -> None:
+    del papers
+    laws = importlib.import_module("papers.scaling_law")
+    x, y = (values.ravel() for values in np.meshgrid([3e3, 1e4, 4.5e4], [8e4, 6.6e5, 8.1e6]))
+    z = 0.24 * x**0.05 + 0.11 * y**0.03
+    law = laws.fit_joint_law(x, y, z)
+    np.testing.assert_allclose(law.predict(x, y), z, rtol=1e-3)
+    assert law.explained > 0.999
+    falling = laws.fit_joint_law(x, y, 2.0 - z)
+    assert falling.a >= 0
+    assert falling.b >= 0
+    power = laws.fit_power_law(y, 3.0 * y**-0.4)
+    assert (power.a, power.p, power.explained) == pytest.approx((3.0, -0.4, 1.0))
+
+
+def test_a_quick_run_makes_its_own_data(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "CLEW_MADE_DATA"}
+    environment["CLEW_BENCH"] = str(tmp_path / "untouched")
+    command = [sys.executable, str(BENCH / "papers" / "gear.py"), "calls", "musique-dev", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "gear over bm25" in done.stdout
+    assert not (tmp_path / "untouched").exists()
