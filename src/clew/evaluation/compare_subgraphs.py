@@ -61,7 +61,7 @@ class ComparisonConfig:
     # the same as `make_reader` for selections with a reader of their own, by name
     own_readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
     choices: Sequence[str] = ()  # the possible answers, if all questions share a small set of them
-    tree: SteinerSelector = SteinerSelector()  # settings of the Steiner tree
+    tree: SteinerSelector = field(default_factory=SteinerSelector)  # settings of the Steiner tree
     group: ProcessGroup = SINGLE_PROCESS  # a single process and the device to train on, which is the readers'
 
 

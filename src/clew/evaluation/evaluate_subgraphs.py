@@ -15,9 +15,10 @@ from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion, lowest_losses
 
 MEASURES = ("accuracy", "containment", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
-"""Measures of each question: whether the reply equals an answer, whether it contains one (of a set with choices, whether
-the first choice it names is the answer), as published, whether all nodes of a gold path are selected, the reader's loss, nodes of the context and tokens of its text (a quarter of its characters for a reader without tokens), and
-milliseconds of the selection and of the reading."""
+"""Measures of each question: whether the reply equals an answer; whether it contains one, as published, or of a set
+with choices whether the first choice it names is the answer; whether all nodes of a gold path are selected; the
+reader's loss, nodes of the context and tokens of its text (a quarter of its characters for a reader without tokens),
+and milliseconds of the selection and of the reading."""
 BATCH_SIZE = 8
 """Questions that are read in one call, each with its share of the time."""
 _CHARACTERS_PER_TOKEN = 4

@@ -14,6 +14,7 @@ from pydantic import Field
 from clew.errors import InputError
 
 LossKind = Literal["set", "listwise", "pairwise", "cross-entropy"]
+Measure = Literal["recall", "mrr"]
 FeedbackObjective = Literal["policy", "paper"]
 
 _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {

@@ -5,7 +5,7 @@ relations counts three although the network was trained on questions of two. The
 1, 2, ... hops, and a question is complex when more than half of the curve lies beyond `delta` hops.
 
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on
-Knowledge Graphs" (2025), section 3.1.
+Knowledge Graphs" (2025), section 4.2.
 Differs from the source: hops are counted in place of classifying simple and complex questions, which transfers to other
 kinds of question (docs/benchmarks.md) and lets delta be set afterwards; names are masked; the encoder is not tuned.
 """
