@@ -3,7 +3,8 @@
 `router`: accuracy of simple or complex, in domain and on other graphs, with variants of the training.
 `quality`: coverage of the selected paths and hits@1, with a plain bi-encoder and with a path ranker trained on the
 other family of questions. `variants`: frag, frag-simple and frag-complex on a set balanced over 1, 2 and 3 hops, and
-frag with each part replaced. `paper`: the published form beside ours on each set. `latency`: one question on metaqa and on the generated graph of ten million triples.
+frag with each part replaced. `paper`: the published form beside ours on each set. `latency`: one question on metaqa and
+on the generated graph of ten million triples.
 
 Every tenth question of metaqa and pathquestion-2h is excluded from the training of routers. Rankers of the other family
 see none of a set's questions; the shipped one was trained on all of metaqa/dev and pathquestion-2h.

@@ -89,7 +89,7 @@ class DocumentGNNSettings:
         widths = [ends, *[self.width] * (self.layers - 1), ends]
         return list(pairwise(widths))
 
-    def changed(self) -> dict[str, object]:
+    def stored_settings(self) -> dict[str, object]:
         """Return the settings, without those that weights stored before they could be chosen do not name."""
         later = ("normalization", "messages", "edge_rule", "projection", "weighted")
         defaults = {field.name: field.default for field in fields(self)}

@@ -13,13 +13,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, LongArray, top_order
 from clew.errors import InputError
+from clew.models.text_scorers import max_similarity
 from clew.models.validation import replace_surrogates
 from clew.plugins.records import CountOrAll, SettingsRecord, setting
 from clew.protocols import Retriever, TokenEncoder, fingerprint_of
@@ -48,16 +49,6 @@ class MaxSim(SettingsRecord):
     pool: CountOrAll = setting(
         100, "number of those passages; all: every passage of the index, whose tokens are stored, for small ones"
     )
-
-
-def max_similarity(question: FloatArray, passage: NDArray[Any]) -> float:
-    """Return the sum over the question's rows (q, d) of the highest product with a row (t, d) of the passage.
-
-    It is 0 where one of them has no row.
-    """
-    if not len(question) or not len(passage):
-        return 0.0
-    return float((question @ passage.astype(np.float32).T).max(axis=1).sum(dtype=np.float64))
 
 
 @dataclass(slots=True)

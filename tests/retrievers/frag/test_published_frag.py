@@ -14,12 +14,12 @@ import clew
 from clew.errors import InputError, ModelReplyError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
+from clew.models.text_scorers import max_similarity
 from clew.retrievers.frag.factory import frag_settings
 from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings, Limits
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.frag.text_rankers import LanguageModelScorer, LateInteractionScorer, path_text
-from clew.retrievers.maxsim import max_similarity
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
 from clew.text.bm25 import BM25Scorer

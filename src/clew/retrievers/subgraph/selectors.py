@@ -52,7 +52,7 @@ class SteinerSelector(PerGraphSelector):
 
     def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
         """Return a tree, or the most similar nodes of a graph without edges."""
-        query = query if self.masked else unmasked(query)
+        query = query if self.masked else full_question_query(query)
         graph, similarity = query.graph.graph, node_similarity(query)
         if not len(graph.edges):
             return _most_similar(query, budget)
@@ -76,7 +76,7 @@ class TopNodes(PerGraphSelector):
 
     def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
         """Return the most similar nodes, ties by position."""
-        return _most_similar(unmasked(query), budget)
+        return _most_similar(full_question_query(query), budget)
 
 
 @final
@@ -129,7 +129,7 @@ class WholeGraph(PerGraphSelector):
         return full_subgraph(query.graph.graph)
 
 
-def unmasked(query: GraphQuery) -> GraphQuery:
+def full_question_query(query: GraphQuery) -> GraphQuery:
     """Return the query of the whole question, with the names of its topics."""
     vector = query.full_question_vector
     return query if vector is None else replace(query, question_vector=vector)
