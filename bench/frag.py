@@ -36,6 +36,7 @@ from workbench import DATA, WORK, describe_machine, print_table
 
 METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"
 FILES = {METAQA: "dev.jsonl", PQ2: "questions.jsonl", PQ3: "questions.jsonl"}
+SETS = [PQ2, PQ3, METAQA]
 TENTH = 10
 BIG = 10_000_000
 TARGETS = {  # coverage, hits@1 by a plain bi-encoder, hits@1 by a ranker of the other family
@@ -72,8 +73,10 @@ def main() -> None:
     """Print the selected parts, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], "router", "quality", "variants", "paper", "latency"])
+    parser.add_argument("--sets", default=",".join((PQ2, PQ3, METAQA)), help="sets of paper, separated by commas")
     parser.add_argument("--questions", type=int, default=300, help="number of questions of each kind")
     arguments = parser.parse_args()
+    SETS[:] = arguments.sets.split(",")
     print(describe_machine())
     folder = WORK / "frag"
     folder.mkdir(parents=True, exist_ok=True)
@@ -197,7 +200,7 @@ def variants(folder: Path, count: int) -> None:
 def paper(folder: Path, count: int) -> None:
     """Print the published form beside ours, on evenly spaced held-out questions of each set."""
     del folder
-    for name in (PQ2, PQ3, METAQA):
+    for name in SETS:
         held_out = test_questions(name)
         chosen = [held_out[i * len(held_out) // count] for i in range(min(count, len(held_out)))]
         specs = {text: parse_retriever(text) for text in PUBLISHED}

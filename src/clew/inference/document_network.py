@@ -59,13 +59,13 @@ class DocumentGNNSettings:
             raise InputError(
                 f"a passage has {self.text} wide vectors and {self.numbers} numbers; wanted at least one of the two"
             )
-        for name, value, known in (
+        for name, choice, known in (
             ("normalization", self.normalization, NORMALIZATIONS),
             ("aggregation", self.messages, MESSAGES),
             ("edge update", self.edge_rule, EDGE_RULES),
         ):
-            if value not in known:
-                raise InputError(f"the {name} is {value!r}; wanted one of {', '.join(known)}")
+            if choice not in known:
+                raise InputError(f"the {name} is {choice!r}; wanted one of {', '.join(known)}")
         if not self.projection and (self.numbers or not self.text or self.network == "relational"):
             raise InputError(
                 "without a projection the network reads vectors of passages alone, and is none of `relational`: give "
@@ -211,7 +211,7 @@ class DocumentNetwork:
         both = np.concatenate([edges, neighbours], axis=-1)
         if self.settings.edge_rule == "gated":
             logits = linear(self.arrays, f"{name}.edge_update", both * degree[..., None])
-            return updated, edges * np.float32(2.0) / (np.float32(1.0) + np.exp(-logits))
+            return updated, np.asarray(edges * 2.0 / (1.0 + np.exp(-logits)), dtype=np.float32)
         return updated, relu(linear(self.arrays, f"{name}.edge_update", both)) * adjacent[..., None]
 
     def _activate(self, name: str, values: FloatArray) -> FloatArray:
@@ -227,7 +227,7 @@ def normalise_edges(edges: FloatArray, normalization: str = "root") -> FloatArra
         rows = edges / np.maximum(edges.sum(1, keepdims=True), least)
         columns = rows / np.maximum(rows.sum(0, keepdims=True), least)
         if normalization == "dimensions":
-            return columns
+            return np.asarray(columns, dtype=np.float32)
         return np.asarray(np.einsum("ikm,jkm->ijm", columns, rows), dtype=np.float32)
     sums = np.maximum(edges.sum(0, keepdims=True), least) * np.maximum(edges.sum(1, keepdims=True), least)
     scaled: FloatArray = edges / np.sqrt(sums)

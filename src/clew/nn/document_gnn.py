@@ -126,8 +126,8 @@ class DocumentGNN(nn.Module):
             states, edges = layer(states, edges)
             # Without a projection the last layer is linear, like the question that its states are compared with.
             if settings.projection or number < len(self.layers):
-                states = layer.activate(states)
-            states = layer.dropout(states)
+                states = cast("nn.Module", layer.activate)(states)
+            states = cast("nn.Module", layer.dropout)(states)
         return self._score(states, batch)
 
     def _initial_states(self, batch: DocumentBatch) -> Tensor:

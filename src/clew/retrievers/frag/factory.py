@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -10,10 +11,18 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 from clew.query.context import IndexContext, existing_weights
 from clew.query.relation_matching import RelationTexts
-from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor
+from clew.retrievers.frag.hop_predictor import (
+    CLASSIFIER,
+    TERMS,
+    TUNED_FOLDER,
+    HopPredictor,
+    HopPredictorWeights,
+    load_hop_predictor,
+)
 from clew.retrievers.frag.path_ranking import (
     RelationPathRanker,
     TextPathRanker,
@@ -109,7 +118,10 @@ def _make_hop_predictor(
 ) -> HopPredictor:
     kind = settings.router
     if settings.router_weights is not None:
-        weights = load_hop_predictor(existing_weights(settings.router_weights, "frag: router_weights"))
+        folder = existing_weights(settings.router_weights, "frag: router_weights")
+        weights = load_hop_predictor(folder)
+        if weights.kind == CLASSIFIER:
+            return _make_classifier(context, settings, weights, folder)
     else:
         weights = load_hop_predictor(context.weights_folder("router-terms" if kind == TERMS else "router", None))
         if kind is None and not _reads_vectors_of(weights.encoder, context.index_encoder):
@@ -120,6 +132,20 @@ def _make_hop_predictor(
     if not _reads_vectors_of(weights.encoder, context.index_encoder):
         raise InputError("frag: the router's network reads another encoder than the index's; give router=tf-idf")
     return HopPredictor(weights, texts().word_memory)
+
+
+def _make_classifier(context: IndexContext, settings: Frag, weights: HopPredictorWeights, folder: Path) -> HopPredictor:
+    """Return a classifier with its own encoder, tuned or named."""
+    if (delta := int(weights.about["delta"])) != settings.delta:
+        raise InputError(
+            f"frag: delta is {settings.delta}, and the classifier learned {delta}: give delta={delta}, or train another"
+        )
+    tuned = folder / TUNED_FOLDER
+    name = str(tuned) if tuned.is_dir() else str(weights.about["encoder"])
+    encoder = open_encoder(name, device=context.device)
+    if encoder.fingerprint != weights.encoder:
+        raise InputError(f"frag: the classifier reads another encoder than {name} is now: train it again")
+    return HopPredictor(weights, encoder.encode)
 
 
 def _make_path_ranker(

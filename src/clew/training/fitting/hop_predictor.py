@@ -60,8 +60,8 @@ class HopRecipe:
     seed: int = 0
 
 
-FEEDBACK_RECIPE = HopRecipe(made_up=0, epochs=3, batch=16, rate=1e-4)
-"""Adaptation to feedback, as published: 3 epochs, batches of 16, rate 1e-4."""
+FEEDBACK_RECIPE = HopRecipe(made_up=0, epochs=3, batch=16, rate=1e-4, decay=0.0)
+"""Adaptation to feedback, as published: 3 epochs, batches of 16, rate 1e-4, no weight decay."""
 
 
 @dataclass(frozen=True, slots=True)
