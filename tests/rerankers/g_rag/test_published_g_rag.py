@@ -87,7 +87,7 @@ def test_the_edges_of_no_network_die(preset: str) -> None:
         assert ((edges[0] > 0).any(-1).numpy() == alive).all()
         assert spread(edges[0].detach().numpy()) > 0.3 * spread(before), "edges of different weights stay different"
         model(DocumentBatch.from_inputs([pool])).square().sum().backward()
-        gradient = model.layers[0].edge_update.weight.grad
+        gradient = dict(model.named_parameters())["layers.0.edge_update.weight"].grad
         assert gradient is not None
         assert gradient.abs().sum() > 0
     relu = replace(recipe, edge_rule="relu")
@@ -187,16 +187,16 @@ def test_the_question_is_not_projected() -> None:
     pool = make_input()
     cosine = pool.vectors @ pool.question
     with torch.no_grad():
-        for layer in wide.layers:
-            layer.update.weight.zero_()
-            layer.update.weight[:, :TEXT] = torch.eye(TEXT)
-            layer.update.bias.fill_(0.0)
+        for name, parameter in wide.named_parameters():
+            parameter.zero_()
+            if name.endswith(".update.weight"):
+                parameter[:, :TEXT] = torch.eye(TEXT)
     positive = replace(pool, vectors=np.abs(pool.vectors))
     np.testing.assert_allclose(wide.scores(positive) / TEXT, np.abs(pool.vectors) @ pool.question, atol=1e-5)
     assert cosine.shape == (7,)
     for wrong in ({"numbers": 3}, {"network": "relational"}):
         with pytest.raises(InputError, match="without a projection"):
-            replace(PUBLISHED, **wrong)  # type: ignore[arg-type]
+            replace(PUBLISHED, **wrong)
 
 
 @pytest.mark.parametrize("projection", [True, False])
@@ -227,11 +227,12 @@ def test_gcn_and_gin_equal_dense_matrices() -> None:
     expected = (expected + w["layers.0.convolution.bias"]) @ pool.question * TEXT**0.5
     np.testing.assert_allclose(gcn.scores(pool), expected, rtol=1e-3, atol=1e-4)
     gin = make_model(replace(shape, network="gin"))
-    layer = gin.layers[0].convolution
+    layer: Any = gin.layers[0]
+    network: Any = layer.convolution.nn
     degree = np.maximum((weights > 0).sum(1, keepdims=True), 1)
     mixed = torch.from_numpy((states + weights @ states / degree).astype(np.float32))
     with torch.no_grad():
-        expected = layer.nn(mixed).numpy() @ pool.question * TEXT**0.5
+        expected = network(mixed).numpy() @ pool.question * TEXT**0.5
     np.testing.assert_allclose(gin.scores(pool), expected, rtol=1e-3, atol=1e-4)
 
 
@@ -271,7 +272,9 @@ def test_plain_text_is_the_ablation_of_path_words() -> None:
         path_words(one) for one in LocalAMRParser().parse(["Which ship?"], PASSAGES[:1]) if isinstance(one, AMRGraph)
     )
     forms = [
-        AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode, whole=a, words=b) for a in (0, 1) for b in (0, 1)
+        AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode, whole=a, words=b)
+        for a in (False, True)
+        for b in (False, True)
     ]
     assert len({form.fingerprint for form in forms}) == 4
 

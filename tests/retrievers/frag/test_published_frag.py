@@ -271,7 +271,7 @@ class Tokens:
 
 
 def test_late_interaction_scores_by_tokens() -> None:
-    scorer = LateInteractionScorer(Tokens())  # type: ignore[arg-type]  # the rest of an encoder is not read
+    scorer = LateInteractionScorer(Tokens())
     scores = scorer.score("father profession", ["Ada father Bo", "spouse"])
     rows = ENCODER.encode(["father", "profession"])
     assert scores[0] == pytest.approx(max_similarity(rows, ENCODER.encode(["Ada", "father", "Bo"])))

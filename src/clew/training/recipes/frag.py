@@ -77,8 +77,8 @@ def train_frag_hops(
                 "a classifier starts from its encoder: leave --start out, or give --encoder FOLDER/encoder"
             )
         weights = train_hop_classifier(training, recipe, encoder_name, out)
-        encode = open_encoder(str(out / TUNED_FOLDER) if not weights.about["encoder"] else encoder_name).encode
-        return _save_hops(out, weights, encode, (len(training), held_out, left_out))
+        classifier_encoder = open_encoder(str(weights.about["encoder"] or out / TUNED_FOLDER))
+        return _save_hops(out, weights, classifier_encoder.encode, (len(training), held_out, left_out))
     encode, encoder, vocabulary = _word_encoder(graphs, recipe)
     initial = load_hop_predictor(start) if start is not None else None
     weights = train_hop_predictor(training, recipe, encode, encoder, vocabulary, initial)
