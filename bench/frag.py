@@ -1,9 +1,10 @@
-"""FRAG on graphs: `python bench/frag.py [router] [quality] [variants] [latency] [--questions N]`.
+"""FRAG on graphs: `python bench/frag.py [router] [quality] [variants] [paper] [latency] [--questions N]`.
 
 `router`: accuracy of simple or complex, in domain and on other graphs, with variants of the training.
 `quality`: coverage of the selected paths and hits@1, with a plain bi-encoder and with a path ranker trained on the
 other family of questions. `variants`: frag, frag-simple and frag-complex on a set balanced over 1, 2 and 3 hops, and
-frag with each part replaced. `latency`: one question on metaqa and on the generated graph of ten million triples.
+frag with each part replaced. `paper`: the published form beside ours on each set. `latency`: one question on metaqa and
+on the generated graph of ten million triples.
 
 Every tenth question of metaqa and pathquestion-2h is excluded from the training of routers. Rankers of the other family
 see none of a set's questions; the shipped one was trained on all of metaqa/dev and pathquestion-2h.
@@ -35,6 +36,7 @@ from workbench import DATA, WORK, describe_machine, print_table
 
 METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"
 FILES = {METAQA: "dev.jsonl", PQ2: "questions.jsonl", PQ3: "questions.jsonl"}
+SETS = [PQ2, PQ3, METAQA]
 TENTH = 10
 BIG = 10_000_000
 TARGETS = {  # coverage, hits@1 by a plain bi-encoder, hits@1 by a ranker of the other family
@@ -59,17 +61,26 @@ VARIANTS = (
     "frag:ranker=bm25",
 )
 
+PUBLISHED = (
+    "frag",
+    "frag:preset=paper",
+    "frag:preset=paper,ranker=bm25,relations_by=bm25",
+    "frag:preset=paper,rank=relations,question=masked,ranker=trained",
+)
+
 
 def main() -> None:
     """Print the selected parts, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[[], "router", "quality", "variants", "latency"])
+    parser.add_argument("parts", nargs="*", choices=[[], "router", "quality", "variants", "paper", "latency"])
+    parser.add_argument("--sets", default=",".join((PQ2, PQ3, METAQA)), help="sets of paper, separated by commas")
     parser.add_argument("--questions", type=int, default=300, help="number of questions of each kind")
     arguments = parser.parse_args()
+    SETS[:] = arguments.sets.split(",")
     print(describe_machine())
     folder = WORK / "frag"
     folder.mkdir(parents=True, exist_ok=True)
-    parts = {"router": router, "quality": quality, "variants": variants, "latency": latency}
+    parts = {"router": router, "quality": quality, "variants": variants, "paper": paper, "latency": latency}
     for name in arguments.parts or parts:
         print(f"\n## {name}")
         parts[name](folder, arguments.questions)
@@ -184,6 +195,34 @@ def variants(folder: Path, count: int) -> None:
         if c["measure"] == "hits@1":
             interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
             print(f"{c['a']} minus {c['b']}: {interval}, p = {c['p']:.4f}")
+
+
+def paper(folder: Path, count: int) -> None:
+    """Print the published form beside ours, on evenly spaced held-out questions of each set."""
+    del folder
+    for name in SETS:
+        held_out = test_questions(name)
+        chosen = [held_out[i * len(held_out) // count] for i in range(min(count, len(held_out)))]
+        specs = {text: parse_retriever(text) for text in PUBLISHED}
+        report = evaluate_path_retrievers(open_graph(name), chosen, specs, ignore_progress).to_json()
+        rows = [
+            [
+                text,
+                _with_interval(figures, "hits@1"),
+                _with_interval(figures, "coverage@32"),
+                f"{figures['path_recall']:.3f}" if "path_recall" in figures else "",
+                f"{figures['complex']:.2f}",
+                f"{figures['covered by path search']:.3f}",
+                f"{figures['seconds_p50'] * 1000:.0f}",
+            ]
+            for text, figures in report["retrievers"].items()
+        ]
+        print(f"\n{name}: {len(chosen)} questions, the shipped weights")
+        print_table(("variant", "hits@1", "coverage@32", "path recall", "complex", "after search", "ms"), rows)
+        for c in report["comparisons"]:
+            if c["measure"] == "hits@1":
+                interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
+                print(f"{c['a']} minus {c['b']}: {interval}, p = {c['p']:.4f}", flush=True)
 
 
 def _with_interval(figures: dict[str, Any], measure: str) -> str:

@@ -5,6 +5,8 @@
                triples of the index (all questions), or with --graph amr over AMR by the local parser (--questions)
     parts      ablations of our own network: edges, losses; on development questions, pools of fused and pagerank
     weights    --weights against the shipped ones, on the development pools of parts, with paired tests
+    edges      g-rag untrained over 30 seeds, pools of bm25 with AMR by the local parser: share of networks without
+               an edge after the first layer, spread of the edges' weights, size of messages
     latency    warm milliseconds of reranking 100 passages
 
 The networks are trained here on the same pools; development questions of hotpotqa and musique-dev select the epoch, and
@@ -22,12 +24,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from clew import index as indexes
 from clew.arrays import FloatArray
 from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.evaluation.significance import compare_means
+from clew.nn.document_gnn import DocumentBatch, normalize_edges
+from clew.rerankers.g_rag.factory import AMRForm, make_document_graphs
 from clew.rerankers.g_rag.weights import FeatureColumns, load_reranker
 from clew.rerankers.registry import open_reranker, parse_reranker
 from clew.retrievers.registry import open_retriever, parse_retriever
@@ -35,8 +41,8 @@ from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data import corpora
 from clew.training.data.reranking_pools import PoolExample
 from clew.training.hyperparameters import Recipe, RerankLoss
-from clew.training.recipes.networks import available_columns, input_columns
-from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
+from clew.training.recipes.networks import available_columns, build_document_network, input_columns
+from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe, published_rerank_recipe
 from clew.training.recipes.reranker import find_pools, train_reranker
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 
@@ -54,7 +60,7 @@ Trained: TypeAlias = tuple[dict[str, float], dict[str, float], float]
 def main() -> None:
     """Run one experiment and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=("quality", "ablations", "parts", "weights", "latency"))
+    parser.add_argument("experiment", choices=("quality", "ablations", "parts", "weights", "edges", "latency"))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--bases", default=",".join((*DEFAULT_BASES, "gfm")))
     parser.add_argument("--weights", default="", help="weights of g-rag instead of the shipped ones")
@@ -70,6 +76,8 @@ def main() -> None:
         quality(sets, bases, ours)
     elif arguments.experiment == "latency":
         latency(bases, ours)
+    elif arguments.experiment == "edges":
+        edges_over_seeds(sets[-1])
     elif arguments.experiment == "weights":
         compare_weights(Path(arguments.weights))
     elif arguments.experiment == "parts":
@@ -136,6 +144,57 @@ def compare_weights(folder: Path) -> None:
     print_table(("pools", *MEASURES[:3]), rows)
 
 
+def edges_over_seeds(name: str, seeds: int = 30, questions: int = 4) -> None:
+    """Print how the edges of untrained networks stand after the first layer, for forms of the update."""
+    benchmark = BENCHMARKS[name]
+    context = indexes.open(build_index(benchmark)).context
+    chosen = [question.text for question in load_questions(DATA / benchmark.questions)[:questions]]
+    found = [one.passages for one in open_retriever(parse_retriever("bm25"), context).retrieve(chosen, 100)]
+    rows = []
+    paper = published_rerank_recipe()
+    ours = replace(paper, preset="ours", whole=False, normalization="root", projection=True, dropout=0.1)
+    forms = {
+        "as before: relu, divided, root": replace(ours, edge_rule="relu", messages="divided"),
+        "ours: gated, weighted, root": ours,
+        "paper with relu": replace(paper, edge_rule="relu"),
+        "paper": paper,
+        "paper, doubly-stochastic": replace(paper, normalization="doubly-stochastic"),
+    }
+    for whole in (False, True):
+        graphs = make_document_graphs(context, "amr", AMRForm(whole=whole), text=True).build(chosen, found)
+        batches = [DocumentBatch.from_inputs([FeatureColumns((), (0, 1)).select(graph, text=True)]) for graph in graphs]
+        for label, recipe in forms.items():
+            if recipe.whole == whole:
+                figures = np.array([edge_figures(recipe, seed, one) for seed in range(seeds) for one in batches])
+                rows.append([label, "yes" if whole else "no", *(f"{value:.3f}" for value in figures.mean(axis=0))])
+    print(f"{name}, {len(batches)} pools of 100, {seeds} seeds, width {paper.width}")
+    head = ("form", "all concepts count", "no edge left", "density", "spread before", "spread after", "message / state")
+    print_table(head, rows)
+
+
+def edge_figures(recipe: RerankRecipe, seed: int, batch: DocumentBatch) -> tuple[float, ...]:
+    """Return whether no edge is left, density, spread of weights before and after, and relative size of messages."""
+    dimension = batch.vectors.shape[-1]
+    model = build_document_network(replace(recipe, loop=replace(recipe.loop, seed=seed)), dimension).eval()
+    with torch.no_grad():
+        edges = normalize_edges(batch.edges, recipe.normalization)
+        states = batch.vectors * dimension**0.5
+        states = model.text_projection(states) if recipe.projection else states
+        adjacent = (edges > 0).any(-1)
+        messages = edges.sum(-1) @ states
+        if recipe.messages == "divided":
+            messages = messages / adjacent.sum(-1, keepdim=True).clamp_min(1)
+        after = model.layers[0](states, edges)[1]
+        share = float(messages.norm(dim=-1).mean() / states.norm(dim=-1).mean())
+        return float(not after.any()), float(adjacent.float().mean()), spread(edges), spread(after), share
+
+
+def spread(edges: Tensor) -> float:
+    """Return the coefficient of variation of the weights of edges, 0 without any."""
+    weights = edges.sum(-1)[(edges > 0).any(-1)]
+    return float(weights.std() / weights.mean()) if len(weights) else 0.0
+
+
 def pool_measures(example: PoolExample, scores: FloatArray) -> tuple[float, float, float]:
     """Return recall at 2 and at 5, and whether all evidence is among the first 5, of a pool in another order."""
     found = np.asarray(example.relevant)[np.argsort(-scores, kind="stable")]
@@ -184,11 +243,16 @@ def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
     pairwise = replace(loss, kind="pairwise")
     loop = Recipe(epochs=epochs, rate=rate, warmup=100, average=0.99)
     plain = RerankRecipe(
-        "index", numbers=False, text=True, edges=("common nodes", "common edges"), loop=loop, loss=loss
+        kind="index", numbers=False, text=True, edges=("common nodes", "common edges"), loop=loop, loss=loss
     )
     linked = replace(plain, kind="amr", edges=()) if graph == "amr" else plain
     yield "MLP", replace(plain, network="mlp")
     yield "GCN without AMR", replace(plain, network="gcn")
+    if graph == "amr":
+        paper = published_rerank_recipe()
+        yield "paper", replace(paper, steps=0, loop=replace(loop, average=0.0), loss=pairwise)
+        yield "paper without path words", replace(paper, words=False, steps=0, loop=loop, loss=pairwise)
+        yield "paper, MLP of the same build", replace(paper, network="mlp", steps=0, loop=loop, loss=pairwise)
     yield "G-RAG", replace(linked, network="g-rag")
     yield "G-RAG-RL", replace(linked, network="g-rag", loss=pairwise)
     yield "G-RAG, set loss", replace(linked, network="g-rag", loss=replace(loss, kind="set"))

@@ -1,4 +1,4 @@
-"""Selecting subgraphs: `python bench/subgraphs.py [PART ...] [--seeds N]`, all parts without any.
+"""Selecting subgraphs: `python bench/subgraphs.py [PART ...] [--seeds N] [--select NAMES]`, all parts without any.
 
 `pathquestion`: PathQuestion with 3 hops, as textual graphs of the 3-hop neighbourhoods of topics, split by topic; the
 share of questions whose gold path survives a budget of 20 nodes, and of 8. `explagraphs`: the development questions.
@@ -37,11 +37,13 @@ from clew.types import ignore_progress
 from frag import METAQA, open_graph
 from workbench import DATA, WORK, describe_machine, print_table
 
-JUDGED = ("accuracy", "gold")
+JUDGED = ("accuracy", "containment", "gold")
 PLAIN = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
 TIMED = ("select_ms", "read_ms")
 TRAINING_QUESTIONS = 800
 """Number of training questions of PathQuestion."""
+SELECTED = list(SELECTIONS)
+"""Selections of the tables, as `--select` names them."""
 
 
 def main() -> None:
@@ -51,7 +53,9 @@ def main() -> None:
     parts |= {"training": training, "latency": latency}
     parser.add_argument("parts", nargs="*", choices=[[], *parts])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--select", default=",".join(SELECTIONS), help="selections of the tables, the first compared")
     arguments = parser.parse_args()
+    SELECTED[:] = arguments.select.split(",")
     print(describe_machine())
     for name in arguments.parts or parts:
         print(f"\n## {name}", flush=True)
@@ -109,7 +113,7 @@ def stances(seeds: int) -> None:
 def _compare(config: ComparisonConfig, seeds: int, recipe: SelectionRecipe, name: str) -> None:
     runs = WORK / "subgraphs" / name
     shutil.rmtree(runs, ignore_errors=True)
-    report = compare_selections(config, SELECTIONS, range(seeds), recipe, runs, ignore_progress).to_json()
+    report = compare_selections(config, SELECTED, range(seeds), recipe, runs, ignore_progress).to_json()
     result = f"{report['questions']} questions, {report['learned_from']} for training"
     print(f"\n{result}, budget {config.budget}, {seeds} seeds")
     rows = []

@@ -2,7 +2,7 @@
 
 One JSON line per answer: {"question", "topics", "hops", "path", "answer"}. Equal logs give equal predictors.
 
-Source: Gao et al., "FRAG" (2025), section 3.1.3. Differs from the source: the log is kept, and adaptation is separate.
+Source: Gao et al., "FRAG" (2025), section 4.2. Differs from the source: the log is kept, and adaptation is separate.
 """
 
 import json

@@ -15,7 +15,9 @@ from clew.commands.record_options import Without
 from clew.commands.reports import print_comparisons
 from clew.commands.train_subgraph import GraphEncoderOption, SplitOption, note_truncated
 from clew.errors import InputError
+from clew.graph.subgraphs.prizes import EDGE_COST
 from clew.models.encoders.registry import DEFAULT_ENCODER
+from clew.retrievers.subgraph.selectors import TOP_EDGES, TOP_NODES, SteinerSelector
 from clew.settings import load_settings
 from clew.training.data.graph_sources import GraphQuestionSource, load_comparison_splits
 from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from clew.types import Progress
 
 _SIZES = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
-_DECIMALS = {"accuracy": 3, "gold": 3, "loss": 3} | dict.fromkeys(_SIZES, 1)
+_DECIMALS = {"accuracy": 3, "containment": 3, "gold": 3, "loss": 3} | dict.fromkeys(_SIZES, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class CompareOptions:
         ),
     ] = None
     reader: ReaderSettings = field(default_factory=ReaderSettings)
+    topk: Annotated[int, typer.Option(min=0, help="Nodes that have a prize in steiner.")] = TOP_NODES
+    topk_e: Annotated[
+        int, typer.Option(min=0, help="Similarities of edges that have a prize in steiner; G-Retriever: 3 for scenes.")
+    ] = TOP_EDGES
+    cost: Annotated[float, typer.Option(min=0.01, help="Cost of an edge in steiner.")] = EDGE_COST
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds of training, starts and samples.")] = 3
     recipe: Annotated[SelectionRecipe, Without("objective", "patience", "seed")] = field(
         default_factory=SelectionRecipe
@@ -119,6 +126,8 @@ def _compare_selected(
         encoder,
         options.recipe.feedback.budget,
         token_reader_factories(options.reader, model, encoder),
+        splits.choices,
+        SteinerSelector(options.topk, options.topk_e, options.cost),
         single_process(device),
     )
     return compare_selections(config, names, range(options.seeds), options.recipe, runs, progress)

@@ -11,7 +11,8 @@ from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.index import Index
 from clew.index import open as open_index
-from clew.retrievers.frag.hop_predictor import TERMS, WORDS
+from clew.models.encoders.registry import DEFAULT_ENCODER
+from clew.retrievers.frag.hop_predictor import CLASSIFIER, TERMS, WORDS
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
 from clew.training.fitting.path_ranker import PathRecipe
@@ -33,8 +34,16 @@ OutOption = Annotated[Path, typer.Option(help="Folder for the weights.")]
 class HopTraining:
     """Kind, length and seed of the training of a hop predictor."""
 
-    kind: Annotated[str, typer.Option(help="words (vectors of words), or tf-idf.")] = WORDS
-    epochs: Annotated[int | None, typer.Option(help="Passes over the questions; 14, of feedback alone 3.")] = None
+    kind: Annotated[
+        str, typer.Option(help="words (vectors of words), tf-idf, or classifier (simple or complex, as published).")
+    ] = WORDS
+    encoder: Annotated[
+        str, typer.Option(help="Of a classifier; a model of sentence-transformers is tuned, another stays as it is.")
+    ] = DEFAULT_ENCODER
+    epochs: Annotated[
+        int | None,
+        typer.Option(help="Passes over the questions; 14, of feedback alone 3, of a tuned classifier 10."),
+    ] = None
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0
 
 
@@ -53,18 +62,22 @@ def router(
 ) -> None:
     """Train the hop predictor of frag; use it by --retriever frag:router_weights=FOLDER."""
     kind, epochs = training.kind, training.epochs
-    if kind not in (WORDS, TERMS):
-        raise InputError(f"--kind is {kind!r}; wanted {WORDS} or {TERMS}")
+    if kind not in (WORDS, TERMS, CLASSIFIER):
+        raise InputError(f"--kind is {kind!r}; wanted {WORDS}, {TERMS} or {CLASSIFIER}")
     check_folder("--out", out)
     logs = feedback or []
     feedback_alone = bool(logs) and not index
     recipe = FEEDBACK_RECIPE if feedback_alone else HopRecipe()
+    if kind == CLASSIFIER:
+        from clew.training.fitting.hop_classifier import FROZEN_RECIPE, TUNED_RECIPE, is_tunable
+
+        recipe = TUNED_RECIPE if is_tunable(training.encoder) else FROZEN_RECIPE
     recipe = replace(recipe, kind=kind, seed=training.seed, epochs=recipe.epochs if epochs is None else epochs)
     recipe = replace(recipe, decay=1e-4) if kind == TERMS else recipe
-    initial = PRETRAINED_FOLDER / "router" if start is None and feedback_alone else start
+    initial = PRETRAINED_FOLDER / "router" if start is None and feedback_alone and kind == WORDS else start
     with progress_on_stderr() as progress:
         graphs = _open_graphs(index, questions, progress, device, required=not logs)
-        result = train_frag_hops(graphs, out, recipe, progress, initial, logs)
+        result = train_frag_hops(graphs, out, recipe, progress, initial, logs, training.encoder)
     _print_result(result)
     print(f"weights in {out}; use them: --retriever frag:router_weights={out}")
 

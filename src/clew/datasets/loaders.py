@@ -6,6 +6,7 @@
     MuSiQue          {id, question, answer, paragraphs: [{title, paragraph_text, is_supporting}]}, passages pooled
     HippoRAG         X.json in either form above                      X_corpus.json [{title, text}]
     gfmrag           train.json, test.json (see `gfm_rag`)             documents.json {title: text}
+    WebQSP, CWQ      their own files, RoG's records, FRAG's lines (see `published_kgqa`), without passages
     BEIR             folder: queries.jsonl, qrels/SPLIT.tsv           corpus.jsonl {_id, title, text}
 
 Any file may be a JSON list or JSONL. Gold ids are document ids. For data sets whose passages have no id, `PassagePool`
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from clew.datasets import beir, gfm_rag
+from clew.datasets import beir, gfm_rag, published_kgqa
 from clew.datasets.passage_pool import PassagePool, join_sentences
 from clew.datasets.records import Record, check_unique, preview, read_records
 from clew.errors import InputError
@@ -26,6 +27,7 @@ _LAYOUTS = (
     "{id, question, answers, gold} (Clew), {_id, question, answer, supporting_facts, context} (HotpotQA, 2Wiki), "
     "{id, question, answer, paragraphs} (MuSiQue), "
     "{id, question, answer, supporting_documents} (gfmrag), {title, text} (HippoRAG corpus), "
+    "{id, question, answer, q_entity, graph} (RoG), {ID, question, answers, sparql} (CWQ), "
     "{id, title, text} (Clew corpus) or a BEIR folder"
 )
 
@@ -42,7 +44,11 @@ def load_questions(path: str | Path) -> list[Question]:
         return check_unique(beir.read_questions(source))
     if source.is_dir():
         source = _find_in_folder(source, "questions.jsonl")
+    if published_kgqa.is_webqsp(source):
+        return check_unique(published_kgqa.read_webqsp(source))
     records, layout = _detect_layout(source)
+    if layout in ("own graph", "cwq"):
+        return check_unique((record.location, published_kgqa.make_question(record, layout)) for record in records)
     if layout == "titles":
         return check_unique((record.location, gfm_rag.make_question(record)) for record in records)
     if layout == "questions":
@@ -93,7 +99,9 @@ def _detect_layout(path: Path) -> tuple[Iterator[Record], str]:
     records = read_records(path)
     first = next(records)
     keys = first.fields.keys()
-    layout = ""
+    layout = published_kgqa.layout_of(first)
+    if layout:
+        return chain([first], records), layout
     if "question" in keys:
         layouts = {"gold": "questions", "paragraphs": "paragraphs", "context": "context", "answers": "questions"}
         layout = next((name for key, name in layouts.items() if key in keys), "")

@@ -5,7 +5,8 @@ Differs from the source:
 - Text is folded by Unicode NFKC and casefold, and punctuation is every Unicode punctuation mark, not only ASCII's.
 - An answer of only articles or punctuation stays as written, so it does not equal an empty reply.
 - In scripts written without spaces (Chinese, Japanese, Thai, ...) each character is a token.
-- Containment, not in the source: the gold answer's tokens occur in the reply as a contiguous sequence.
+- Containment, not in the source: the gold answer's tokens occur in the reply as a contiguous sequence. It is the
+  accuracy of GCN-Retriever and Hits@1 of FRAG and RoG, whose code looks for an answer inside the model's text.
 """
 
 import unicodedata
@@ -41,6 +42,26 @@ def containment(reply: str, answers: Sequence[str]) -> float:
     """Return 1 if the tokens of a gold answer are a contiguous sequence of the reply, else 0."""
     words = answer_tokens(reply)
     return _best_over_answers(answers, lambda answer: float(_contains_sequence(answer_tokens(answer), words)))
+
+
+def first_choice(reply: str, choices: Sequence[str]) -> str:
+    """Return which of some choices, of one word each, comes first in a reply; "" for none."""
+    by_key = {normalize_answer(choice): choice for choice in choices}
+    return next((by_key[word] for word in answer_tokens(reply) if word in by_key), "")
+
+
+def line_f1(reply: str, answers: Sequence[str]) -> float:
+    """Return the F1, 0 to 1, of the lines of a reply as predictions against the set of gold answers.
+
+    A line is right if it contains a gold answer, and a gold answer is found if the reply contains it. Source: Luo et
+    al., "Reasoning on Graphs" (RoG, 2024), for WebQSP and CWQ. Differs from the source: whole words are compared.
+    """
+    lines = [line for line in reply.splitlines() if line.strip()]
+    if not lines or not answers:
+        return 0.0
+    precision = sum(containment(line, answers) for line in lines) / len(lines)
+    recall = sum(containment(reply, [answer]) for answer in answers) / len(answers)
+    return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from clew.protocols import Encoder
 from clew.retrievers.subgraph import selectors
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-from clew.retrievers.subgraph.selectors import SubgraphSelector
+from clew.retrievers.subgraph.selectors import SteinerSelector, SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS
@@ -26,19 +26,19 @@ from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import train_selection, tune_reader
 from clew.types import Progress
 
-UNTRAINED_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
-    "steiner": lambda _: selectors.SteinerSelector(),
-    "steiner-fill": lambda _: selectors.SteinerSelector(fill=True),
-    "top-k": lambda _: selectors.TopNodes(),
-    "ego": lambda _: selectors.EgoGraph(),
-    "random": selectors.RandomNodes,
-    "whole": lambda _: selectors.WholeGraph(),
+UNTRAINED_SELECTIONS: dict[str, Callable[[int, SteinerSelector], SubgraphSelector]] = {
+    "steiner": lambda _, tree: tree,
+    "steiner-fill": lambda _, tree: replace(tree, fill=True),
+    "top-k": lambda *_: selectors.TopNodes(),
+    "ego": lambda *_: selectors.EgoGraph(),
+    "random": lambda seed, _: selectors.RandomNodes(seed),
+    "whole": lambda *_: selectors.WholeGraph(),
 }
-"""Selections without training, by name."""
+"""Selections without training, by name, of a seed and the settings of the Steiner tree."""
 G_RETRIEVER, GRAPH_TOKEN = "g-retriever", "graphtoken"
-OWN_READER_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
-    G_RETRIEVER: lambda _: selectors.SteinerSelector(),
-    GRAPH_TOKEN: lambda _: selectors.WholeGraph(),
+OWN_READER_SELECTIONS: dict[str, Callable[[int, SteinerSelector], SubgraphSelector]] = {
+    G_RETRIEVER: lambda _, tree: tree,
+    GRAPH_TOKEN: lambda *_: selectors.WholeGraph(),
 }
 """Selections with a reader of their own (`ComparisonConfig.own_readers`): the Steiner tree with a graph token of it;
 graph tokens of the whole graph in place of its text."""
@@ -60,6 +60,8 @@ class ComparisonConfig:
     budget: int  # maximum number of nodes of a selection; ignored for the whole graph
     # the same as `make_reader` for selections with a reader of their own, by name
     own_readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
+    choices: Sequence[str] = ()  # the possible answers, if all questions share a small set of them
+    tree: SteinerSelector = field(default_factory=SteinerSelector)  # settings of the Steiner tree
     group: ProcessGroup = SINGLE_PROCESS  # a single process and the device to train on, which is the readers'
 
 
@@ -109,7 +111,7 @@ def compare_selections(
             )
             seconds[name].append(train_seconds)
             progress(f"measuring {name}", place, len(seeds))
-            values[name].append(evaluate_selector(selector, reader, config.test, config.budget))
+            values[name].append(evaluate_selector(selector, reader, config.test, config.budget, config.choices))
             truncated[name] += count_truncated(reader)
     return _build_report(names, values, seconds, {name: count for name, count in truncated.items() if count}, config)
 
@@ -134,7 +136,7 @@ def _prepare_selector(
         selector = GCNSelector(TrainedScorer(network.network(arrays), network, encoder.fingerprint, encoder.dimension))
         identity = f"{name} {network}"
     else:
-        selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](recipe.loop.seed)
+        selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](recipe.loop.seed, config.tree)
     return selector, tune_reader(
         *splits, reader, encoder, selector, identity, config.budget, recipe.loop, run, progress, config.group
     )

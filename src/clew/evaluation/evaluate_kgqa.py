@@ -12,6 +12,7 @@ from clew.answering.feedback_log import log_feedback
 from clew.answering.kg_paths import PathAnswerer
 from clew.arrays import DoubleArray
 from clew.errors import InputError
+from clew.evaluation.answer_metrics import containment, line_f1
 from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon_p
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import compare_means
@@ -117,6 +118,7 @@ def _evaluate_retriever(
         answers += batch_answers
         for question, answer, row in zip(batch, batch_answers, rows[start:], strict=True):
             row["hits@1"] = hits_at_1(answer.text, question.answers)
+            row["hit"], row["F1"] = containment(answer.text, question.answers), line_f1(answer.text, question.answers)
         progress(name, len(answers), len(questions))
     main = sorted(filter(_is_main, rows[0]), reverse=True)
     measures = [*main, *(name for name in rows[0] if name not in main)]

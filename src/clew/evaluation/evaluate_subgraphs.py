@@ -8,22 +8,28 @@ import numpy as np
 from clew.answering.graph_readers.protocols import GraphReader, TokenCounter
 from clew.arrays import DoubleArray
 from clew.errors import InputError
+from clew.evaluation.answer_metrics import containment, first_choice
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion, lowest_losses
 
-MEASURES = ("accuracy", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
-"""Measures of each question: whether the answer is correct, whether all nodes of a gold path are selected, the reader's
-loss, nodes of the context and tokens of its text (a quarter of its characters for a reader without tokens), and
-milliseconds of the selection and of the reading."""
+MEASURES = ("accuracy", "containment", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
+"""Measures of each question: whether the reply equals an answer; whether it contains one, as published, or of a set
+with choices whether the first choice it names is the answer; whether all nodes of a gold path are selected; the
+reader's loss, nodes of the context and tokens of its text (a quarter of its characters for a reader without tokens),
+and milliseconds of the selection and of the reading."""
 BATCH_SIZE = 8
 """Questions that are read in one call, each with its share of the time."""
 _CHARACTERS_PER_TOKEN = 4
 
 
 def evaluate_selector(
-    selector: SubgraphSelector, reader: GraphReader, questions: Sequence[EncodedQuestion], budget: int
+    selector: SubgraphSelector,
+    reader: GraphReader,
+    questions: Sequence[EncodedQuestion],
+    budget: int,
+    choices: Sequence[str] = (),
 ) -> DoubleArray:
     """Return `MEASURES` (n, m) of a selector and a reader; NaN for gold without gold paths, and for warm-up times.
 
@@ -48,10 +54,15 @@ def evaluate_selector(
             correct = name_key(replies[row]) in {name_key(answer) for answer in item.question.answers}
             sizes = len(contexts[row].subgraph.nodes), tokens[row]
             times = timed[row][1], read_ms
-            rows[start + row] = (correct, _gold_coverage(item, contexts[row]), losses[row], *sizes, *times)
+            contained = _contains_answer(replies[row], item.question.answers, choices)
+            rows[start + row] = (correct, contained, _gold_coverage(item, contexts[row]), losses[row], *sizes, *times)
     if len(questions) > BATCH_SIZE:
         rows[:BATCH_SIZE, [MEASURES.index("select_ms"), MEASURES.index("read_ms")]] = np.nan
     return rows
+
+
+def _contains_answer(reply: str, answers: Sequence[str], choices: Sequence[str]) -> float:
+    return containment(first_choice(reply, choices) if choices else reply, answers)
 
 
 def count_truncated(reader: GraphReader) -> int:

@@ -8,10 +8,13 @@ edges of v, y the embedding of the question, projected to the width of h. Two la
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), equations 7 to 11, and
 table 5 for the other layers, which are PyTorch Geometric's.
-Differs from the source: features are divided by the square roots of the sums at both ends (the paper does not say how);
-g is a linear layer of its two arguments, concatenated, with ReLU (the paper leaves it open); a passage without
-neighbours has a score; networks that read embeddings alone start near the cosine of question and passage, as far as
-their layers preserve it (`_init_near_identity`). Passages may have numeric features beside their embeddings or instead
+Differs from the source: g is a linear layer of its two arguments, concatenated, with ReLU, and with `edge_rule` `gated`
+g' multiplies a feature by twice a sigmoid of them (the paper leaves both open; a ReLU for g' sets all edges of one
+network in six to 0, for good, since its bias decides over features of about 0.01); without `projection` the last layer
+is linear; a passage without neighbours has a score; networks that read embeddings alone start near the cosine of
+question and passage, as far as their layers preserve it (`_init_near_identity`). Our defaults divide features by the
+square roots of the sums at both ends (`normalization`), divide weighted messages again by the number of neighbours
+(`messages`), and project question and passages. Passages may have numeric features beside their embeddings or instead
 of them; then scores start from a linear function of those numbers. `relational` is ours: each edge feature has its own
 matrix, and layers are residual. The LSTM of `sage` reads neighbours in the order of the passages, where GraphSAGE
 samples an order, and stops at a passage's last neighbour, where PyTorch Geometric continues over zero padding.
@@ -20,7 +23,7 @@ samples an order, and stops at a passage's last neighbour, where PyTorch Geometr
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -72,7 +75,7 @@ class DocumentGNN(nn.Module):
         super().__init__()
         self.settings = settings
         text, numbers, width = settings.text, settings.numbers, settings.width
-        if text:
+        if text and settings.projection:
             self.text_projection = nn.Linear(text, width)
             self.question_projection = nn.Linear(text, width)
             self.question_projection.load_state_dict(self.text_projection.state_dict())
@@ -82,8 +85,13 @@ class DocumentGNN(nn.Module):
             self.state_score = nn.Linear(width, 1)
             nn.init.zeros_(self.number_score.weight)
         layer_class = _LAYER_CLASSES.get(settings.network, _GeometricLayer)
+        if settings.network == "mlp" and not settings.projection:
+            layer_class = _PlainLayer
         last = replace(settings, edge_update=False)  # no layer follows that would read the updated edges
-        self.layers = nn.ModuleList(layer_class(each) for each in [settings] * (settings.layers - 1) + [last])
+        each = [settings] * (settings.layers - 1) + [last]
+        self.layers = nn.ModuleList(
+            layer_class(own, before, after) for own, (before, after) in zip(each, settings.layer_widths(), strict=True)
+        )
 
     @classmethod
     def from_network(cls, network: DocumentNetwork) -> "DocumentGNN":
@@ -110,13 +118,21 @@ class DocumentGNN(nn.Module):
         reads neighbours in the order given.
         """
         edges = batch.edges * (batch.present[:, :, None] & batch.present[:, None])[..., None]
-        edges = normalize_edges(edges) if self.settings.network == "g-rag" else edges
+        settings = self.settings
+        if settings.network == "g-rag" or settings.weighted:  # the others normalise by themselves, or read no weights
+            edges = normalize_edges(edges, settings.normalization)
         states = self._initial_states(batch)
-        for layer in self.layers:
+        for number, layer in enumerate(self.layers, 1):
             states, edges = layer(states, edges)
+            # Without a projection the last layer is linear, like the question that its states are compared with.
+            if settings.projection or number < len(self.layers):
+                states = cast("nn.Module", layer.activate)(states)
+            states = cast("nn.Module", layer.dropout)(states)
         return self._score(states, batch)
 
     def _initial_states(self, batch: DocumentBatch) -> Tensor:
+        if not self.settings.projection:
+            return self._scale(batch.vectors)
         parts: list[Tensor] = []
         if self.settings.text:
             parts.append(self.text_projection(self._scale(batch.vectors)))
@@ -131,15 +147,23 @@ class DocumentGNN(nn.Module):
     def _score(self, states: Tensor, batch: DocumentBatch) -> Tensor:
         scores = torch.zeros_like(states[..., 0])
         if self.settings.text:
-            question = self.question_projection(self._scale(batch.questions))
+            question = self._scale(batch.questions)
+            question = self.question_projection(question) if self.settings.projection else question
             scores = (states * question[:, None]).sum(-1)
         if self.settings.numbers:
             scores = scores + (self.state_score(states) + self.number_score(batch.numbers))[..., 0]
         return scores
 
 
-def normalize_edges(edges: Tensor) -> Tensor:
-    """Divide edge features (b, n, n, l) by the square roots of their sums over each of the two passage dimensions."""
+def normalize_edges(edges: Tensor, normalization: str = "root") -> Tensor:
+    """Normalise edge features (b, n, n, l) over both passage dimensions, by one of `NORMALIZATIONS`.
+
+    Source of `doubly-stochastic`: Gong and Cheng, "Exploiting Edge Features for Graph Neural Networks" (2019).
+    """
+    if normalization != "root":
+        rows = edges / edges.sum(2, keepdim=True).clamp_min(1e-9)
+        columns = rows / rows.sum(1, keepdim=True).clamp_min(1e-9)
+        return columns if normalization == "dimensions" else torch.einsum("bikm,bjkm->bijm", columns, rows)
     sums = edges.sum(1, keepdim=True).clamp_min(1e-9) * edges.sum(2, keepdim=True).clamp_min(1e-9)
     return edges / sums.sqrt()
 
@@ -147,77 +171,120 @@ def normalize_edges(edges: Tensor) -> Tensor:
 class _GRAGLayer(nn.Module):
     """The source's layer: edge features weight messages and are updated themselves."""
 
-    def __init__(self, settings: DocumentGNNSettings) -> None:
+    def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
         super().__init__()
-        self.update = nn.Linear(2 * settings.width, settings.width)
-        _init_near_identity(self.update.weight[:, : settings.width])
+        self.divided, self.gated = settings.messages == "divided", settings.edge_rule == "gated"
+        self.update = nn.Linear(2 * before, after)
+        _init_near_identity(self.update.weight[:, :before])
         self.edge_update = nn.Linear(2 * settings.edges, settings.edges) if settings.edge_update else None
         self.dropout = nn.Dropout(settings.dropout)
+        self.activate = nn.ReLU()
 
     def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         adjacent = (edges > 0).any(-1)
         degree = adjacent.sum(-1, keepdim=True).clamp_min(1)
-        messages = (edges.sum(-1) * adjacent) @ states / degree
-        updated = self.dropout(functional.relu(self.update(torch.cat([states, messages], -1))))
+        messages = (edges.sum(-1) * adjacent) @ states
+        messages = messages / degree if self.divided else messages
+        updated = self.update(torch.cat([states, messages], -1))
         if self.edge_update is None:
             return updated, edges
         # The features of all edges of a passage as one row: (b, n, n * l).
         neighbours = (adjacent / degree) @ edges.flatten(2)
-        changed = functional.relu(self.edge_update(torch.cat([edges, neighbours.view_as(edges)], -1)))
-        return updated, changed * adjacent[..., None]
+        both = torch.cat([edges, neighbours.view_as(edges)], -1)
+        if self.gated:  # a factor above 0: no edge dies, and edges of different weights stay so
+            return updated, edges * 2 * torch.sigmoid(self.edge_update(both * degree[..., None]))
+        return updated, functional.relu(self.edge_update(both)) * adjacent[..., None]
 
 
 class _RelationalLayer(nn.Module):
     """A matrix for each edge feature; a feature's weights over the neighbours of a passage sum to at most 1."""
 
-    def __init__(self, settings: DocumentGNNSettings) -> None:
+    def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
         super().__init__()
-        self.own = nn.Linear(settings.width, settings.width)
-        self.heard = nn.Linear(settings.width, settings.width * settings.edges, bias=False)
-        self.layer_norm = nn.LayerNorm(settings.width)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.own = nn.Linear(before, after)
+        self.heard = nn.Linear(before, after * settings.edges, bias=False)
+        self.layer_norm = nn.LayerNorm(after)
+        self.residual_dropout = nn.Dropout(settings.dropout)
+        self.dropout = self.activate = nn.Identity()
 
     def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         messages = self.heard(states).view(*states.shape[:2], edges.shape[-1], states.shape[-1])
         shares = edges / edges.abs().sum(2, keepdim=True).clamp_min(1e-6)
         mixed = self.own(states) + torch.einsum("bijl,bjlw->biw", shares, messages)
-        return states + self.dropout(functional.relu(self.layer_norm(mixed))), edges
+        return states + self.residual_dropout(functional.relu(self.layer_norm(mixed))), edges
 
 
 class _MLPLayer(nn.Module):
     """A residual layer without messages."""
 
-    def __init__(self, settings: DocumentGNNSettings) -> None:
+    def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
         super().__init__()
-        self.own = nn.Linear(settings.width, settings.width)
-        self.layer_norm = nn.LayerNorm(settings.width)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.own = nn.Linear(before, after)
+        self.layer_norm = nn.LayerNorm(after)
+        self.residual_dropout = nn.Dropout(settings.dropout)
+        self.dropout = self.activate = nn.Identity()
 
     def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-        return states + self.dropout(functional.relu(self.layer_norm(self.own(states)))), edges
+        return states + self.residual_dropout(functional.relu(self.layer_norm(self.own(states)))), edges
+
+
+class _PlainLayer(nn.Module):
+    """A layer without messages, built like the layers of the source."""
+
+    def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
+        super().__init__()
+        self.own = nn.Linear(before, after)
+        _init_near_identity(self.own.weight)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.activate = nn.ReLU()
+
+    def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+        return self.own(states), edges
 
 
 class _GeometricLayer(nn.Module):
-    """A layer of PyTorch Geometric, which reads whether two passages are adjacent but no edge features."""
+    """A layer of PyTorch Geometric, which reads whether two passages are adjacent, and with `weighted` their weights.
 
-    def __init__(self, settings: DocumentGNNSettings) -> None:
+    `gcn` has the sum of an edge's features as its weight, `gat` the features as inputs of its attention; in `sage` and
+    `gin` the sum weights the states that are aggregated.
+    """
+
+    def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
         super().__init__()
-        self.convolution = _build_convolution(settings.network, settings.width)
+        self.network, self.weighted = settings.network, settings.weighted
+        self.convolution = _build_convolution(settings, before, after)
         self.dropout = nn.Dropout(settings.dropout)
+        self.activate = nn.ReLU()
 
     def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         adjacent = (edges > 0).any(-1)
         question, receiver, sender = adjacent.nonzero(as_tuple=True)  # sorted by receiver, as the LSTM requires
         size = states.shape[1]
         index = torch.stack([question * size + sender, question * size + receiver])
-        updated = self.convolution(states.flatten(0, 1), index).view_as(states)
-        return self.dropout(functional.relu(updated)), edges
+        flat = states.flatten(0, 1)
+        if not self.weighted:
+            return self.convolution(flat, index).view(*states.shape[:2], -1), edges
+        features = edges[question, receiver, sender]
+        updated = self._convolve(flat, index, features, features.sum(-1))
+        return updated.view(*states.shape[:2], -1), edges
+
+    def _convolve(self, states: Tensor, index: Tensor, features: Tensor, weights: Tensor) -> Tensor:
+        layer = self.convolution
+        if self.network == "gcn":
+            return cast("Tensor", layer(states, index, edge_weight=weights))
+        if self.network == "gat":
+            return cast("Tensor", layer(states, index, edge_attr=features))
+        messages = states[index[0]] * weights[:, None]
+        aggregated = layer.aggr_module(messages, index[1], dim_size=len(states))
+        if self.network == "sage":
+            return cast("Tensor", layer.lin_l(aggregated) + layer.lin_r(states))
+        return cast("Tensor", layer.nn((1 + layer.eps) * states + aggregated))
 
 
 def _init_near_identity(weight: Tensor) -> None:
-    """Move initial weights (width, width) near the identity, so that the layer starts by preserving states."""
+    """Move initial weights (after, before) near the identity, so that the layer starts by preserving states."""
     with torch.no_grad():
-        weight.mul_(0.3).add_(torch.eye(len(weight)))
+        weight.mul_(0.3).add_(torch.eye(*weight.shape))
 
 
 def _lstm_aggregation(width: int) -> Any:
@@ -245,21 +312,24 @@ def _lstm_aggregation(width: int) -> Any:
     return LastStateLSTM(width, width)
 
 
-def _build_convolution(network: str, width: int) -> Any:
+def _build_convolution(settings: DocumentGNNSettings, before: int, after: int) -> Any:
     from torch_geometric import nn as geometric
 
+    network = settings.network
     layer: Any
     if network == "gin":
-        first, second = nn.Linear(width, width), nn.Linear(width, width)
+        first, second = nn.Linear(before, after), nn.Linear(after, after)
         weights = [first.weight, second.weight]
         layer = geometric.GINConv(nn.Sequential(first, nn.ReLU(), second), aggr="mean", train_eps=True)
     elif network == "sage":
-        layer = geometric.SAGEConv(width, width, aggr=_lstm_aggregation(width))
+        layer = geometric.SAGEConv(before, after, aggr=_lstm_aggregation(before))
         weights = [layer.lin_r.weight]
+    elif network == "gcn":
+        layer = geometric.GCNConv(before, after)
+        weights = [layer.lin.weight]
     else:
-        heads = GAT_HEADS
-        gcn = network == "gcn"
-        layer = geometric.GCNConv(width, width) if gcn else geometric.GATConv(width, width // heads, heads=heads)
+        features = settings.edges if settings.weighted else None
+        layer = geometric.GATConv(before, after // GAT_HEADS, heads=GAT_HEADS, edge_dim=features)
         weights = [layer.lin.weight]
     for weight in weights:
         _init_near_identity(weight)

@@ -17,6 +17,7 @@ StepType = Literal["float32", "bfloat16"]
 """Numbers in which a training step multiplies matrices."""
 
 LossKind = Literal["set", "listwise", "pairwise", "cross-entropy"]
+Measure = Literal["recall", "mrr"]
 FeedbackObjective = Literal["policy", "paper"]
 
 _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {

@@ -102,7 +102,7 @@ def test_preloading_fills_at_most_half_of_the_cache() -> None:
     both = GraphEncoder(texts, questions, max_texts=6)
     both.preload([GRAPH], [(0, "who directed The Wire ?", [0])])
     assert texts.batches == [list(GRAPH.nodes[:3])]
-    assert [len(batch) for batch in questions.batches] == [2]
+    assert [len(batch) for batch in questions.batches] == [3]
     assert both.encode_graph(GRAPH).node_vectors.tolist() == ENCODER.encode(list(GRAPH.nodes)).tolist()
 
 

@@ -231,3 +231,17 @@ def test_a_filter_blocks_triples_of_other_passages(tmp_path: Path) -> None:
     assert "Larvik" not in ends(one)
     assert {p.item.document_id for p in one.passages} == {"a"}
     assert all(set(t.passages) <= {"a"} for path in one.paths for t in path.item)
+
+
+def test_the_retriever_reads_the_whole_question(family: Index) -> None:
+    """The names were cut out of the question, as they are not in G-Retriever."""
+    selected = {}
+    for form in ("whole", "masked"):
+        selection = steiner(family, f"steiner:question={form},topk=1,budget=1").select(
+            "what is the profession of [Bo Lind]"
+        )
+        selected[form] = {selection.query.graph.graph.nodes[int(node)] for node in selection.subgraph.nodes}
+    assert "Bo Lind" in selected["whole"]
+    assert "Bo Lind" not in selected["masked"]
+    forms = ("steiner", "steiner:question=masked")
+    assert len({steiner(family, form).fingerprint for form in forms}) == 2

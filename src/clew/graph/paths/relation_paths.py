@@ -4,7 +4,7 @@ Many paths follow the same relations, and a question asks for relations. So rela
 relations and directions alone, and all paths of a relation path to the same end are represented by one of them. The
 source enumerates single paths, whose number grows with every branch; here there is one entry per relation path and end.
 
-Replaces the path retrieval of Gao et al., "FRAG" (2025), section 3.2.3.
+Replaces the path retrieval of Gao et al., "FRAG" (2025), section 4.3.
 Differs from the source: see above; if no simple path follows a relation path, it may revisit entities, but never
 returns by the fact it has just used; an end that can only be reached through a path other than the representative one
 is missed.

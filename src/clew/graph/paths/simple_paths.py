@@ -1,7 +1,7 @@
 """Enumeration of simple paths (no entity twice), breadth first, up to a maximum number.
 
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on Knowledge Graphs"
-(2025), section 3.2, path retrieval for simple questions.
+(2025), section 4.3 and algorithm 2, path retrieval for simple questions.
 Differs from the source: bounded. Shorter paths come first; within a length, paths are extended in rounds, the first
 extension of every path before the second of any, so that a hub does not use up the bound. A smaller bound gives a
 prefix of the result of a larger one.

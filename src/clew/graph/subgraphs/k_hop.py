@@ -1,7 +1,7 @@
 """k-hop neighbourhoods by breadth-first search with a bounded number of edges.
 
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on
-Knowledge Graphs" (2025), section 3.2: the union of the k-hop neighbourhoods of the entities of a question.
+Knowledge Graphs" (2025), section 4.3: the union of the k-hop neighbourhoods of the entities of a question.
 Differs from the source: the number of edges that are read is bounded; where the bound is reached, hubs are cut first,
 since their neighbours have little in common.
 """

@@ -50,6 +50,8 @@ class GraphQuery:
     # (r,) highest relevance of a word of the question to each distinct relation, relative to the other relations; None
     # if only the embedding of the full question is known.
     relation_relevance: FloatArray | None = None
+    # (d,) unit vector of the question with the names of its topics; None where it names none
+    full_question_vector: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

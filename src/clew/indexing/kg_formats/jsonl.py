@@ -1,7 +1,7 @@
 """Triples and names of entities from JSON lines, in the common spellings."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from clew.indexing.kg_formats.statements import EntityNames, MalformedStatement, RawTriple, Statement, find_name_fault
@@ -17,14 +17,27 @@ def read_json_statements(lines: Iterable[str], file_name: str) -> Iterator[State
         if line.isspace():
             continue
         try:
-            yield _parse_statement(line)
+            yield from _parse_statements(line)
         except ValueError as error:  # raised here or by the JSON parser
             yield MalformedStatement(f"{file_name}:{number}", str(error))
         except RecursionError:
             yield MalformedStatement(f"{file_name}:{number}", "brackets are nested too deeply")
 
 
-def _parse_statement(line: str) -> RawTriple | EntityNames:
+def own_graph_triples(record: Mapping[str, object]) -> list[RawTriple]:
+    """Return the triples of a question that brings its own graph, under `graph` or `subgraph` (RoG, FRAG).
+
+    They are lists of [head, relation, tail], or an object that has these under `tuples`. Raises ValueError for others.
+    """
+    facts = record["graph"] if "graph" in record else record["subgraph"]
+    if isinstance(facts, dict):
+        facts = facts.get("tuples")
+    if not isinstance(facts, list) or not all(isinstance(fact, list) and len(fact) == 3 for fact in facts):
+        raise ValueError("the graph of a question is no list of [head, relation, tail]")
+    return [_make_triple(*fact) for fact in facts]
+
+
+def _parse_statements(line: str) -> Sequence[RawTriple | EntityNames]:
     if fault := find_text_fault(line):
         raise ValueError(fault)
     try:
@@ -33,13 +46,15 @@ def _parse_statement(line: str) -> RawTriple | EntityNames:
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error.msg} at character {error.pos + 1} of the line") from error
     if isinstance(record, list) and len(record) == 3:
-        return _make_triple(*record)
+        return [_make_triple(*record)]
     if isinstance(record, dict):
+        if "question" in record and record.keys() & {"graph", "subgraph"}:
+            return own_graph_triples(record)
         for head, relation, tail in TRIPLE_KEYS:
             if head in record and relation in record and tail in record:
-                return _make_triple(record[head], record[relation], record[tail])
+                return [_make_triple(record[head], record[relation], record[tail])]
         if "id" in record and record.keys() & {"label", "name", "aliases"}:
-            return _make_names(record)
+            return [_make_names(record)]
     raise ValueError(f"no triple; wanted {_EXPECTED_FORMS}")
 
 

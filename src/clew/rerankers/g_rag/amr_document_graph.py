@@ -1,8 +1,9 @@
 """Document graphs of a question's passages from AMR graphs, as published.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), sections 3.1 and 3.2.
-Differs from the source: a passage whose AMR graph failed stays, without edges and path words. Concepts in all graphs of
-a question, such as the question's own, make no edges: counted as in the source, they would join all passages.
+Differs from the source: a passage whose AMR graph failed stays, without edges and path words. By default concepts in
+all graphs of a question, such as the question's own, make no edges: counted as in the source (`whole`), they join
+nearly all passages. Without `words` a passage is encoded as it is, the source's ablation of the path words.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,14 +30,23 @@ class AMRDocumentGraphBuilder:
     node_features: tuple[str, ...] = ()  # a node has its text vector only
     edge_features = EDGE_FEATURES
 
-    def __init__(self, parser: AMRParser, encode: Callable[[Sequence[str]], FloatArray]) -> None:
+    def __init__(
+        self,
+        parser: AMRParser,
+        encode: Callable[[Sequence[str]], FloatArray],
+        *,
+        whole: bool = False,
+        words: bool = True,
+    ) -> None:
         self._parser = parser
         self._encode = encode
+        self._whole = whole
+        self._words = words
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the parser."""
-        return fingerprint_of(self._parser)
+        """Fingerprint of the parser, and what differs from the defaults."""
+        return fingerprint_of(self._parser) + "\0whole" * self._whole + "\0no words" * (not self._words)
 
     def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question (see `clew.rerankers.g_rag.document_graph.DocumentGraphBuilder`)."""
@@ -55,14 +65,16 @@ class AMRDocumentGraphBuilder:
         for number, passages in enumerate(rankings):
             part = slice(start, start + len(passages))
             start += len(passages)
-            edges = count_common_parts(amr_graphs[part], _shared_concepts(amr_graphs[part])).astype(np.float32)
+            ignored = () if self._whole else _shared_concepts(amr_graphs[part])
+            edges = count_common_parts(amr_graphs[part], ignored).astype(np.float32)
             vectors = rows[len(questions) :][part]
             no_features = np.zeros((len(passages), 0), dtype=np.float32)
             graphs.append(DocumentGraph(vectors, no_features, edges, rows[number], _failure_notes(parsed[part])))
         return graphs
 
     def _node_text(self, passage: Passage, graph: AMRGraph) -> str:
-        return " ".join(filter(None, (passage.title, passage.text, " ".join(path_words(graph)))))
+        words = " ".join(path_words(graph)) if self._words else ""
+        return " ".join(filter(None, (passage.title, passage.text, words)))
 
 
 def _shared_concepts(graphs: Sequence[AMRGraph]) -> set[str]:

@@ -1,5 +1,6 @@
 """Builds the reranker `g-rag` over one index: weights, AMR parser and document graphs."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import InputError
@@ -22,6 +23,15 @@ from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER
 LOCAL_PARSER = "local"
 CHAIN_INPUTS = (*CHAIN_NODE_FEATURES, *CHAIN_EDGE_FEATURES)
 """Features for which the chains of sentences of a question are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class AMRForm:
+    """AMR graphs of passages: their parser, and what is read of them."""
+
+    parser: str = LOCAL_PARSER  # `local`, `file:PATH` or `amrlib:MODEL`
+    whole: bool = False  # whether concepts that all graphs of a question hold join passages too, as published
+    words: bool = True  # whether the words on AMR paths are encoded with a passage, as published
 
 
 def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
@@ -52,20 +62,25 @@ def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
         )
     text = trained.model.settings.text > 0
     chains = any(name in trained.node_features + trained.edge_features for name in CHAIN_INPUTS)
-    graphs = make_document_graphs(context, trained.kind, settings.amr or LOCAL_PARSER, text=text, chains=chains)
+    form = AMRForm(
+        settings.amr or LOCAL_PARSER, bool(trained.about.get("whole", False)), bool(trained.about.get("words", True))
+    )
+    graphs = make_document_graphs(context, trained.kind, form, text=text, chains=chains)
     return DocumentGraphReranker(graphs, trained)
 
 
 def make_document_graphs(
-    context: IndexContext, kind: str, parser: str = LOCAL_PARSER, *, text: bool = False, chains: bool = False
+    context: IndexContext, kind: str, amr: AMRForm | None = None, *, text: bool = False, chains: bool = False
 ) -> DocumentGraphBuilder:
     """Return the builder of document graphs over an index's passages.
 
-    The parser of AMR is for the kind "amr"; passage embeddings (`text`) and chains of sentences are features for the
+    The form of AMR is for the kind "amr"; passage embeddings (`text`) and chains of sentences are features for the
     kind "index".
     """
     if kind == "amr":
-        return AMRDocumentGraphBuilder(open_amr_parser(parser), context.encoder.encode)
+        form = amr or AMRForm()
+        parser = open_amr_parser(form.parser)
+        return AMRDocumentGraphBuilder(parser, context.encoder.encode, whole=form.whole, words=form.words)
     relations = context.text_vectors.relation_vectors
     return IndexDocumentGraphBuilder(
         context.scope.snapshot,

@@ -1,7 +1,7 @@
 """The trained reranking network: its folder of weights, and the collation of document graphs into its input."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,13 @@ class TrainedDocumentGNN:
     @property
     def fingerprint(self) -> str:
         """Changes whenever a score would."""
-        inputs = (asdict(self.model.settings), self.kind, self.node_features, self.edge_features, self.encoder)
+        inputs = (
+            self.model.settings.stored_settings(),
+            self.kind,
+            self.node_features,
+            self.edge_features,
+            self.encoder,
+        )
         digest = blake2b(repr(inputs).encode(), digest_size=8)
         for name, array in sorted(self.model.arrays.items()):
             digest.update(name.encode() + array.tobytes())
@@ -74,7 +80,7 @@ class FeatureColumns:
 def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
     """Write a network into a folder, which is made if absent; raises ProviderError where it cannot be written."""
     config = {
-        "settings": asdict(trained.model.settings),
+        "settings": trained.model.settings.stored_settings(),
         "graph": trained.kind,
         "numbers": list(trained.node_features),
         "edges": list(trained.edge_features),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -10,19 +11,30 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.encoders.compatibility import reads_vectors_of
-from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
-from clew.protocols import Encoder, TextScorer
+from clew.models.encoders.registry import open_encoder
+from clew.protocols import Encoder
 from clew.query.context import IndexContext, existing_weights
 from clew.query.relation_matching import RelationTexts
-from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor
-from clew.retrievers.frag.path_ranking import RelationPathRanker, TextPathRanker, TrainedPathRanker, load_path_ranker
-from clew.retrievers.frag.retriever import FragRetriever, FragSettings
+from clew.retrievers.frag.hop_predictor import (
+    CLASSIFIER,
+    TERMS,
+    TUNED_FOLDER,
+    HopPredictor,
+    HopPredictorWeights,
+    load_hop_predictor,
+)
+from clew.retrievers.frag.path_ranking import (
+    RelationPathRanker,
+    TextPathRanker,
+    TrainedPathRanker,
+    WholePathRanker,
+    load_path_ranker,
+)
+from clew.retrievers.frag.retriever import FragRetriever, FragSettings, Limits
 from clew.retrievers.frag.settings import Frag
-from clew.text.bm25 import BM25Scorer
+from clew.retrievers.frag.text_rankers import BI_ENCODER, BM25, RANKERS, TEMPERATURES, make_text_scorer
 
-TRAINED, BI_ENCODER, CROSS_ENCODER, BM25 = "trained", "bi-encoder", "cross-encoder", "bm25"
-TEMPERATURES = {BI_ENCODER: 0.05, CROSS_ENCODER: 1.0, BM25: 1.0}
-"""Divisors that make scores log-likelihoods; cosines of texts lie close together."""
+TRAINED = "trained"
 
 
 def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
@@ -32,7 +44,8 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
     fixed = settings.complexity != "auto"
     hop_predictor = None if fixed else _make_hop_predictor(context, settings, texts, notes)
     relations_by = settings.relations_by or (BM25 if context.index_encoder is None else BI_ENCODER)
-    relation_ranker = _make_text_scorer(relations_by, texts, context.device)
+    relation_ranker = make_text_scorer(relations_by, context, texts)
+    whole_paths = _make_whole_path_ranker(context, settings, texts, notes)
     path_ranker = _make_path_ranker(context, settings, texts, notes)
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
     return FragRetriever(
@@ -44,6 +57,7 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
         path_ranker,
         frag_settings(settings),
         notes,
+        whole_paths,
     )
 
 
@@ -55,12 +69,21 @@ def frag_settings(settings: Frag) -> FragSettings:
     simple_hops = simple.hops if hops is None else min(hops, simple.hops)
     if settings.complexity == "simple" and hops is not None:
         simple_hops = hops
+    kinds = (settings.simple_search or settings.search, settings.complex_search or settings.search)
+    limits = tuple(
+        Limits(entities or settings.entities, relations or settings.relations, paths or settings.paths)
+        for entities, relations, paths in (
+            (settings.simple_entities, settings.simple_relations, settings.simple_paths),
+            (settings.complex_entities, settings.complex_relations, settings.complex_paths),
+        )
+    )
+    shared = Limits(settings.entities, settings.relations, settings.paths)
     return replace(
         default,
         always="" if settings.complexity == "auto" else settings.complexity,
         delta=settings.delta,
-        simple=(settings.search or simple_search, replace(simple, hops=simple_hops)),
-        complex=(settings.search or complex_search, replace(complex_, hops=hops or complex_.hops)),
+        simple=(kinds[0] or simple_search, replace(simple, hops=settings.simple_hops or simple_hops)),
+        complex=(kinds[1] or complex_search, replace(complex_, hops=settings.complex_hops or hops or complex_.hops)),
         entities=settings.entities,
         relations=settings.relations,
         paths=settings.paths,
@@ -68,7 +91,26 @@ def frag_settings(settings: Frag) -> FragSettings:
         edges=settings.edges,
         entity_ranker=settings.grm,
         lengths=settings.complexity != "auto" or settings.lengths,
+        limits=None if limits == (shared, shared) else limits,
+        whole_question=settings.question == "whole",
+        directed=settings.directed,
     )
+
+
+def _make_whole_path_ranker(
+    context: IndexContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
+) -> WholePathRanker | None:
+    """Return the ranker of whole paths, None where relations are ranked."""
+    if settings.rank == "relations":
+        return None
+    name = settings.ranker or BI_ENCODER
+    if name == TRAINED or settings.path_weights is not None:
+        raise InputError(f"frag: the trained ranker reads relations: give rank=relations, or a ranker of {RANKERS}")
+    if name == BI_ENCODER and context.index_encoder is None:
+        notes.append("paths are ranked by bm25: the index has no encoder")
+        name = BM25
+    temperature = TEMPERATURES[name.partition(":")[0]] if settings.temperature is None else settings.temperature
+    return WholePathRanker(make_text_scorer(name, context, texts), temperature, name)
 
 
 def _make_hop_predictor(
@@ -76,7 +118,10 @@ def _make_hop_predictor(
 ) -> HopPredictor:
     kind = settings.router
     if settings.router_weights is not None:
-        weights = load_hop_predictor(existing_weights(settings.router_weights, "frag: router_weights"))
+        folder = existing_weights(settings.router_weights, "frag: router_weights")
+        weights = load_hop_predictor(folder)
+        if weights.kind == CLASSIFIER:
+            return _make_classifier(context, settings, weights, folder)
     else:
         weights = load_hop_predictor(context.weights_folder("router-terms" if kind == TERMS else "router", None))
         if kind is None and not _reads_vectors_of(weights.encoder, context.index_encoder):
@@ -89,10 +134,26 @@ def _make_hop_predictor(
     return HopPredictor(weights, texts().word_memory)
 
 
+def _make_classifier(context: IndexContext, settings: Frag, weights: HopPredictorWeights, folder: Path) -> HopPredictor:
+    """Return a classifier with its own encoder, tuned or named."""
+    if (delta := int(weights.about["delta"])) != settings.delta:
+        raise InputError(
+            f"frag: delta is {settings.delta}, and the classifier learned {delta}: give delta={delta}, or train another"
+        )
+    tuned = folder / TUNED_FOLDER
+    name = str(tuned) if tuned.is_dir() else str(weights.about["encoder"])
+    encoder = open_encoder(name, device=context.device)
+    if encoder.fingerprint != weights.encoder:
+        raise InputError(f"frag: the classifier reads another encoder than {name} is now: train it again")
+    return HopPredictor(weights, encoder.encode)
+
+
 def _make_path_ranker(
     context: IndexContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
 ) -> RelationPathRanker:
     name, given = settings.ranker or "", settings.path_weights
+    if settings.rank == "paths":  # relations alone are ranked within the search `chains` and `cheapest`
+        name = BM25 if context.index_encoder is None else BI_ENCODER
     if name in ("", TRAINED):
         folder = (
             context.weights_folder("paths", None) if given is None else existing_weights(given, "frag: path_weights")
@@ -106,21 +167,10 @@ def _make_path_ranker(
             )
         name = BM25 if context.index_encoder is None else BI_ENCODER
         notes.append(f"paths are ranked by {name}: the trained head reads another encoder than the index's")
-    scorer = _make_text_scorer(name, texts, context.device)
+    scorer = make_text_scorer(name, context, texts)
     relation_texts = texts() if context.index_encoder is not None else _relation_names_only(context.scope.snapshot)
     temperature = TEMPERATURES[name.partition(":")[0]] if settings.temperature is None else settings.temperature
     return TextPathRanker(scorer, relation_texts, temperature, name)
-
-
-def _make_text_scorer(name: str, texts: Callable[[], RelationTexts], device: str) -> TextScorer:
-    kind, _, model = name.partition(":")
-    if kind == BM25 and not model:
-        return BM25Scorer()
-    if kind == CROSS_ENCODER and model:
-        return CrossEncoderScorer(model, device)
-    if kind == BI_ENCODER and not model:
-        return BiEncoderScorer(texts().text_memory, texts().word_memory)
-    raise InputError(f"frag: a ranker is {name!r}; wanted trained (of paths), bi-encoder, bm25 or cross-encoder:NAME")
 
 
 def _reads_vectors_of(trained: str, encoder: Encoder | None) -> bool:

@@ -5,7 +5,7 @@ relations counts three although the network was trained on questions of two. The
 1, 2, ... hops, and a question is complex when more than half of the curve lies beyond `delta` hops.
 
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on
-Knowledge Graphs" (2025), section 3.1.
+Knowledge Graphs" (2025), section 4.2.
 Differs from the source: hops are counted in place of classifying simple and complex questions, which transfers to other
 kinds of question (docs/benchmarks.md) and lets delta be set afterwards; names are masked; the encoder is not tuned.
 """
@@ -27,8 +27,14 @@ from clew.store.weights_io import read_weights, write_weights
 
 HOP_CLASSES = 5
 """Predicted numbers of hops, 1 to 5; the last class covers all greater ones."""
-WORDS, TERMS = "words", "tf-idf"
-ARRAY_NAMES = {WORDS: ("direct", "hidden", "hidden_bias", "out", "spread"), TERMS: ("weights", "idf", "spread")}
+WORDS, TERMS, CLASSIFIER = "words", "tf-idf", "classifier"
+TUNED_FOLDER = "encoder"
+"""Folder of a classifier's tuned encoder, below its weights."""
+ARRAY_NAMES = {
+    WORDS: ("direct", "hidden", "hidden_bias", "out", "spread"),
+    TERMS: ("weights", "idf", "spread"),
+    CLASSIFIER: ("weights", "spread"),
+}
 VECTOR_SCALE = 4.0  # a unit vector's values are small
 
 
@@ -36,16 +42,19 @@ VECTOR_SCALE = 4.0  # a unit vector's values are small
 class HopPredictorWeights:
     """Trained weights."""
 
-    kind: str  # `words` or `tf-idf`
+    kind: str  # `words`, `tf-idf` or `classifier`
     arrays: Mapping[str, FloatArray]  # arrays by the names in `ARRAY_NAMES`
     terms: tuple[str, ...]  # for `tf-idf`, the words and pairs of words in the order of the weights
-    encoder: str  # fingerprint of the encoder of `words`, "" for `tf-idf`
+    encoder: str  # fingerprint of the encoder of `words` and `classifier`, "" for `tf-idf`
     about: Mapping[str, Any]  # training recipe and results
 
 
 @final
 class HopPredictor:
-    """Predicts the number of hops of masked questions; `encode` returns unit rows (n, d) of words, for `words` only."""
+    """Predicts the number of hops of masked questions.
+
+    `encode` returns unit rows (n, d) of words, for `words`, or of questions, for `classifier`.
+    """
 
     def __init__(
         self, weights: HopPredictorWeights, encode: Callable[[Sequence[str]], FloatArray] | None = None
@@ -65,12 +74,19 @@ class HopPredictor:
         """Return the expected number of hops (n,)."""
         if self.weights.kind == TERMS:
             return np.array([self._hops_by_terms(question) for question in questions], dtype=np.float32)
+        if self.weights.kind == CLASSIFIER:
+            return np.asarray(self._classify(questions) @ np.arange(1, HOP_CLASSES + 1), dtype=np.float32)
         hops = self._word_hops(sorted({word for question in questions for word in question.words}))
         bias = float(self.weights.arrays["spread"][1])
         return np.array([bias + sum(hops[w] for w in question.words) for question in questions], dtype=np.float32)
 
     def hop_probabilities(self, questions: Sequence[MaskedQuestion]) -> FloatArray:
-        """Return the probability (n, `CLASSES`) of 1, 2, ... hops; rows sum to 1."""
+        """Return the probability (n, `CLASSES`) of 1, 2, ... hops; rows sum to 1.
+
+        A classifier knows two kinds: all of the one is on `delta` hops, of the other on one more.
+        """
+        if self.weights.kind == CLASSIFIER:
+            return self._classify(questions)
         spread = float(self.weights.arrays["spread"][0])
         distances = (
             np.arange(1, HOP_CLASSES + 1)[None, :]
@@ -83,6 +99,19 @@ class HopPredictor:
     def multi_hop_probability(self, questions: Sequence[MaskedQuestion], delta: int = 2) -> FloatArray:
         """Return the probability (n,) that a question takes more than `delta` hops."""
         return np.asarray(self.hop_probabilities(questions)[:, delta:].sum(axis=1), dtype=np.float32)
+
+    def _classify(self, questions: Sequence[MaskedQuestion]) -> FloatArray:
+        if self._encode is None:
+            raise InputError("a hop predictor of the kind classifier needs an encoder: give one")
+        probabilities = np.zeros((len(questions), HOP_CLASSES), dtype=np.float32)
+        if not questions:
+            return probabilities
+        vectors = self._encode([question.text for question in questions])
+        logits = vectors @ self.weights.arrays["weights"] + self.weights.arrays["spread"][1]
+        delta = int(self.weights.about["delta"])
+        probabilities[:, delta] = 1.0 / (1.0 + np.exp(-np.clip(logits, -60, 60)))
+        probabilities[:, delta - 1] = 1.0 - probabilities[:, delta]
+        return probabilities
 
     def _word_hops(self, words: Sequence[str]) -> dict[str, float]:
         if not words:
@@ -132,6 +161,8 @@ def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Hop
     kind, terms = str(config["kind"]), tuple(str(term) for term in config["terms"])
     if kind not in ARRAY_NAMES or set(arrays) != set(ARRAY_NAMES[kind]):
         raise ValueError(f"kind {kind!r} with {sorted(arrays)}")
+    if kind == CLASSIFIER and not 1 <= int(config["about"]["delta"]) < HOP_CLASSES:
+        raise ValueError(f"a classifier for delta {config['about']['delta']}")
     if not _have_valid_shapes(kind, arrays, len(terms)):
         raise ValueError(f"{len(terms)} terms and arrays of shapes {[arrays[key].shape for key in ARRAY_NAMES[kind]]}")
     return HopPredictorWeights(kind, arrays, terms, str(config["encoder"]["fingerprint"]), dict(config["about"]))
@@ -144,6 +175,8 @@ def _have_valid_shapes(kind: str, arrays: Mapping[str, FloatArray], terms: int) 
         return False
     if kind == TERMS:
         return arrays["weights"].shape == arrays["idf"].shape == (terms,)
+    if kind == CLASSIFIER:
+        return arrays["weights"].ndim == 1
     if arrays["hidden"].ndim != 2:
         return False
     hidden, width = arrays["hidden"].shape

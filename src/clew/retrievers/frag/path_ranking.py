@@ -61,6 +61,28 @@ class TextPathRanker:
         return score
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class WholePathRanker:
+    """Ranks whole paths, entities and relations, as texts."""
+
+    scorer: TextScorer
+    temperature: float  # divisor of the scores
+    name: str  # name of the scorer, for the fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        """Name of the scorer, and the temperature."""
+        return f"whole paths by {self.name}/{self.temperature}"
+
+    def score(self, question: str, texts: Sequence[str]) -> FloatArray:
+        """Return scores (n,); equal texts are scored once."""
+        distinct = list(dict.fromkeys(texts))
+        row_of = {text: row for row, text in enumerate(distinct)}
+        scores = self.scorer.score(question, distinct)
+        return np.asarray(scores[[row_of[text] for text in texts]] / self.temperature, dtype=np.float32)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PathRankerWeights:
     """A trained head on an encoder."""

@@ -25,7 +25,7 @@ class FoundPaths:
 
     relation_path: RelationPath
     score: float
-    ends: IntArray  # (e,) entities at the ends, best first
+    ends: IntArray  # (e,) entities at the ends, one for each path, best first
     # returns the entities (h + 1,) and edge codes (h,) of the path to the i-th end
     path_to: Callable[[int], tuple[IntArray, IntArray]]
 
@@ -128,10 +128,8 @@ def _group_paths(paths: PathSet, codes: IntArray, score_paths: PathScorer) -> li
 
 def _paths_of_group(paths: PathSet, members: LongArray, relation_path: RelationPath, score: float) -> FoundPaths:
     length = len(relation_path)
-    _, first = np.unique(paths.nodes[members, length], return_index=True)
-    chosen = members[np.sort(first)]  # one path for each end
 
     def path_to(end: int) -> tuple[IntArray, IntArray]:
-        return paths.nodes[chosen[end], : length + 1], paths.edges[chosen[end], :length]
+        return paths.nodes[members[end], : length + 1], paths.edges[members[end], :length]
 
-    return FoundPaths(relation_path, score, paths.nodes[chosen, length], path_to)
+    return FoundPaths(relation_path, score, paths.nodes[members, length], path_to)

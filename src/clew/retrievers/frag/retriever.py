@@ -5,16 +5,17 @@ The question's entities are linked, and its number of hops is predicted; the nei
 (PRM). No language model is called.
 
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on
-Knowledge Graphs" (2025), section 3.2.
-Differs from the source: relation paths are searched, not all simple paths or one shortest path to each entity, whose
-relations are rarely those of the question (`search=bfs` and `shortest` do that); hops are counted, and their predicted
-number adds to the ranking of the paths; only some ends of each relation path are kept as long as there are others; the
-neighbourhood is bounded.
+Knowledge Graphs" (2025), sections 4.2 and 4.3, and algorithms 1 to 3.
+Differs from the source, unless `preset=paper`: relation paths are searched, not all simple paths or one shortest path
+to each entity, whose relations are rarely those of the question; relations, not whole paths, are ranked, against the
+question without its names; the predicted number of hops adds to the ranking of the paths; only some ends of each
+relation path are kept as long as there are others; facts are followed both ways. In both: hops are counted, not
+classified; the neighbourhood is bounded.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -26,12 +27,14 @@ from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
 from clew.protocols import TextScorer, fingerprint_of
-from clew.query.masking import mask_names
+from clew.query.masking import MaskedQuestion, mask_names
+from clew.query.relation_matching import PathScorer
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.frag.hop_predictor import HOP_CLASSES, HopPredictor
-from clew.retrievers.frag.path_ranking import RelationPathRanker
+from clew.retrievers.frag.path_ranking import RelationPathRanker, WholePathRanker
 from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths
+from clew.retrievers.frag.text_rankers import path_text
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence
@@ -57,6 +60,29 @@ class FragSettings:
     lengths: bool = True  # whether predicted numbers of hops add to the ranking of paths
     edges: int = 300_000  # maximum number of edges visited for the neighbourhood
     ends: int = 8  # number of ends of one relation path that are kept before those of the next
+    # limits of simple and of complex questions; None for the three above
+    limits: tuple["Limits", ...] | None = field(default=None, repr=False)
+    whole_question: bool = field(default=False, repr=False)  # whether names stay in the question that is ranked against
+    directed: bool = field(default=False, repr=False)  # whether facts are followed from head to tail alone
+
+    def limits_of(self, *, is_complex: bool) -> "Limits":
+        """Return the limits for a kind of question."""
+        return self.limits[is_complex] if self.limits else Limits(self.entities, self.relations, self.paths)
+
+    @property
+    def fingerprint(self) -> str:
+        """All settings; those that came later only where they differ from the default."""
+        later = (self.limits, self.whole_question, self.directed)
+        return repr(self) + (f"\0{later}" if later != (None, False, False) else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Numbers that each step of the search keeps."""
+
+    entities: int  # n
+    relations: int  # m
+    paths: int  # u
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,11 +113,13 @@ class FragRetriever(PathRetriever[SearchTrace]):
     path_ranker: RelationPathRanker  # scores relation paths (PRM)
     settings: FragSettings
     notes: Sequence[str] = ()  # notes added to every result
+    whole_path_ranker: WholePathRanker | None = None  # ranks whole paths (PRM); None for the ranker of relation paths
 
     @property
     def fingerprint(self) -> str:
         """The settings, and the weights of hop predictor and path ranker."""
-        return f"{self.settings!r}\0{fingerprint_of(self.hop_predictor, self.path_ranker)}"
+        rankers = (self.path_ranker, *((self.whole_path_ranker,) if self.whole_path_ranker else ()))
+        return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}"
 
     def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
         """Return the intermediate results for a question about names, () for those in it, without some triples (T,)."""
@@ -106,18 +134,24 @@ class FragRetriever(PathRetriever[SearchTrace]):
         hops = None if self.hop_predictor is None else self.hop_predictor.hop_probabilities([masked])[0]
         is_complex, choice_note = self._choose_search(hops)
         kind, bounds = self.settings.complex if is_complex else self.settings.simple
+        limits = self.settings.limits_of(is_complex=is_complex)
+        ranked_question = topics.text if self.settings.whole_question else masked.text
         graph = self.graph()
         near = neighbourhood(graph, starts, bounds.hops, self.settings.edges, blocked_triples)
         if near.truncated_nodes:
             notes.append(f"of {near.truncated_nodes} entities of many facts not all were looked at")
-        local = local_graph(graph, self._rank_entities(graph, near, starts, blocked_triples), blocked_triples)
-        local = self._keep_best_relations(local, masked.text)
+        best = self._rank_entities(graph, near, starts, blocked_triples, limits.entities)
+        local = self._keep_direction(local_graph(graph, best, blocked_triples))
+        local = self._keep_best_relations(local, ranked_question, limits.relations)
         codes = relation_codes(local, self.scope.snapshot.triples)
-        score_paths = self.path_ranker.make_scorer(masked, np.unique(codes))
+        score_paths = self._relation_path_scorer(kind, masked, codes)
         found, truncated = find_relation_paths(kind, local, codes, local.positions(starts), bounds, score_paths)
         if truncated:
             notes.append("there are more paths than were looked at; the nearest were")
-        paths = self._select_paths(found, hops if self.settings.lengths else None)
+        if self.whole_path_ranker is None:
+            paths = self._select_paths(found, hops if self.settings.lengths else None, limits.paths)
+        else:
+            paths = self._select_whole_paths(found, ranked_question, limits.paths, self.whole_path_ranker)
         path_ends = np.unique(np.concatenate([group.ends for group in found])) if found else starts[:0]
         start_note = f"starts from {', '.join(self.scope.snapshot.entities[int(e)] for e in starts[:5])}"
         notes = [start_note, choice_note, *notes, *(() if paths else (NO_PATH,))]
@@ -136,7 +170,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
         return beyond > 0.5, f"a {kind} question: {hop_note} (more than {self.settings.delta}: {beyond:.2f})"
 
     def _rank_entities(
-        self, graph: FactGraph, near: Neighbourhood, starts: IntArray, blocked_triples: BoolArray | None
+        self, graph: FactGraph, near: Neighbourhood, starts: IntArray, blocked_triples: BoolArray | None, count: int
     ) -> IntArray:
         """Return the entities that the entity ranking keeps, best first, the starts before all others."""
         around = explored_graph(graph, near, blocked_triples)
@@ -146,22 +180,32 @@ class FragRetriever(PathRetriever[SearchTrace]):
         scores = rank(around, positions, weights, self.settings.damping)
         if self.settings.entity_ranker == "nibble":  # the order of PageRank-Nibble's sweep
             scores = scores / np.maximum(around.degrees(), 1)
-        best = around.nodes[best_positions(scores, self.settings.entities)]
+        best = around.nodes[best_positions(scores, count)]
         first = np.unique(starts)
         return np.concatenate([first, best[~np.isin(best, first)]]).astype(np.int32)
 
-    def _keep_best_relations(self, local: LocalGraph, question: str) -> LocalGraph:
+    def _keep_direction(self, local: LocalGraph) -> LocalGraph:
+        """Return the graph without the ways from tail to head, if facts are followed one way."""
+        return filter_edges(local, (local.edges & 1) == 0) if self.settings.directed else local
+
+    def _relation_path_scorer(self, kind: str, question: MaskedQuestion, codes: IntArray) -> PathScorer:
+        """Return what scores relation paths; all are 0 where whole paths are ranked and the search needs no score."""
+        if self.whole_path_ranker is not None and kind in ("bfs", "shortest"):
+            return lambda paths: np.zeros(len(paths), dtype=np.float32)
+        return self.path_ranker.make_scorer(question, np.unique(codes))
+
+    def _keep_best_relations(self, local: LocalGraph, question: str, count: int) -> LocalGraph:
         snapshot = self.scope.snapshot
         relations = snapshot.triples[local.edges >> 1, 1]
         distinct = np.unique(relations)
-        if len(distinct) <= self.settings.relations:
+        if len(distinct) <= count:
             return local
         scores = self.relation_ranker.score(question, [snapshot.relations[int(r)] for r in distinct])
-        order = np.argsort(-scores, kind="stable")[: self.settings.relations]
+        order = np.argsort(-scores, kind="stable")[:count]
         return filter_edges(local, np.isin(relations, distinct[order]))
 
     def _select_paths(
-        self, found: Sequence[FoundPaths], hops: FloatArray | None
+        self, found: Sequence[FoundPaths], hops: FloatArray | None, count: int
     ) -> list[tuple[IntArray, IntArray, float]]:
         """Return the paths that the path ranking keeps: best relation paths first, at first only some ends of each."""
         if not found:
@@ -176,13 +220,32 @@ class FragRetriever(PathRetriever[SearchTrace]):
             range(len(found)), key=lambda i: (-scores[i], len(found[i].relation_path), found[i].relation_path)
         )
         counts = dict.fromkeys(order, 0)
-        remaining = self.settings.paths
-        for limit in (self.settings.ends, self.settings.paths):
+        remaining = count
+        for limit in (self.settings.ends, count):
             for i in order:
                 added = max(0, min(min(limit, len(found[i].ends)) - counts[i], remaining))
                 counts[i] += added
                 remaining -= added
         return [(*found[i].path_to(end), float(shares[i])) for i in order for end in range(counts[i])]
+
+    def _select_whole_paths(
+        self, found: Sequence[FoundPaths], question: str, count: int, ranker: WholePathRanker
+    ) -> list[tuple[IntArray, IntArray, float]]:
+        """Return the paths whose texts match the question best, ties by length, then by their edges."""
+        paths = [group.path_to(end) for group in found for end in range(len(group.ends))]
+        if not paths:
+            return []
+        scores = ranker.score(question, [self._path_text(*path) for path in paths]).astype(np.float64)
+        shares = np.exp(scores - scores.max())
+        shares /= shares.sum()
+        order = sorted(range(len(paths)), key=lambda i: (-scores[i], len(paths[i][1]), paths[i][1].tolist()))
+        return [(*paths[i], float(shares[i])) for i in order[:count]]
+
+    def _path_text(self, entities: IntArray, edges: IntArray) -> str:
+        snapshot = self.scope.snapshot
+        relations = [snapshot.relations[int(snapshot.triples[edge >> 1, 1])] for edge in edges.tolist()]
+        names = [snapshot.entities[entity] for entity in entities.tolist()]
+        return path_text(names, relations, [bool(edge & 1) for edge in edges.tolist()])
 
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None

@@ -1,8 +1,8 @@
 """Vectors of textual graphs, and questions on them with the relevance of each relation.
 
 Source: He et al., "G-Retriever" (2024), for vectors of the texts of nodes and relations and of the question, compared
-by cosine. Differs from the source: the names of the topic nodes are masked in the question, and relations are also
-compared with its words one by one.
+by cosine. Differs from the source: beside the whole question there is one whose topic nodes' names are masked, and
+relations are also compared with its words one by one.
 """
 
 import re
@@ -93,28 +93,34 @@ class MaskedText:
 
     text: str  # the question without names
     phrases: Sequence[Sequence[str]]  # for each word that may name a relation the phrases that contain it
+    full_text: str = ""  # the question with its names; "" where none is masked
 
     @classmethod
     def mask(cls, text: str, names: Iterable[str]) -> Self:
         """Mask names wherever they stand in a text as words."""
         spans = [span for name in names for span in _find_name(name, text)]
         masked = mask_names(text, spans)
-        return cls(masked.text if spans else text, find_relation_words(masked).phrases)
+        phrases = find_relation_words(masked).phrases
+        return cls(masked.text, phrases, text) if spans else cls(text, phrases)
 
     def texts(self) -> list[str]:
         """Return all texts to encode, the question first."""
-        return list(dict.fromkeys([self.text, *(phrase for phrases in self.phrases for phrase in phrases)]))
+        full = [self.full_text] if self.full_text else []
+        phrases = (phrase for phrases in self.phrases for phrase in phrases)
+        return list(dict.fromkeys([self.text, *full, *phrases]))
 
     def query(self, graph: EncodedGraph, topics: IntArray, encode: Callable[[Sequence[str]], FloatArray]) -> GraphQuery:
         """Return the question on a graph, with the relevance of relations if it has phrases.
 
         Topics (t,) are positions of the nodes that it names; `encode` returns unit rows (n, d) of questions and words.
         """
-        vector = encode(self.texts())[0]  # the phrases at once, so that they are cached for what follows
+        texts = self.texts()
+        vectors = encode(texts)  # the phrases at once, so that they are cached for what follows
         relevance = None
         if self.phrases:
             relevance = match_words(self.phrases, graph.relation_vectors, encode)[0].max(axis=0)
-        return GraphQuery(graph, vector, topics, relevance)
+        full = vectors[texts.index(self.full_text)] if self.full_text else None
+        return GraphQuery(graph, vectors[0], topics, relevance, full)
 
 
 def _topic_names(graph: TextualGraph, topics: Sequence[int]) -> list[str]:

@@ -119,7 +119,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
     def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, positions: IntArray) -> GraphQuery:
         masked = mask_names(topics.text, topics.spans)
         phrases = find_relation_words(masked).phrases if self.by_words else ()
-        text = MaskedText(masked.text if topics.spans else topics.text, phrases)
+        text = MaskedText(masked.text, phrases, topics.text) if topics.spans else MaskedText(topics.text, phrases)
         return text.query(graph, positions, self.vectors.encode_questions)
 
     def _describe_selection(self, query: GraphQuery, subgraph: Subgraph) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import ClassVar, Protocol, final
 
@@ -42,6 +42,7 @@ class SteinerSelector(PerGraphSelector):
     topk_e: int = TOP_EDGES  # number of distinct similarities of edges that have a prize
     cost: float = EDGE_COST  # cost of an edge
     fill: bool = False  # whether a tree of fewer nodes than the budget is filled up with its most similar neighbours
+    masked: bool = False  # whether the names of the topics are masked in the question; G-Retriever reads it whole
     name: ClassVar[str] = "steiner"
 
     @property
@@ -51,6 +52,7 @@ class SteinerSelector(PerGraphSelector):
 
     def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
         """Return a tree, or the most similar nodes of a graph without edges."""
+        query = query if self.masked else full_question_query(query)
         graph, similarity = query.graph.graph, node_similarity(query)
         if not len(graph.edges):
             return _most_similar(query, budget)
@@ -68,13 +70,13 @@ class SteinerSelector(PerGraphSelector):
 @final
 @dataclass(frozen=True, slots=True)
 class TopNodes(PerGraphSelector):
-    """Selects the nodes whose texts are most similar to the question, and all edges among them."""
+    """Selects the nodes whose texts are most similar to the whole question, and all edges among them."""
 
     name: ClassVar[str] = "top-nodes"
 
     def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
         """Return the most similar nodes, ties by position."""
-        return _most_similar(query, budget)
+        return _most_similar(full_question_query(query), budget)
 
 
 @final
@@ -125,6 +127,12 @@ class WholeGraph(PerGraphSelector):
         """Return the whole graph, which may exceed the budget."""
         del budget
         return full_subgraph(query.graph.graph)
+
+
+def full_question_query(query: GraphQuery) -> GraphQuery:
+    """Return the query of the whole question, with the names of its topics."""
+    vector = query.full_question_vector
+    return query if vector is None else replace(query, question_vector=vector)
 
 
 def node_similarity(query: GraphQuery) -> FloatArray:

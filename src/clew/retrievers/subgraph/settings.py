@@ -1,7 +1,7 @@
 """Settings of `gcn-subgraph` and `steiner`."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -47,4 +47,7 @@ class Steiner(Neighbourhood):
     cost: Amount = setting(_TREE.cost, "cost of an edge", "G-Retriever")
     fill: bool = setting(
         default=False, description="whether a tree below the budget is filled with its most similar neighbours"
+    )
+    question: Literal["whole", "masked"] = setting(
+        "whole", "the question that names are compared with: masked is without the names it asks about", "G-Retriever"
     )

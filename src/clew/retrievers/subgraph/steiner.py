@@ -1,8 +1,8 @@
 """G-Retriever's selection on an index: a tree of the entities and relations most similar to the question.
 
 Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
-(2024), section 5.3. Differs from the source: the tree is searched in the neighbourhood of the named entities, whose
-names are masked in the question; it has a budget of nodes.
+(2024), section 5.3. Differs from the source: the tree is searched in the neighbourhood of the named entities; it has a
+budget of nodes.
 """
 
 from functools import lru_cache
@@ -15,7 +15,8 @@ from clew.retrievers.subgraph.settings import Steiner
 
 def build_steiner(context: IndexContext, settings: Steiner) -> SubgraphRetriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
-    selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill)
+    masked = settings.question == "masked"
+    selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill, masked)
     method = f"a tree that collects the {selector.topk} likest names and {selector.topk_e} likest relations"
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
     bounds = settings.subgraph_settings()

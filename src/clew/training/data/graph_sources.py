@@ -9,8 +9,9 @@ from pydantic import Field
 
 from clew.datasets.explagraphs import load_explagraphs
 from clew.datasets.g_retriever import load_g_retriever, split_names
-from clew.datasets.graph_datasets import connected_groups
+from clew.datasets.graph_datasets import GraphDataset, connected_groups
 from clew.datasets.kgqa import load_kgqa
+from clew.datasets.published_kgqa import has_own_graphs, load_own_graphs
 from clew.errors import InputError
 from clew.index import open as open_index
 from clew.protocols import Encoder
@@ -46,7 +47,9 @@ class GraphQuestionSource(CheckedRecord):
 
     data: Annotated[
         Path | None,
-        Field(description="Questions with graphs: a folder in G-Retriever's layout, or ExplaGraphs as JSONL."),
+        Field(
+            description="Questions with graphs: a folder in G-Retriever's layout, or JSONL of ExplaGraphs, RoG or FRAG."
+        ),
     ] = None
     kg: Annotated[
         Path | None,
@@ -155,6 +158,12 @@ def load_comparison_splits(
     return Splits(train, validation, tested, choices)
 
 
+def _load_graphs(path: Path, split: str | None) -> GraphDataset:
+    if path.is_dir():
+        return load_g_retriever(path, split)
+    return load_own_graphs(path) if has_own_graphs(path) else load_explagraphs(path)
+
+
 def _default_split(source: GraphQuestionSource, name: str) -> str | None:
     return name if source.split_names else None
 
@@ -184,7 +193,7 @@ def _load_questions(
     if source.data is None:
         dataset = load_kgqa(source.kg or Path(), questions_path, source.hops or DEFAULT_HOPS)
     else:
-        dataset = load_g_retriever(source.data, split) if source.data.is_dir() else load_explagraphs(source.data)
+        dataset = _load_graphs(source.data, split)
     for text in dataset.notes:
         note(text)
     questions = tuple(dataset.questions[i] for i in evenly_spaced(len(dataset.questions), source.limit))

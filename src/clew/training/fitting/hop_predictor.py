@@ -4,7 +4,7 @@ A share of the training questions is synthetic: relation words without meaning, 
 in English (`the A of X 's B`). They teach that any content word counts about one hop, which the few relations of one
 graph do not.
 
-Source: Gao et al., "FRAG" (2025), section 3.1 and 4.2 (labels from shortest paths; feedback).
+Source: Gao et al., "FRAG" (2025), section 4.2 (labels from shortest paths; feedback).
 Differs from the source: hops are counted (see `clew.retrievers.frag.hop_predictor`); the encoder is not tuned;
 synthetic questions are added.
 """
@@ -60,8 +60,8 @@ class HopRecipe:
     seed: int = 0
 
 
-FEEDBACK_RECIPE = HopRecipe(made_up=0, epochs=3, batch=16, rate=1e-4)
-"""Adaptation to feedback, as published: 3 epochs, batches of 16, rate 1e-4."""
+FEEDBACK_RECIPE = HopRecipe(made_up=0, epochs=3, batch=16, rate=1e-4, decay=0.0)
+"""Adaptation to feedback, as published: 3 epochs, batches of 16, rate 1e-4, no weight decay."""
 
 
 @dataclass(frozen=True, slots=True)

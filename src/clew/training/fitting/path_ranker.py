@@ -4,7 +4,7 @@ A relation path is as good as the entities at its ends match the answers (F1). T
 towards a plain mean of how well a path explains the question, so that the few relations of one graph do not decide on
 another; the learned comparison of words has a low rank and decays.
 
-Source: none; replaces the path ranking model of Gao et al., "FRAG" (2025), section 3.2.4.
+Source: none; replaces the path ranking model of Gao et al., "FRAG" (2025), section 4.3.
 Differs from the source: nothing.
 """
 

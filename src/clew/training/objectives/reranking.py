@@ -29,7 +29,7 @@ from clew.nn.document_gnn import DocumentBatch, DocumentGNN
 from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.training.data.reranking_pools import PoolExample
-from clew.training.hyperparameters import RerankLoss
+from clew.training.hyperparameters import Measure, RerankLoss
 
 _BATCH_SIZE = 16  # questions scored at a time
 
@@ -76,20 +76,29 @@ class Reranking:
         validation: Mapping[str, Sequence[PoolExample]],
         columns: FeatureColumns,
         loss: RerankLoss,
+        steps: int = 0,
+        choose_by: Measure = "recall",
     ) -> None:
         self._training = [one for one in training if one.relevant.any() and one.others.any()]
         self._validation = validation
         self._columns = columns
         self._loss = loss
+        self._steps = steps
+        self._choose_by = choose_by
 
     def __len__(self) -> int:
-        return -(-len(self._training) // self._loss.batch)
+        return (self._training and self._steps) or -(-len(self._training) // self._loss.batch)
 
     def batches(self, epoch_seed: int) -> Iterator[Sequence[PoolExample]]:
-        """Yield all questions once, in random order."""
-        order = np.random.default_rng(epoch_seed).permutation(len(self._training)).tolist()
-        for start in range(0, len(order), self._loss.batch):
-            yield [self._training[position] for position in order[start : start + self._loss.batch]]
+        """Yield as many batches as there are steps, each time all questions in random order; by default once."""
+        generator = np.random.default_rng(epoch_seed)
+        left = len(self)
+        while left:
+            order = generator.permutation(len(self._training)).tolist()
+            starts = range(0, len(order), self._loss.batch)[:left]
+            for start in starts:
+                yield [self._training[position] for position in order[start : start + self._loss.batch]]
+            left -= len(starts)
 
     def halve(self, batch: Sequence[PoolExample]) -> tuple[Sequence[PoolExample], Sequence[PoolExample]] | None:
         """Split a batch; None for a single question."""
@@ -108,9 +117,11 @@ class Reranking:
         return torch.stack(losses).mean()
 
     def validate(self, model: nn.Module) -> dict[str, float]:
-        """Return recall at 2 and 5 and all-gold at 5 for each set, their mean first; empty without a set."""
+        """Return recall at 2 and 5 and all-gold at 5 for each set, or MRR, their mean first; empty without a set."""
         assert isinstance(model, DocumentGNN)
-        return figures_by_set(self._validation, lambda examples: rank_pools(model, examples, self._columns))
+        return figures_by_set(
+            self._validation, lambda examples: rank_pools(model, examples, self._columns), self._choose_by
+        )
 
 
 def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> Tensor:
@@ -138,15 +149,29 @@ def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fea
 
 
 def figures_by_set(
-    validation: Mapping[str, Sequence[PoolExample]], rank: Callable[[Sequence[PoolExample]], Sequence[BoolArray]]
+    validation: Mapping[str, Sequence[PoolExample]],
+    rank: Callable[[Sequence[PoolExample]], Sequence[BoolArray]],
+    choose_by: Measure = "recall",
 ) -> dict[str, float]:
     """Return the figures of each set of pools as they are ranked, their mean first; empty without a set."""
     figures = {
         f"{name} {measure}": value
         for name, examples in validation.items()
-        for measure, value in pool_figures(rank(examples), examples).items()
+        for measure, value in _figures_of(choose_by)(rank(examples), examples).items()
     }
     return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
+
+
+def _figures_of(
+    choose_by: Measure,
+) -> Callable[[Sequence[BoolArray], Sequence[PoolExample]], dict[str, float]]:
+    return mean_reciprocal_ranks if choose_by == "mrr" else pool_figures
+
+
+def mean_reciprocal_ranks(rankings: Sequence[BoolArray], examples: Sequence[PoolExample]) -> dict[str, float]:
+    """Return the mean of 1 / rank over all pieces of evidence of all questions, 0 for those not in the pool, as MRR."""
+    found = sum(float((1.0 / (np.flatnonzero(own) + 1)).sum()) for own in rankings)
+    return {"MRR": found / max(1, sum(one.gold_count for one in examples))}
 
 
 def pool_figures(rankings: Sequence[BoolArray], examples: Sequence[PoolExample]) -> dict[str, float]:

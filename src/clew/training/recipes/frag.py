@@ -22,8 +22,17 @@ from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
 from clew.retrievers.frag.chain_features import relation_path_features
-from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor, save_hop_predictor
+from clew.retrievers.frag.hop_predictor import (
+    CLASSIFIER,
+    TERMS,
+    TUNED_FOLDER,
+    HopPredictor,
+    HopPredictorWeights,
+    load_hop_predictor,
+    save_hop_predictor,
+)
 from clew.retrievers.frag.path_ranking import PathRankerWeights, save_path_ranker
+from clew.training.fitting.hop_classifier import train_hop_classifier
 from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy, train_hop_predictor
 from clew.training.fitting.path_ranker import PathExample, PathRecipe, train_path_ranker
 from clew.training.result import TrainingResult
@@ -44,9 +53,11 @@ def train_frag_hops(
     progress: Progress,
     start: Path | None = None,
     feedback: Sequence[Path] = (),
+    encoder_name: str = DEFAULT_ENCODER,
 ) -> TrainingResult:
     """Train a hop predictor on indexes and questions on them, and write its weights.
 
+    `encoder_name` is that of the kind `classifier`, which is tuned if it is a model of sentence-transformers.
     Every tenth question is held out for the accuracy. `start` are weights to begin with, `feedback` are logs of answers
     that name the path they used (see `read_feedback_log`).
     """
@@ -60,12 +71,31 @@ def train_frag_hops(
         examples += read_feedback_log(log)
     held_out = examples[_HOLD_OUT_EVERY - 1 :: _HOLD_OUT_EVERY] if graphs else []
     training = [e for i, e in enumerate(examples, 1) if i % _HOLD_OUT_EVERY or not graphs]
+    if recipe.kind == CLASSIFIER:
+        if start is not None:
+            raise InputError(
+                "a classifier starts from its encoder: leave --start out, or give --encoder FOLDER/encoder"
+            )
+        weights = train_hop_classifier(training, recipe, encoder_name, out)
+        classifier_encoder = open_encoder(str(weights.about["encoder"] or out / TUNED_FOLDER))
+        return _save_hops(out, weights, classifier_encoder.encode, (len(training), held_out, left_out))
     encode, encoder, vocabulary = _word_encoder(graphs, recipe)
     initial = load_hop_predictor(start) if start is not None else None
     weights = train_hop_predictor(training, recipe, encode, encoder, vocabulary, initial)
+    return _save_hops(out, weights, encode, (len(training), held_out, left_out))
+
+
+def _save_hops(
+    out: Path,
+    weights: HopPredictorWeights,
+    encode: Callable[[Sequence[str]], FloatArray],
+    questions: tuple[int, Sequence[HopExample], int],
+) -> TrainingResult:
+    """Write weights with their accuracy; `questions` are a number learned from, held-out ones, a number left out."""
+    count, held_out, left_out = questions
     figures = {"accuracy": accuracy(HopPredictor(weights, encode), held_out)} if held_out else {}
-    save_hop_predictor(out, replace(weights, about={**weights.about, "questions": len(training), "figures": figures}))
-    return TrainingResult(figures=figures, questions=len(training), held_out=len(held_out), left_out=left_out)
+    save_hop_predictor(out, replace(weights, about={**weights.about, "questions": count, "figures": figures}))
+    return TrainingResult(figures=figures, questions=count, held_out=len(held_out), left_out=left_out)
 
 
 def hop_examples(index: Index, questions: Sequence[Question], progress: Progress) -> tuple[list[HopExample], int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from clew.inference.document_network import DocumentGNNSettings
+from clew.inference.document_network import GAT_HEADS, NUMPY_NETWORKS, DocumentGNNSettings
 from clew.inference.query_network import QueryGNNSettings
 from clew.nn.document_gnn import DocumentGNN
 from clew.query.chain_features import CHAIN_FEATURES
@@ -81,7 +81,7 @@ def input_columns(recipe: "RerankRecipe") -> FeatureNames:
 
 def check_shape(recipe: "RerankRecipe") -> None:
     """Raise InputError for a shape that no network has, and for features that its graphs lack."""
-    _document_network_settings(recipe, 1)
+    _document_network_settings(recipe, GAT_HEADS)
     FeatureColumns.locate(input_columns(recipe), available_columns(recipe))
 
 
@@ -95,4 +95,23 @@ def build_document_network(recipe: "RerankRecipe", dimension: int) -> DocumentGN
 def _document_network_settings(recipe: "RerankRecipe", dimension: int) -> DocumentGNNSettings:
     numbers, edges = map(len, input_columns(recipe))
     vectors = dimension if recipe.text else 0
-    return DocumentGNNSettings(vectors, numbers, edges, recipe.network, recipe.width, recipe.layers, recipe.dropout)
+    form: dict[str, Any] = {}
+    if recipe.network == "g-rag":
+        form = {
+            "normalization": recipe.normalization,
+            "messages": recipe.messages,
+            "edge_rule": recipe.edge_rule,
+        }
+    elif recipe.edge_weights and recipe.network not in NUMPY_NETWORKS:
+        form = {"weighted": True, "normalization": recipe.normalization}
+    return DocumentGNNSettings(
+        vectors,
+        numbers,
+        edges,
+        recipe.network,
+        recipe.width,
+        recipe.layers,
+        recipe.dropout,
+        projection=recipe.projection,
+        **form,
+    )

@@ -20,6 +20,7 @@ from clew.training.hyperparameters import (
     CheckedRecord,
     CompletionRecipe,
     FeedbackRecipe,
+    Measure,
     Recipe,
     RerankLoss,
     RetrievalLoss,
@@ -171,12 +172,19 @@ DEFAULT_BASES = ("bm25", "dense", "fused", "pagerank")
 
 @dataclass(frozen=True, slots=True)
 class RerankRecipe:
-    """Training of the network of the reranker `g-rag`."""
+    """Training of the network of the reranker `g-rag`; `published_rerank_recipe` is that of G-RAG."""
 
+    preset: Annotated[
+        Literal["ours", "paper"], Field(description="ours, or all of G-RAG's; other options still override it.")
+    ] = "ours"
     kind: Annotated[
         Literal["index", "amr"], Field(alias="graph", description="Graph of passages: index, or amr as published.")
     ] = "index"
     parser: Annotated[str, Field(alias="amr", description="Parser of AMR: local, file:PATH or amrlib:MODEL.")] = "local"
+    whole: Annotated[
+        bool, Field(description="Join passages by concepts that all AMR graphs hold too, as published.")
+    ] = False
+    words: Annotated[bool, Field(description="Encode the words on AMR paths with a passage, as published.")] = True
     numbers: Annotated[
         bool, Field(description="Read numbers of how a passage matches; by default with index graphs.")
     ] = True
@@ -189,6 +197,26 @@ class RerankRecipe:
     width: Annotated[int, Field(ge=1, description="Width of a passage's state.")] = 64
     layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 2
     dropout: Annotated[float, Field(ge=0, lt=1, description="Share of a state that is dropped in training.")] = 0.1
+    normalization: Annotated[
+        Literal["root", "doubly-stochastic", "dimensions"],
+        Field(description="Normalization of edge features: dimensions as G-RAG says, doubly-stochastic as it cites."),
+    ] = "root"
+    messages: Annotated[
+        Literal["weighted", "divided"],
+        Field(description="Weighted mean of neighbours, or divided once more by their number, as equation 8 stands."),
+    ] = "weighted"
+    edge_rule: Annotated[
+        Literal["gated", "relu"],
+        Field(description="Update of edges: a factor above 0, or ReLU, which in one network of six leaves no edge."),
+    ] = "gated"
+    projection: Annotated[
+        bool, Field(description="Project question and passages to --width; G-RAG leaves the question as it is.")
+    ] = True
+    edge_weights: Annotated[
+        bool, Field(description="Let gcn, gat, sage and gin read weights of edges, and not only whether there are.")
+    ] = True
+    steps: Annotated[int, Field(ge=0, description="Steps of an epoch; 0 for one pass over the questions.")] = 0
+    choose_by: Annotated[Measure, Field(description="What chooses the epoch: recall, or MRR as published.")] = "recall"
     pool: Annotated[int, Field(ge=2, alias="rerank_depth", description="Passages per question.")] = 100
     loss: RerankLoss = field(default_factory=RerankLoss)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4))
@@ -210,12 +238,37 @@ class RerankRecipe:
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is read of passages, by the kind of graph; a parser of AMR needs graphs with AMR."""
-        published = given.get("graph") == "amr"
+        preset = option_values(published_rerank_recipe()) if given.get("preset") == "paper" else {}
+        preset = {name: value for name, value in preset.items() if name != "edges"}  # all, which is no option's value
+        published = given.get("graph", preset.get("graph")) == "amr"
         if "amr" in given and not published:
             raise InputError(
                 f"--amr is {given['amr']!r}, and --graph index reads no AMR: give --graph amr, or leave it out"
             )
-        return {"numbers": not published, "text": published}
+        return {**preset, "numbers": not published, "text": published}
+
+
+def published_rerank_recipe() -> RerankRecipe:
+    """Return the recipe of G-RAG-RL.
+
+    Source: Dong et al. (2024), section 4.1, where the paper chooses width, dropout and rate from sets: the middle ones.
+    Differs from the source: edges are updated by a factor, since a ReLU leaves one network in six without any.
+    """
+    return RerankRecipe(
+        "paper",
+        "amr",
+        whole=True,
+        numbers=False,
+        text=True,
+        network="g-rag",
+        dropout=0.2,
+        normalization="dimensions",
+        projection=False,
+        steps=10_000,
+        choose_by="mrr",
+        loss=RerankLoss("pairwise", hardest=0, batch=5),
+        loop=Recipe(epochs=5, rate=1e-4, schedule="constant", decay=0.01, warmup=1000, clip=0.0, average=0.0),
+    )
 
 
 @dataclass(frozen=True, slots=True)

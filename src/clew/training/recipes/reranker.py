@@ -17,7 +17,7 @@ from clew.errors import InputError
 from clew.nn.document_gnn import ARCHITECTURE_VERSION
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
-from clew.rerankers.g_rag.factory import make_document_graphs
+from clew.rerankers.g_rag.factory import AMRForm, make_document_graphs
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
 from clew.training.data import corpora
@@ -73,7 +73,7 @@ def train_reranker(
     }
     read = input_columns(recipe)
     columns = FeatureColumns.locate(read, available_columns(recipe))
-    objective = Reranking(training, held_out, columns, recipe.loss)
+    objective = Reranking(training, held_out, columns, recipe.loss, recipe.steps, recipe.choose_by)
     model = build_document_network(recipe, source.dimension)
     loop, steps = recipe.loop, max(1, len(objective) * recipe.loop.epochs)
     # Warm-up and averaging have to fit a run of few steps.
@@ -94,7 +94,7 @@ def train_reranker(
     save_reranker(out, TrainedDocumentGNN(model.network(), recipe.kind, *read, source.fingerprint, about))
     return replace(
         result,
-        initial_figures=figures_by_set(held_out, lambda examples: [one.relevant for one in examples]),
+        initial_figures=figures_by_set(held_out, lambda examples: [one.relevant for one in examples], recipe.choose_by),
         questions=len(training),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
     )
@@ -134,7 +134,8 @@ def find_pools(
     They are stored in `folder`, under a hash of all that they depend on.
     """
     retriever = open_retriever(parse_retriever(base), context.with_paths_per_passage(0))
-    graphs = make_document_graphs(context, recipe.kind, recipe.parser, text=recipe.text, chains=recipe.chains)
+    amr = AMRForm(recipe.parser, recipe.whole, recipe.words)
+    graphs = make_document_graphs(context, recipe.kind, amr, text=recipe.text, chains=recipe.chains)
     asked = (POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
     built = fingerprint_of(graphs), graphs.node_features, graphs.edge_features
     corpus = context.encoder.fingerprint, context.scope.snapshot.passage_ids[0], len(context.scope)
@@ -193,6 +194,7 @@ def _describe_recipe(recipe: RerankRecipe) -> dict[str, Any]:
     loss, loop = recipe.loss, recipe.loop
     return {
         "parser": recipe.parser.partition(":")[0] if recipe.kind == "amr" else "",
+        **({"whole": recipe.whole, "words": recipe.words} if recipe.kind == "amr" else {}),
         "pool": recipe.pool,
         "loss": {"kind": loss.kind, "temperature": loss.temperature, "hardest": loss.hardest, "batch": loss.batch},
         "loop": {"epochs": loop.epochs, "rate": loop.rate, "average": loop.average, "seed": loop.seed},

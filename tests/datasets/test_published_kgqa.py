@@ -1,0 +1,142 @@
+"""WebQSP and CWQ in their published forms: made files of each go through the commands."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.datasets.loaders import load_questions
+from clew.datasets.published_kgqa import has_own_graphs, load_own_graphs
+from clew.errors import InputError
+from tests.faults.commands import run_clew
+
+GRAPH = [
+    ["Ada Lind", "people.person.spouse", "Bo Lind"],
+    ["Bo Lind", "people.person.profession", "carpenter"],
+    ["Ada Lind", "people.person.place_of_birth", "Vardo"],
+]
+ROG = [
+    {
+        "id": f"q{number}",
+        "question": f"what does the spouse of {name} do",
+        "answer": [answer],
+        "q_entity": [name],
+        "a_entity": [answer],
+        "graph": graph,
+        "choices": [],
+    }
+    for number, (name, answer, graph) in enumerate(
+        [
+            ("Ada Lind", "carpenter", GRAPH),
+            ("Eva Holm", "baker", [["Eva Holm", "people.person.spouse", "Carl"], ["Carl", "works as", "baker"]]),
+            ("Nobody", "fisher", [["Dora", "people.person.profession", "fisher"]]),
+        ]
+    )
+]
+FRAG = [
+    {
+        "id": record["id"],
+        "question": record["question"],
+        "answers": [{"kb_id": "m.01", "text": record["answer"][0]}],
+        "entities": record["q_entity"],
+        "subgraph": {"tuples": record["graph"], "entities": []},
+    }
+    for record in ROG
+]
+WEBQSP = {
+    "Version": "1.0",
+    "Questions": [
+        {
+            "QuestionId": "WebQTest-0",
+            "RawQuestion": "what does bo do",
+            "Parses": [
+                {
+                    "TopicEntityName": "Bo Lind",
+                    "TopicEntityMid": "m.02",
+                    "Answers": [
+                        {"AnswerType": "Entity", "AnswerArgument": "m.03", "EntityName": "carpenter"},
+                        {"AnswerType": "Value", "AnswerArgument": "1901", "EntityName": None},
+                    ],
+                },
+                {"TopicEntityName": "Bo Lind", "TopicEntityMid": "m.02", "Answers": []},
+            ],
+        }
+    ],
+}
+CWQ = [
+    {
+        "ID": "WebQTrn-1_a",
+        "question": "what does the spouse of Ada do",
+        "answers": [{"answer_id": "m.03", "answer": "carpenter", "aliases": ["joiner"]}],
+        "sparql": "PREFIX ns: <x>\nSELECT ?x WHERE { ns:m.05 ns:people.spouse ?y . FILTER (?x != ns:m.03) }",
+    }
+]
+
+
+def write_json(path: Path, content: Any, *, lines: bool = False) -> Path:
+    text = "".join(json.dumps(one) + "\n" for one in content) if lines else json.dumps(content, indent=1)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("records", [ROG, FRAG], ids=["rog", "frag"])
+def test_questions_with_their_own_graph_go_through_import_and_evaluation(
+    tmp_path: Path, records: list[dict[str, Any]]
+) -> None:
+    """RoG's records and FRAG's lines were refused by every command."""
+    file = write_json(tmp_path / "test.jsonl", records, lines=True)
+    (first, *_) = load_questions(file)
+    assert (first.id, first.answers, first.topics) == ("q0", ("carpenter",), ("Ada Lind",))
+    index = tmp_path / "index"
+    done = run_clew("kg", "import", file, "--index", index, "--encoder", "hashing")
+    assert done.code == 0, done.err
+    assert "6 triples" in done.out
+    done = run_clew("eval", "--index", index, "--questions", file, "--retriever", "frag:preset=paper,complexity=simple")
+    assert done.code == 0, done.err
+    assert "hits@1" in done.out
+
+
+@pytest.mark.parametrize("records", [ROG, FRAG], ids=["rog", "frag"])
+def test_questions_with_their_own_graph_are_compared(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    many = [{**record, "id": f"{record['id']}-{copy}"} for copy in range(4) for record in records]
+    for record in many:
+        key = "q_entity" if "q_entity" in record else "entities"
+        record[key] = [*record[key], record["id"]]  # so that there are groups to split by
+    file = write_json(tmp_path / "data.jsonl", many, lines=True)
+    done = run_clew(
+        *("compare", "--data", file, "--select", "steiner,ego", "--seeds", "1", "--encoder", "hashing", "--json")
+    )
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["selections"].keys() == {"steiner", "ego"}
+    assert "4 of 12 questions have no topic in their graph" in done.err
+
+
+@pytest.mark.parametrize("records", [ROG, FRAG], ids=["rog", "frag"])
+def test_the_graph_of_a_question_is_its_own(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    file = write_json(tmp_path / "data.jsonl", records, lines=True)
+    assert has_own_graphs(file)
+    dataset = load_own_graphs(file)
+    assert [len(graph.relations) for graph in dataset.graphs] == [3, 2, 1]
+    assert dataset.graphs[0].nodes == ("Ada Lind", "Bo Lind", "carpenter", "Vardo")
+    assert dataset.graphs[0].edges.tolist() == [[0, 1], [1, 2], [0, 3]]
+    assert [question.topics for question in dataset.questions] == [(0,), (0,), ()]
+    assert dataset.notes == ("1 of 3 questions have no topic in their graph",)
+
+
+def test_webqsp_and_cwq_are_read_from_their_own_files(tmp_path: Path) -> None:
+    (webqsp,) = load_questions(write_json(tmp_path / "WebQSP.test.json", WEBQSP))
+    assert (webqsp.id, webqsp.text) == ("WebQTest-0", "what does bo do")
+    assert (webqsp.answers, webqsp.topics) == (("carpenter", "1901"), ("Bo Lind",))
+    (cwq,) = load_questions(write_json(tmp_path / "ComplexWebQuestions_test.json", CWQ))
+    assert (cwq.id, cwq.answers, cwq.topics) == ("WebQTrn-1_a", ("carpenter",), ("m.05",))
+
+
+def test_a_graph_that_is_no_list_of_triples_is_refused_by_its_line(tmp_path: Path) -> None:
+    file = write_json(tmp_path / "bad.jsonl", [ROG[0], {**ROG[1], "graph": [["a", "b"]]}], lines=True)
+    with pytest.raises(InputError, match=r"bad.jsonl: line 2: the graph of a question is no list"):
+        load_own_graphs(file)
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"Questions": [', encoding="utf-8")
+    with pytest.raises(InputError, match="invalid JSON"):
+        load_questions(broken)
