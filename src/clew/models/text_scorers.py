@@ -8,7 +8,6 @@ from hashlib import blake2b
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import ProviderError
@@ -93,13 +92,3 @@ class CrossEncoderScorer:
                 "never trained to score texts; wanted one for sequence classification: choose another"
             )
         return model
-
-
-def max_similarity(question: FloatArray, passage: NDArray[Any]) -> float:
-    """Return the sum over the question's rows (q, d) of the highest product with a row (t, d) of the passage.
-
-    It is 0 where one of them has no row.
-    """
-    if not len(question) or not len(passage):
-        return 0.0
-    return float((question @ passage.astype(np.float32).T).max(axis=1).sum(dtype=np.float64))

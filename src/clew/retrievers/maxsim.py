@@ -18,7 +18,6 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import InputError
-from clew.models.text_scorers import max_similarity
 from clew.models.validation import replace_surrogates
 from clew.plugins.records import CountOrAll, SettingsRecord, setting
 from clew.protocols import Retriever, TokenEncoder, fingerprint_of

@@ -14,7 +14,7 @@ import clew
 from clew.errors import InputError, ModelReplyError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
-from clew.models.text_scorers import max_similarity
+from clew.query.late_interaction import max_similarity
 from clew.retrievers.frag.factory import frag_settings
 from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings, Limits

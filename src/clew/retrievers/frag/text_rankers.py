@@ -17,9 +17,10 @@ from clew.errors import InputError, ModelReplyError
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.prompts import relevance
 from clew.models.llm.prompts.relevance import Relevance
-from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer, max_similarity
+from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import Encoder, LanguageModel, TextScorer, TokenEncoder
 from clew.query.context import IndexContext
+from clew.query.late_interaction import max_similarity
 from clew.query.relation_matching import RelationTexts
 from clew.text.bm25 import BM25Scorer
 from clew.types import Failure, Passage
