@@ -113,7 +113,7 @@ def train_seeds(rows: Sequence[tuple[str, RerankRecipe]], seeds: Sequence[int]) 
 
 def compare_weights(folder: Path) -> None:
     """Print figures of two networks on the same development pools, and paired tests of their difference."""
-    recipe = RerankRecipe(chains=True)
+    recipe = RerankRecipe()
     networks = {"given": load_reranker(folder), "shipped": load_reranker(PRETRAINED_FOLDER / "g-rag")}
     available = available_columns(recipe)
     columns = {
@@ -122,7 +122,7 @@ def compare_weights(folder: Path) -> None:
     rows = []
     for name, base in product(VALIDATION_SETS, PARTS_BASES):
         context = corpora.open_corpus_index(DATA / name, RUN, progress)
-        pools = RUN / "pools" / corpora.hash_file(DATA / name / corpora.CORPUS_FILE)
+        pools = RUN / "pools" / corpora.corpus_key(DATA / name)
         examples = find_pools(context, DATA / name / corpora.DEVELOPMENT_FILE, base, recipe, pools, progress)
         given, shipped = (
             np.array(
@@ -221,7 +221,7 @@ def parts() -> Iterator[tuple[str, RerankRecipe]]:
     ours = RerankRecipe(loop=Recipe())
     yield "ours", ours
     yield "no edges", replace(ours, network="mlp")
-    yield "chains", replace(ours, chains=True)
+    yield "no chains", replace(ours, chains=False)
     yield "common nodes and edges alone", replace(ours, edges=("common nodes", "common edges"))
     yield (
         "no asked links",
@@ -243,7 +243,13 @@ def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
     pairwise = replace(loss, kind="pairwise")
     loop = Recipe(epochs=epochs, rate=rate, warmup=100, average=0.99)
     plain = RerankRecipe(
-        kind="index", numbers=False, text=True, edges=("common nodes", "common edges"), loop=loop, loss=loss
+        kind="index",
+        numbers=False,
+        text=True,
+        edges=("common nodes", "common edges"),
+        chains=False,
+        loop=loop,
+        loss=loss,
     )
     linked = replace(plain, kind="amr", edges=()) if graph == "amr" else plain
     yield "MLP", replace(plain, network="mlp")

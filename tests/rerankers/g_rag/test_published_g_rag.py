@@ -59,7 +59,7 @@ def make_model(settings: DocumentGNNSettings, seed: int = 0) -> DocumentGNN:
 
 
 def recipe_network(**changed: Any) -> RerankRecipe:
-    return replace(RerankRecipe(kind="amr", numbers=False, text=True, network="g-rag"), **changed)
+    return replace(RerankRecipe(kind="amr", numbers=False, text=True, chains=False, network="g-rag"), **changed)
 
 
 def edges_after_first_layer(recipe: RerankRecipe, seed: int, pool: DocumentInput) -> tuple[torch.Tensor, DocumentGNN]:

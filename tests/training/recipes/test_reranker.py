@@ -35,7 +35,7 @@ from tests.faults.commands import Outcome, run_clew, write_lines
 POOL = 12
 BASES = ("bm25", "fused")
 RECIPE = RerankRecipe(width=8, pool=POOL, loss=RerankLoss(hardest=5), loop=Recipe(epochs=3, rate=0.01, average=0.5))
-AMR = replace(RECIPE, kind="amr", numbers=False, text=True, pool=5, loop=replace(RECIPE.loop, epochs=1))
+AMR = replace(RECIPE, kind="amr", chains=False, numbers=False, text=True, pool=5, loop=replace(RECIPE.loop, epochs=1))
 BRIDGE = "In which town was the designer of the ship Fram born?"
 
 
@@ -132,8 +132,8 @@ def test_weights_come_out_that_say_what_they_are(
     trained = load_reranker(out)
     assert (trained.kind, trained.node_features, trained.edge_features) == (
         "index",
-        document_graph.NODE_FEATURES,
-        document_graph.EDGE_FEATURES,
+        document_graph.NODE_FEATURES + document_graph.CHAIN_NODE_FEATURES,
+        document_graph.EDGE_FEATURES + document_graph.CHAIN_EDGE_FEATURES,
     )
     assert (trained.model.settings.width, trained.model.settings.text) == (8, 0)
     assert trained.encoder == open_run_index(out).context.encoder.fingerprint
@@ -213,12 +213,14 @@ def test_other_networks_learn_from_the_pools_that_are_there(
     )
 
 
-def test_a_network_that_reads_chains(data: Path, prepared: Path) -> None:
-    recipe = replace(RECIPE, chains=True, loop=replace(RECIPE.loop, epochs=1))
+def test_a_network_that_reads_no_chains(data: Path, prepared: Path) -> None:
+    recipe = replace(RECIPE, chains=False, loop=replace(RECIPE.loop, epochs=1))
     train_reranker([data], [], prepared, BASES[:1], recipe, ProgressRecorder())
     trained = load_reranker(prepared)
-    assert trained.node_features == document_graph.NODE_FEATURES + document_graph.CHAIN_NODE_FEATURES
-    assert trained.edge_features == document_graph.EDGE_FEATURES + document_graph.CHAIN_EDGE_FEATURES
+    assert (trained.node_features, trained.edge_features) == (
+        document_graph.NODE_FEATURES,
+        document_graph.EDGE_FEATURES,
+    )
     assert trained.model.settings.numbers == len(trained.node_features)
     ranked = open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}"))
     assert len(ranked.passages) == 3
@@ -245,7 +247,7 @@ def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kep
         (files[0], "fused", {}),
         (files[0], "bm25", {"pool": 4}),
         (files[0], "bm25", {"text": True}),
-        (files[0], "bm25", {"kind": "amr", "numbers": False, "text": True}),
+        (files[0], "bm25", {"kind": "amr", "numbers": False, "text": True, "chains": False}),
     ]
     assert [asked(file, base, **changed) for file, base, changed in first_time] == [True] * 6
     assert [asked(file, base, **changed) for file, base, changed in first_time] == [False] * 6

@@ -192,7 +192,7 @@ class RerankRecipe:
     edges: Annotated[
         tuple[str, ...], Field(description="Features of edges to read, separated by commas; by default all.")
     ] = ()
-    chains: Annotated[bool, Field(description="Read chains of sentences; with index graphs only.")] = False
+    chains: Annotated[bool, Field(description="Read chains of sentences; by default with index graphs.")] = True
     network: Annotated[Network, Field(description="Graph neural network.")] = "relational"
     width: Annotated[int, Field(ge=1, description="Width of a passage's state.")] = 64
     layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 2
@@ -245,7 +245,7 @@ class RerankRecipe:
             raise InputError(
                 f"--amr is {given['amr']!r}, and --graph index reads no AMR: give --graph amr, or leave it out"
             )
-        return {**preset, "numbers": not published, "text": published}
+        return {**preset, "numbers": not published, "text": published, "chains": not published}
 
 
 def published_rerank_recipe() -> RerankRecipe:
@@ -260,6 +260,7 @@ def published_rerank_recipe() -> RerankRecipe:
         whole=True,
         numbers=False,
         text=True,
+        chains=False,
         network="g-rag",
         dropout=0.2,
         normalization="dimensions",
