@@ -40,20 +40,21 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=[], metavar="SET")
     parser.add_argument("--long", default="", metavar="KIND,...", help=f"of {', '.join(KINDS)}")
     parser.add_argument("--retrievers", default="pagerank,chains,gfm")
+    parser.add_argument("--encoder", default=DEFAULT_ENCODER, help="of the indexes; gfm needs the default")
     arguments = parser.parse_args()
     retrievers = split_list(arguments.retrievers)
     print(describe_machine())
     rows: list[list[str]] = []
     for name in arguments.sets:
-        rows += compare_on_set(name, retrievers)
+        rows += compare_on_set(name, arguments.encoder, retrievers)
     if arguments.long:
-        rows += compare_on_long_files(split_list(arguments.long), retrievers)
+        rows += compare_on_long_files(split_list(arguments.long), arguments.encoder, retrievers)
     print_table(("text", "aliases", "retriever", "measure", "none", "document", "difference, paired"), rows)
 
 
-def compare_on_set(name: str, retrievers: Sequence[str]) -> list[list[str]]:
+def compare_on_set(name: str, encoder: str, retrievers: Sequence[str]) -> list[list[str]]:
     """Return a row for each retriever and measure on a set of questions."""
-    plain = build_set(BENCHMARKS[name])
+    plain = build_set(BENCHMARKS[name], encoder)
     opened = [indexes.open(plain), indexes.open(add_aliases(plain))]
     questions = load_questions(build_questions(BENCHMARKS[name]))
     count = count_aliases(opened[1])
@@ -69,13 +70,13 @@ def compare_on_set(name: str, retrievers: Sequence[str]) -> list[list[str]]:
     return rows
 
 
-def compare_on_long_files(kinds: Sequence[str], retrievers: Sequence[str]) -> list[list[str]]:
+def compare_on_long_files(kinds: Sequence[str], encoder: str, retrievers: Sequence[str]) -> list[list[str]]:
     """Return a row for each kind and retriever, and one for all kinds: whole evidence in the first passages."""
     rows, values = [], {(name, aliases): [] for name in retrievers for aliases in SETTINGS}  # type: ignore[var-annotated]
     for kind in kinds:
         text = read_text(kind, KINDS[kind].source)
         questions = load_quoted_questions(QUESTIONS / f"{kind}.jsonl", text)
-        plain = build_index(kind, text, DEFAULT_ENCODER)
+        plain = build_index(kind, text, encoder)
         opened = dict(zip(SETTINGS, map(indexes.open, (plain, add_aliases(plain))), strict=True))
         for name in retrievers:
             for aliases, index in opened.items():
@@ -112,7 +113,8 @@ def add_aliases(plain: Path) -> Path:
         rows = with_aliases(table.read().select(columns))
         made = PassageTable.create(folder, {**table.settings, ALIASES: IN_DOCUMENTS}, table.dimension)
         made.replace(rows, rows["document_id"].unique().to_pylist())
-        shutil.copytree(plain / NAME_VECTORS, folder / NAME_VECTORS)
+        if (plain / NAME_VECTORS).is_dir():
+            shutil.copytree(plain / NAME_VECTORS, folder / NAME_VECTORS)
     return folder
 
 

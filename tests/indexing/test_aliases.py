@@ -178,4 +178,4 @@ def test_another_word_than_the_index_was_made_with_is_refused(tmp_path: Path) ->
 
 def test_settings_refuse_another_word() -> None:
     with pytest.raises(ValueError, match="aliases"):
-        Settings(aliases="all")  # type: ignore[arg-type]
+        Settings(aliases="all")

@@ -1,6 +1,5 @@
 """Short names in a document against hand-made examples, and acronyms against a search over all alignments."""
 
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -204,16 +203,3 @@ def test_acronyms_equal_a_search_over_all_alignments(words: list[str], short: st
     expected = expected_long_form(words[-min(len(short) + 5, 2 * len(short)) :], short) if words else None
     found = dict(result.aliases).get(short)
     assert found == (None if expected is None else expected), (text, found, expected)
-
-
-def test_time_grows_with_the_text() -> None:
-    def seconds(count: int) -> float:
-        text = " ".join(f"Ann Smith{n} (AS) met him in the company. Smith{n} left the company." for n in range(20))
-        passages = make_passages(*[text] * count)
-        results = RuleExtractor().extract(passages)
-        started = time.process_time()
-        add_document_aliases(passages, results)
-        return time.process_time() - started
-
-    seconds(10)
-    assert seconds(800) < 60 * max(seconds(50), 0.01)  # 16 times the text; quadratic would be 256 times

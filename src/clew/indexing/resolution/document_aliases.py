@@ -140,10 +140,10 @@ def _resolve_document(
     things = _keep_single(_find_things(texts, names, name_key(title)))
     acronyms = {d.written: d for d in short_names.values() if d.written.isupper()}
     long_forms: dict[int, list[Mention]] = {}
-    for d in written:
-        if texts[d.passage].endswith(d.full, 0, d.end):
-            place = Mention(d.full, LONG_FORM, d.end - len(d.full), d.end)
-            long_forms.setdefault(d.passage, []).append(place)
+    for stated in written:
+        if texts[stated.passage].endswith(stated.full, 0, stated.end):
+            place = Mention(stated.full, LONG_FORM, stated.end - len(stated.full), stated.end)
+            long_forms.setdefault(stated.passage, []).append(place)
     for number, (result, mentions) in enumerate(zip(results, own, strict=True)):
         if isinstance(result, Failure):
             yield result
@@ -152,10 +152,11 @@ def _resolve_document(
         references = dict(_find_references(texts[number], number, mentions, things, acronyms))
         merged = sorted([*mentions, *new, *references], key=lambda m: m.start) if new or references else mentions
         others = {m.name for m in mentions if m.kind not in _NAME_KINDS}
-        stated = [*(m.name for m in mentions), *(end for head, _, tail in result.triples for end in (head, tail))]
-        stated = [name for name in stated if name not in others]
+        names_here = [*(m.name for m in mentions), *(end for head, _, tail in result.triples for end in (head, tail))]
         aliases = {(m.name, full) for m, full in references.items()}
-        aliases |= {(name, d.full) for name in stated if (d := _meaning(name, number, short_names)) is not None}
+        for name in names_here:
+            definition = None if name in others else _meaning(name, number, short_names)
+            aliases |= set() if definition is None else {(name, definition.full)}
         yield replace(result, mentions=tuple(merged), aliases=tuple(sorted(aliases)))
 
 
@@ -252,7 +253,7 @@ def _find_surnames(texts: Sequence[str], names: Sequence[_Name]) -> Iterator[_De
     """Yield the last word of each full name that a pronoun or a birth shows to be a person's."""
     singles = {key for name in names if " " not in (key := name_key(name.text))}
     found: dict[str, list[_Definition]] = {}  # by full name
-    words: dict[str, list[str]] = {}
+    words: dict[str, Sequence[str]] = {}
     people: set[str] = set()
     for name in names:
         parts = _without_honorific(name.text.split())
