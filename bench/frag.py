@@ -37,6 +37,7 @@ from workbench import DATA, WORK, describe_machine, print_table
 METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"
 FILES = {METAQA: "dev.jsonl", PQ2: "questions.jsonl", PQ3: "questions.jsonl"}
 SETS = [PQ2, PQ3, METAQA]
+ROWS: list[str] = []
 TENTH = 10
 BIG = 10_000_000
 TARGETS = {  # coverage, hits@1 by a plain bi-encoder, hits@1 by a ranker of the other family
@@ -74,9 +75,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], "router", "quality", "variants", "paper", "latency"])
     parser.add_argument("--sets", default=",".join((PQ2, PQ3, METAQA)), help="sets of paper, separated by commas")
+    parser.add_argument("--rows", default="", help="numbers of the rows of paper, from 0, separated by commas; all")
     parser.add_argument("--questions", type=int, default=300, help="number of questions of each kind")
     arguments = parser.parse_args()
     SETS[:] = arguments.sets.split(",")
+    ROWS[:] = [PUBLISHED[int(row)] for row in arguments.rows.split(",")] if arguments.rows else PUBLISHED
     print(describe_machine())
     folder = WORK / "frag"
     folder.mkdir(parents=True, exist_ok=True)
@@ -203,7 +206,7 @@ def paper(folder: Path, count: int) -> None:
     for name in SETS:
         held_out = test_questions(name)
         chosen = [held_out[i * len(held_out) // count] for i in range(min(count, len(held_out)))]
-        specs = {text: parse_retriever(text) for text in PUBLISHED}
+        specs = {text: parse_retriever(text) for text in ROWS}
         report = evaluate_path_retrievers(open_graph(name), chosen, specs, ignore_progress).to_json()
         rows = [
             [
