@@ -45,6 +45,12 @@ def test_search_as_json(small_folder: Path) -> None:
     assert all(isinstance(note, str) for note in found["notes"])
 
 
+def test_a_word_that_an_option_does_not_know_is_one_plain_line(small_folder: Path, tmp_path: Path) -> None:
+    done = run_clew("index", tmp_path, "--index", small_folder, "--sentences", "maybe")
+    assert done.code == 2
+    assert done.err.startswith("clew: Invalid value for '--sentences': 'maybe' is not one of 'vectors', 'none'")
+
+
 def test_search_for_people_shows_what_was_found(small_folder: Path) -> None:
     done = run_clew("search", QUESTION, "--index", small_folder, "-k", "2")
     assert done.code == 0

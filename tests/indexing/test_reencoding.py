@@ -86,6 +86,23 @@ def test_vectors_of_sentences_are_made_and_dropped(
         index.reencode("hashing:16", "yes")
 
 
+def test_the_command_keeps_the_encoder_where_none_is_given(tmp_path: Path) -> None:
+    index = create(tmp_path / "index", "hashing:16", "none")
+    done = run_clew(
+        "index",
+        write_lines(tmp_path / "more.jsonl", [make_voyage(99)]),
+        "--index",
+        tmp_path / "index",
+        "--sentences",
+        "vectors",
+    )
+    assert (done.code, f"run clew reencode --index {tmp_path / 'index'} --sentences vectors" in done.err) == (2, True)
+    assert run_clew("reencode", "--index", tmp_path / "index", "--sentences", "vectors").code == 0
+    assert clew.open(tmp_path / "index").table.settings == {**index.table.settings, "sentences": "vectors"}
+    nothing = run_clew("reencode", "--index", tmp_path / "index")
+    assert (nothing.code, nothing.err) == (2, "clew: nothing is to change: give --encoder, --sentences, or both\n")
+
+
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = create(tmp_path / "index", "none")
     version, blocks = index.table.version, 0

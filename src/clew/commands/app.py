@@ -244,7 +244,8 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit flushes into the closed pipe again
     except TyperException as error:
-        _exit_with_error(f"{error.format_message()} (see clew --help)", 2)
+        # pydantic, which checks the values of options, puts this before messages of its own.
+        _exit_with_error(f"{error.format_message().replace('Value error, ', '')} (see clew --help)", 2)
     sys.exit(0)
 
 

@@ -31,7 +31,8 @@ def extract(
 ) -> None:
     """Show the names, marked in the text, and the facts that an extractor finds in a file.
 
-    With aliases, a line such as `WHO = World Health Organization` follows for each name that stands for another one.
+    With aliases, a line such as `WHO = World Health Organization` follows for each name that stands for another one; a
+    passage that defines a short name in brackets keeps it, and later ones of the file do not.
     Replies of a language model are not stored: there is no index to keep them beside.
     """
     from clew.commands.opening import load_settings, make_llm_factory

@@ -10,6 +10,7 @@ from clew.commands.options import DeviceOption, IndexOption, JsonFlag, Sentences
 from clew.commands.output import print_json, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
+from clew.errors import InputError
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
@@ -72,15 +73,20 @@ def compact(index: IndexOption) -> None:
 def reencode(
     index: IndexOption,
     encoder: Annotated[
-        str, typer.Option(help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name.")
-    ],
+        str | None,
+        typer.Option(
+            help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name; by default the index's own."
+        ),
+    ] = None,
     sentences: SentencesOption = None,
     device: DeviceOption = None,
 ) -> None:
     """Give all passages the vectors of another encoder, in one new version; nothing is extracted again."""
     with progress_on_stderr() as progress:
+        if encoder is None and sentences is None:
+            raise InputError("nothing is to change: give --encoder, --sentences, or both")
         opened = open_index(index, progress, device=device)
-        report = opened.reencode(encoder, sentences)
+        report = opened.reencode(opened.table.settings["encoder"] if encoder is None else encoder, sentences)
     staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
     name = opened.table.settings["encoder"]
     vectors = "no vectors now" if not opened.table.dimension else f"vectors of {name}"

@@ -75,7 +75,7 @@ def open_or_create(
         if sentences is not None and sentences != stored:
             raise InputError(
                 f"{location} was made with --sentences {stored}, not {sentences}: leave --sentences out, or run "
-                f"clew reencode --encoder {opened.table.settings['encoder']} --sentences {sentences}"
+                f"clew reencode --index {location} --sentences {sentences}"
             )
         stored = opened.table.settings.get(ALIASES, WITHOUT_ALIASES)
         if aliases is not None and aliases != stored:

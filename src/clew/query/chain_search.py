@@ -24,6 +24,8 @@ from clew.query.scope import Scope
 from clew.query.similar_passages import SimilarPassages
 from clew.text.bm25 import BM25Index
 
+NO_SENTENCE_VECTORS = "the index has no vectors of sentences: chains are followed by words alone"
+
 _LEAST_RESTART = 1e-9  # weight of the last passage that the walk restarts at
 
 
@@ -144,6 +146,8 @@ class ChainSearch:
         chains = search_chains(self.sentences, titles, first, scores, question, self.config.chains)
         passages = np.union1d(np.union1d(walk.nodes, pool), chains.passages).astype(np.int32)
         chain_shares = shares_of_best(passages, chains.passages, chains.scores)
+        if self.sentences.vectors is None:
+            notes = (*notes, NO_SENTENCE_VECTORS)
         return QuestionChains(walk, question, chains, passages, self._walk_shares(walk, passages), chain_shares, notes)
 
     def _chain_question(self, walk: QuestionWalk, queries: FloatArray | None, allowed: BoolArray) -> ChainQuestion:

@@ -24,8 +24,6 @@ from clew.retrievers.quoted_chains import ChainQuoter
 from clew.retrievers.walk_paths import explain_walk
 from clew.types import Evidence
 
-NO_SENTENCE_VECTORS = "the index has no vectors of sentences: chains are followed by words alone"
-
 
 class Chains(SettingsRecord):
     """Settings of `chains`; chosen on hotpotqa/dev and musique-dev."""
@@ -84,7 +82,6 @@ class ChainRetriever(PassageRetriever):
     quoter: ChainQuoter | None  # None where neither chains nor walks are shown
     chain_weight: float
     walk_weight: float
-    notes: tuple[str, ...] = ()  # on the index
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` passages, the walks to them, and the chains that they stand in."""
@@ -95,18 +92,16 @@ class ChainRetriever(PassageRetriever):
         scores = self.chain_weight * found.chain_shares + self.walk_weight * np.log(found.walk_shares)
         best = top_order(scores, k)
         ranked = [(int(found.passages[i]), float(scores[i])) for i in best]
-        notes = (*found.notes, *self.notes)
         if self.quoter is None:
-            return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
+            return make_evidence(self.scope.scored_passages(ranked), (), found.notes, started)
         passages = [passage for passage, _ in ranked]
         paths = explain_walk(self.scope.snapshot, found.walk, self.chain_search.damping, passages, allowed)
         chains = self.quoter.quote(found.chains, np.array(passages, dtype=np.int32))
-        return replace(make_evidence(self.scope.scored_passages(ranked), paths, notes, started), chains=chains)
+        return replace(make_evidence(self.scope.scored_passages(ranked), paths, found.notes, started), chains=chains)
 
 
 def build_chains(context: IndexContext, settings: Chains) -> ChainRetriever:
     """Return the retriever over one index."""
     sentences, search = context.scope.snapshot.sentences, context.chain_search(settings.search_config())
     quoter = ChainQuoter(context.scope.snapshot, context.lexical, sentences) if context.paths_per_passage else None
-    notes = () if sentences.vectors is not None else (NO_SENTENCE_VECTORS,)
-    return ChainRetriever(context.scope, search, quoter, settings.chain_weight, settings.walk_weight, notes)
+    return ChainRetriever(context.scope, search, quoter, settings.chain_weight, settings.walk_weight)

@@ -132,7 +132,7 @@ class LinearRAGRetriever:
         values = walk.values(restart / restart.sum(), self.settings.damping)[: len(allowed)].astype(np.float32)
         ranked = self.scope.rank(values, k, allowed, floor=-np.inf)
         names = ", ".join(self.scope.snapshot.entities[entity] for entity in starts)
-        notes = (f"starts from {names}; {len(active.scores)} entities are active",)
+        notes = (f"starts from {names}; active entities: {len(active.scores)}",)
         return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
 
     def _dense_evidence(self, question: str, k: int, allowed: BoolArray, note: str, started: float) -> Evidence:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import clew
 from clew.arrays import LongArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
@@ -16,6 +17,7 @@ from clew.inference.query_network import QueryNetwork
 from clew.inference.relational_sums import SortedEdges
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.chain_features import describe_passages
+from clew.query.chain_search import NO_SENTENCE_VECTORS
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import GraphBatch, collate
@@ -74,6 +76,13 @@ def test_pruned_nodes_change_little(index: Index) -> None:
     assert np.mean(shared) > 4.5
     everything = whole.retrieve([QUESTION], 10_000)[0]
     assert len(everything.passages) == len(index.snapshot.passage_ids)
+
+
+def test_an_index_without_vectors_of_sentences_says_so(index: Index, tmp_path: Path) -> None:
+    plain = clew.create(tmp_path / "index", Settings(sentences="none"))
+    plain.add([EXAMPLES / "polar" / "james-caird.md"])
+    assert NO_SENTENCE_VECTORS in plain.search(QUESTION, retriever="gfm").notes
+    assert NO_SENTENCE_VECTORS not in index.search(QUESTION, retriever="gfm").notes
 
 
 def test_a_question_without_known_names_starts_at_similar_passages(index: Index) -> None:

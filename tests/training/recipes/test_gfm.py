@@ -462,6 +462,17 @@ def test_labelled_questions_are_learned_too_and_some_are_held_out(data: Path, ou
     few.write_text((data / TRAIN_FILE).read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="only 1 questions"):
         adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "other", recipe, silent, labelled=few)
+    stages: list[str] = []
+    with pytest.raises(InputError, match="nowhere"):
+        adapt_gfm(
+            index,
+            PRETRAINED_FOLDER / "gfm",
+            tmp_path / "other",
+            recipe,
+            lambda stage, *_: stages.append(stage),
+            labelled=tmp_path / "nowhere.jsonl",
+        )
+    assert stages == []  # before any work
 
 
 def test_weights_of_another_encoder_are_not_adapted(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ class PassageGraphBuilder:
             inputs.features[:, 6] = 0.0  # similar passages are not named
         if found is not None:
             self._add_chains(found, passages, inputs)
-        notes = (*walk.notes, *((FALLBACK_NOTE,) if fallback else ()))
+        notes = (*(walk if found is None else found).notes, *((FALLBACK_NOTE,) if fallback else ()))
         return QuestionGraph(
             nodes,
             senders,

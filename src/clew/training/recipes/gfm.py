@@ -163,8 +163,10 @@ def adapt_gfm(
     """
     corpora.check_out_folder(out)
     seed = recipe.loop.seed
+    answered_questions = [] if labelled is None else load_questions(labelled)
     trained = load_weights(start)
     view = graph_view(index.context, recipe, trained)
+    progress("making questions", 0, 0)
     maker = ChainQuestionMaker if trained.chains else PathQuestionMaker
     training, held_out = _split_holdout(maker(view.snapshot, seed).make(recipe.questions), seed)
     progress("building question graphs", 0, 0)
@@ -174,7 +176,7 @@ def adapt_gfm(
     validation = {"held out": make_examples(view, held_out, seed, lazy=lazy)}
     given = 0
     if labelled is not None:
-        own, others = _split_holdout(load_questions(labelled), seed)
+        own, others = _split_holdout(answered_questions, seed)
         given = len(own) + len(others)
         times = max(1, round(len(training) * LABELLED_SHARE / (1 - LABELLED_SHARE) / len(own)))
         if lazy:
