@@ -122,7 +122,9 @@ def index(
             report = opened.add(sources, extractor, retry_failed=run.retry_failed, workers=run.workers, memory=memory)
         rows = opened.table.count_rows()
         if rows and report.passages == rows:  # a new index; for another one the first search builds what is missing
+            started = time.perf_counter()
             opened.retriever(AUTO, paths=0)
+            report.seconds += time.perf_counter() - started
     print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error
