@@ -194,10 +194,15 @@ def variants(folder: Path, count: int) -> None:
     ]
     print(f"{len(balanced)} questions, the shipped weights")
     print_table(("variant", "hits@1", "coverage@32", "in hops", "after ranking", "after search", "ms"), rows)
+    _print_comparisons(report)
+
+
+def _print_comparisons(report: dict[str, Any]) -> None:
+    """Print the differences in hits@1 between retrievers, with their intervals."""
     for c in report["comparisons"]:
         if c["measure"] == "hits@1":
             interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
-            print(f"{c['a']} minus {c['b']}: {interval}, p = {c['p']:.4f}")
+            print(f"{c['a']} minus {c['b']}: {interval}, p = {c['p']:.4f}", flush=True)
 
 
 def paper(folder: Path, count: int) -> None:
@@ -222,10 +227,7 @@ def paper(folder: Path, count: int) -> None:
         ]
         print(f"\n{name}: {len(chosen)} questions, the shipped weights")
         print_table(("variant", "hits@1", "coverage@32", "path recall", "complex", "after search", "ms"), rows)
-        for c in report["comparisons"]:
-            if c["measure"] == "hits@1":
-                interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
-                print(f"{c['a']} minus {c['b']}: {interval}, p = {c['p']:.4f}", flush=True)
+        _print_comparisons(report)
 
 
 def _with_interval(figures: dict[str, Any], measure: str) -> str:

@@ -1,4 +1,4 @@
-"""Scorers of texts against a question: a bi-encoder, late interaction, or a cross-encoder that reads both together."""
+"""Scorers of texts against a question: a bi-encoder, or a cross-encoder that reads both together."""
 
 import os
 from collections.abc import Callable, Sequence

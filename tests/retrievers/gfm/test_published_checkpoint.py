@@ -13,7 +13,6 @@ from clew.graph.snapshot.relational_edges import entity_graph
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
-from clew.nn.query_gnn import QueryGNN
 from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import collate
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
@@ -24,8 +23,9 @@ from clew.retrievers.gfm.weights import load_weights
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import Document
 from tests.faults.commands import run_clew
-from tests.models.tiny_bert import WIDTH, write_tiny_bert
+from tests.models.tiny_bert import WIDTH
 from tests.oracles import gfm_rag
+from tests.retrievers.gfm.published_files import write_checkpoint
 from tests.small_index import make_index
 
 QUESTIONS = ("Where was Louis Palander born?", "Which province has the naval town Karlskrona?", "Who sailed the Vega?")
@@ -60,21 +60,9 @@ def second_generation(encoder: str) -> dict[str, Any]:
 
 
 def write(folder: Path, config: dict[str, Any], **changes: Any) -> dict[str, torch.Tensor]:
-    """Write a checkpoint of random weights in the published form."""
-    folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(3)
-    tensors = {name: value.detach().clone() for name, value in QueryGNN(SHAPE).state_dict().items()}
+    tensors = write_checkpoint(folder, config, SHAPE, **changes)
     assert len(tensors) == 56
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    torch.save({"model": tensors, **changes}, folder / "model.pth")
     return tensors
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("tiny") / "bert"
-    write_tiny_bert(folder)
-    return str(folder)
 
 
 @pytest.mark.parametrize("mean", [False, True], ids=["sum", "mean"])

@@ -15,7 +15,6 @@ from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.nn.device_network import DeviceQueryNetwork
-from clew.nn.query_gnn import QueryGNN
 from clew.query.linking import link_question
 from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
 from clew.retrievers.gfm.reasoner_texts import published_name, reasoner_node_texts
@@ -24,8 +23,9 @@ from clew.retrievers.gfm.target_explanations import explain_target
 from clew.retrievers.gfm.weights import load_weights
 from clew.retrievers.registry import open_retriever, parse_retriever
 from tests.faults.commands import run_clew
-from tests.models.tiny_bert import WIDTH, write_tiny_bert
+from tests.models.tiny_bert import WIDTH
 from tests.oracles import gfm_rag
+from tests.retrievers.gfm.published_files import write_checkpoint
 
 QUESTIONS = ("Where was Louis Palander born?", "Which province has the naval town Karlskrona?", "Who sailed the Vega?")
 FUSIONS = {"early-late-fusion": "early-late", "late-fusion": "late", "early-fusion": "early"}
@@ -58,21 +58,8 @@ def make_config(encoder: str, fusion: str = "early-late-fusion") -> dict[str, An
 
 
 def write(folder: Path, config: dict[str, Any]) -> dict[str, torch.Tensor]:
-    """Write a checkpoint of random weights in the published form."""
-    folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(3)
-    shape = QueryGNNSettings(8, WIDTH, 6, fusion=FUSIONS.get(config["model_config"]["use_ent_emb"], ""))
-    tensors = {name: value.detach().clone() for name, value in QueryGNN(shape).state_dict().items()}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    torch.save({"model": tensors}, folder / "model.pth")
-    return tensors
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("tiny") / "bert"
-    write_tiny_bert(folder)
-    return str(folder)
+    fusion = FUSIONS.get(config["model_config"]["use_ent_emb"], "")
+    return write_checkpoint(folder, config, QueryGNNSettings(8, WIDTH, 6, fusion=fusion))
 
 
 @pytest.fixture(scope="module")
