@@ -30,7 +30,7 @@ from clew.settings import Settings, load_settings
 from clew.store.atomic import remove_leftovers
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
-from clew.store.passage_table import PassageTable, restore_version
+from clew.store.passage_table import PassageTable
 from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
@@ -302,17 +302,8 @@ class Index:
         if strict:
             file.check()
         started = time.perf_counter()
-        with self._writing():
-            before = self.table.version
-            try:
-                with closing(file.statements()) as statements:
-                    report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
-            except InputError as error:
-                if self.table.version == before:
-                    raise
-                # Else half of the file would stand beside half of the old.
-                self.table = restore_version(self.table.location, before)
-                raise InputError(f"{error}; what came before it was taken back") from error
+        with self._writing(), closing(file.statements()) as statements:
+            report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
         if report.mentions:
             report.unmatched_mentions = entry.match_mentions(self.table, self.snapshot)[2]
         report.seconds = time.perf_counter() - started

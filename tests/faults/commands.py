@@ -107,7 +107,7 @@ def _run_command(arguments: list[str], batch: int, folder: str | None, file_byte
     sys.argv = ["clew", *arguments]
     with (
         patch.multiple(pipeline, BATCH_PASSAGES=batch, BATCH_LIMIT=batch),
-        patch.multiple(kg_import, SHARD_TRIPLES=batch, COMMIT_TRIPLES=2 * batch),
+        patch.multiple(kg_import, SHARD_TRIPLES=batch, FILE_TRIPLES=2 * batch),
     ):
         app.main()
 

@@ -84,7 +84,7 @@ def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: 
     first.replace(make_documents(("a", 2)), ["a"])
     with pytest.raises(IndexLockedError, match="another machine"):
         second.replace(make_documents(("a", 2)), ["a"])
-    second.replace(make_documents(("b", 1)), ["b"])
+    second.open_latest().replace(make_documents(("b", 1)), ["b"])
     assert PassageTable.open(uri).read().equals(make_documents(("a", 2), ("b", 1)))
 
 

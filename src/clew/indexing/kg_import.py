@@ -1,7 +1,9 @@
-"""Import of graph files in shards, of which new or changed ones, by their hashes, are committed: killed runs resume."""
+"""Import of graph files in shards, of which new or changed ones, by their hashes, are written and committed at once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 from clew.errors import InputError
 from clew.indexing.kg_formats.statements import (
@@ -18,8 +20,8 @@ from clew.types import Progress
 
 SHARD_TRIPLES = 16_384
 SHARD_CHARACTERS = 1 << 22
-COMMIT_TRIPLES = 250_000
-COMMIT_CHARACTERS = 1 << 25
+FILE_TRIPLES = 250_000
+FILE_CHARACTERS = 1 << 25
 MAX_REPORTED_FAULTS = 20  # maximum number of faults of a file that are reported individually; all are counted
 
 
@@ -79,24 +81,32 @@ class GraphImporter:
     progress: Progress
     _stored_hashes: Mapping[str, str] = field(default_factory=dict)
     _pending: list[tuple[KGShard, str]] = field(default_factory=list)
+    _fragments: list[str] = field(default_factory=list)
+    _written: list[str] = field(default_factory=list)
     _pending_characters: int = 0
     _shard_count: int = 0
 
     def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
-        """Replace the named graph by a file's statements in shards; no triple, or a document so named: InputError."""
+        """Replace the named graph by a file's statements in shards, in one commit at the end.
+
+        No triple, or a document so named, is an InputError; whatever error ends it, nothing was changed.
+        """
         stored = self.table.stored_documents()
         self._stored_hashes = stored.shards
         if name in stored or name in stored.shards or name in stored.parents:
             raise InputError(f"a document of this index has the id {name!r}: give the graph another --name")
         report = GraphReport(name)
         self._pending, self._pending_characters, self._shard_count = [], 0, 0
+        self._fragments, self._written = [], []
         self._read_statements(statements, report)
         if not self._shard_count:
             raise InputError(no_triples_message(name, report.malformed, next(iter(report.faults), None)))
-        self._commit()
+        self._write()
         shards = shards_by_graph(self._stored_hashes).get(name, ())
         stale = [id_ for id_ in shards if int(id_[len(name) + 1 :]) >= self._shard_count]
-        self.table.delete(stale)
+        replaced = [id_ for id_ in self._written if id_ in self._stored_hashes] + stale
+        if self._fragments or replaced:
+            self.table.commit_fragments(self._fragments, pa.array(replaced, type=pa.string()))
         report.removed = len(stale)
         return report
 
@@ -143,12 +153,15 @@ class GraphImporter:
         self._pending.append((shard, hash_))
         self._pending_characters += builder.characters
         pending_triples = sum(len(pending.triples) for pending, _ in self._pending)
-        if pending_triples >= COMMIT_TRIPLES or self._pending_characters >= COMMIT_CHARACTERS:
-            self._commit()
+        if pending_triples >= FILE_TRIPLES or self._pending_characters >= FILE_CHARACTERS:
+            self._write()
 
-    def _commit(self) -> None:
+    def _write(self) -> None:
+        """Write the pending shards as data files that no version has yet."""
         if self._pending:
             shards, hashes = zip(*self._pending, strict=True)
             rows = shards_to_table(shards, hashes, self.table.dimension, sentences=self.table.has_sentence_vectors)
-            self.table.replace(rows, [shard.id for shard in shards])
+            ids = [shard.id for shard in shards]
+            self._fragments += self.table.write_fragments(rows, ids).records
+            self._written += ids
         self._pending, self._pending_characters = [], 0

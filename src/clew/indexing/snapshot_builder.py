@@ -65,6 +65,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
     if not (folder / MANIFEST_FILE).is_file() or missing_segments(folder):
+        table.check_rows()
         snapshot, segments, positions = _merge_version(table, progress)
         snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
         snapshot = _add_synonyms(snapshot, table, encoder, progress)

@@ -1,5 +1,6 @@
 """Open the Lance dataset of an index."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,13 +8,35 @@ from clew.errors import IndexFormatError
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import check_schema
 from clew.store.location import Location
+from clew.store.row_seal import check_row_count, stored_seal
 
 if TYPE_CHECKING:
     from lance import LanceDataset
 
 
+_VERSION_HINT = "latest_version_hint.json"  # Lance writes it after the file of a version
+
+
 def open_dataset(location: Location, version: int | None = None) -> "LanceDataset | None":
-    """Return the dataset at a version, by default the newest; None without one; errors are as of `map_errors`."""
+    """Return the dataset at a version, by default the newest; None without one; errors are as of `map_errors`.
+
+    A version whose number of rows is not that of its seal, or a newest one that is gone, is an IndexFormatError.
+    """
+    # Read first: a version that is committed in between is newer than the hint.
+    hint = 0 if location.remote or version is not None else _hinted_version(location)
+    dataset = _open_version(location, version)
+    if dataset is None:
+        return None
+    if dataset.version < hint and _has_transaction(location, hint):
+        raise IndexFormatError(
+            f"version {hint} of {location.name} was committed and is gone, and the newest one there is "
+            f"{dataset.version}: run `clew repair`, then the commands since {dataset.version} again"
+        )
+    check_row_count(dataset, stored_seal(dataset, location.name), location.name)
+    return dataset
+
+
+def _open_version(location: Location, version: int | None) -> "LanceDataset | None":
     with map_errors(location.name, "opening"):
         if not location.remote and not Path(location.table).is_dir():
             return None
@@ -30,6 +53,24 @@ def open_dataset(location: Location, version: int | None = None) -> "LanceDatase
             if version is None and "was not found" in str(error) and "_versions" in str(error):
                 return None
             raise
+
+
+def _hinted_version(location: Location) -> int:
+    """Return the number of the newest version by Lance's hint, which is no part of the data, 0 without one."""
+    try:
+        return int(json.loads((Path(location.table) / "_versions" / _VERSION_HINT).read_bytes())["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def forget_newest(location: Location) -> None:
+    """Take the newest version that is there for the newest that was committed."""
+    (Path(location.table) / "_versions" / _VERSION_HINT).unlink(missing_ok=True)  # Lance lists the versions then
+
+
+def _has_transaction(location: Location, version: int) -> bool:
+    """Return whether the record of a commit that made a version is there: else the hint has a wrong digit."""
+    return any((Path(location.table) / "_transactions").glob(f"{version - 1}-*.txn"))
 
 
 def open_existing(location: Location) -> "LanceDataset":

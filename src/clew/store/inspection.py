@@ -17,6 +17,7 @@ from clew.store.error_mapping import map_errors
 from clew.store.integrity import find_damaged_rows, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
+from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
 from clew.store.schema import SENTENCE_COLUMNS
 
 if TYPE_CHECKING:
@@ -56,9 +57,18 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
             continue
         problems.extend(row_problems)
         readable.extend(columns)
+    if not problems and (text := _seal_problem(dataset, location)):
+        problems.append(Problem(text))
     if readable:
         problems.extend(_document_problems(pa.concat_tables(readable)))
     return problems
+
+
+def _seal_problem(dataset: "LanceDataset", location: Location) -> str | None:
+    seal = stored_seal(dataset, location.name)
+    if seal is None or (found := compute_seal(dataset, location.name)) == seal:
+        return None
+    return describe_mismatch(seal, found, location.name)
 
 
 def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:

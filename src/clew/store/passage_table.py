@@ -7,11 +7,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexLockedError, InputError
+from clew.store.commits import TableChange, commit_change, commit_restore, commit_rewrite, create_table, known_seal
 from clew.store.dataset import open_dataset, open_existing
 from clew.store.document_ids import StoredDocuments, collect_documents
 from clew.store.error_mapping import map_errors
@@ -25,6 +25,9 @@ from clew.store.integrity import (
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location, locate
+from clew.store.read_back import check_data_files
+from clew.store.removal import Removal, remove_documents
+from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
 from clew.store.segment_files import FragmentState
 from clew.store.writer_lock import pin, pinned_versions
@@ -66,6 +69,7 @@ class PassageTable:
         self._dataset = dataset
         self.version = int(dataset.version)
         self.files_hash = _files_hash(dataset)
+        self._checked_version = 0
         pin(location.derived, self.version, self)
 
     @classmethod
@@ -75,17 +79,11 @@ class PassageTable:
         An index that is there, or settings without JSON form, are an InputError, a creation at the same moment an
         IndexLockedError, a folder that cannot be written a ProviderError.
         """
-        import lance
-
         location = locate(location)
         schema = stored_schema(settings, dimension)
         if open_dataset(location) is not None:
             raise InputError(f"{location.name} holds an index already: add to it, or choose another folder")
-        options = dict(location.storage_options) or None
-        with map_errors(location.name, "making"):
-            dataset = lance.write_dataset(
-                schema.empty_table(), location.table, schema=schema, mode="create", storage_options=options
-            )
+        dataset = create_table(location, schema)
         if dataset.version != 1:  # Lance lets two creations at once both succeed, one over the other
             message = f"another process is making an index at {location.name} too"
             raise IndexLockedError(f"{message}: wait for it, then add to it")
@@ -120,6 +118,7 @@ class PassageTable:
 
     def document_hashes(self) -> dict[str, str]:
         """Return id -> hash, sorted by id, of complete documents and shards of graphs (see `kg_shards.is_shard`)."""
+        self.check_rows()
         with map_errors(self.location.name, "reading"):
             columns = self._dataset.to_table(columns=["document_id", "document_hash", "document_rows"])
         groups = columns.group_by(columns.column_names).aggregate([([], "count_all")]).to_pylist()
@@ -132,6 +131,7 @@ class PassageTable:
     def stored_documents(self) -> StoredDocuments:
         """Return the complete documents as arrays of hashes; memory for the rest is that of one batch of rows."""
         columns = ["document_id", "document_hash", "document_rows"]
+        self.check_rows()
         with map_errors(self.location.name, "reading"):
             scanner = self._dataset.scanner(columns=columns, batch_size=_ID_BATCH_ROWS)
             return collect_documents(scanner.to_batches(), is_shard)
@@ -142,35 +142,29 @@ class PassageTable:
         A row of another document, a repeated id or one of another document is an InputError, a table that has changed
         since it was opened an IndexLockedError, a failing disk or object store a ProviderError; nothing was changed.
         """
-        import lance
-
         ids = sorted(set(document_ids))
         new = add_integrity_columns(rows, self.dimension, ids, sentences=self.has_sentence_vectors)
         existing = _count_existing(self._dataset, self.location.name, ids, new["id"].to_pylist())
-        if new.num_rows == 0:
-            self.delete(ids)
-            return
-        with map_errors(self.location.name, "writing"):
-            if existing == 0 and not self.location.remote:
-                self._dataset = lance.write_dataset(new, self._dataset, mode="append")
-            else:
-                # Two machines that insert the same ids at once conflict here; two appends would both be taken.
-                merge = self._dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-                merge = merge.when_not_matched_by_source_delete(_in_predicate("document_id", ids))
-                merge.conflict_retries(0).execute(new)
-        _move_to_version(self, self._dataset)
+        fragments = self._write(new) if new.num_rows else []
+        if fragments or existing:
+            replaced = pa.array(ids if existing else [], type=pa.string())
+            self._commit(fragments, replaced, RowSeal.of_rows(new[INTEGRITY_COLUMNS[1]]))
 
     def write_fragments(self, rows: pa.Table, document_ids: Sequence[str]) -> WrittenFragments:
         """Write all passages of documents as data files that no version has yet (errors: see `replace`)."""
-        from lance.fragment import write_fragments
-
         new = add_integrity_columns(
             rows, self.dimension, sorted(set(document_ids)), sentences=self.has_sentence_vectors
         )
-        with map_errors(self.location.name, "writing"):
-            written = write_fragments(new, self._dataset, schema=self._dataset.schema)
-        records = [json.dumps(fragment.to_json()) for fragment in written]
+        records = [json.dumps(fragment.to_json()) for fragment in self._write(new)]
         return WrittenFragments(records, new.drop_columns([INTEGRITY_COLUMNS[1]]))
+
+    def _write(self, rows: pa.Table) -> list["FragmentMetadata"]:
+        from lance.fragment import write_fragments
+
+        with map_errors(self.location.name, "writing"):
+            written = list(write_fragments(rows, self._dataset, schema=self._dataset.schema))
+        check_data_files(self.location, written)
+        return written
 
     def commit_fragments(self, fragments: Sequence[str], replaced: pa.Array) -> None:
         """Add fragments in one commit, which removes all older passages of the `replaced` documents.
@@ -183,30 +177,31 @@ class PassageTable:
             IndexLockedError: The table has changed since it was opened; nothing was changed.
             ProviderError: The disk or object store fails.
         """
-        import lance
         from lance.fragment import FragmentMetadata
 
         _check_newest(self._dataset, self.location.name)
+        checksums = self.read_fragments(fragments, [INTEGRITY_COLUMNS[1]])[INTEGRITY_COLUMNS[1]]
         with map_errors(self.location.name, "writing"):
-            changed, emptied = _without_documents(self._dataset, replaced)
             new = [FragmentMetadata.from_json(fragment) for fragment in fragments]
-            update = lance.LanceOperation.Update(
-                removed_fragment_ids=emptied, updated_fragments=changed, new_fragments=new
-            )
-            options = dict(self.location.storage_options) or None
-            commit = lance.LanceDataset.commit
-            committed = commit(self._dataset, update, read_version=self.version, storage_options=options)
+        self._commit(new, replaced, RowSeal.of_rows(checksums))
+
+    def _commit(self, new: Sequence["FragmentMetadata"], replaced: pa.Array, added: RowSeal) -> int:
+        """Commit new fragments, whose rows have a seal, without the older rows of documents; return how many go."""
+        location = self.location
+        if len(replaced):
+            removal = remove_documents(self._dataset, replaced, location)
+        else:
+            removal = Removal(TableChange(), RowSeal(), known_seal(self._dataset, location))
+        change = TableChange(new, removal.change.changed, removal.change.removed)
+        committed = commit_change(self._dataset, change, removal.rest + added, location)
+        if committed.version != self.version + 1:
             # Lance lets two machines commit new fragments at once, though they may hold the same documents.
-            if overtaken := committed.version != self.version + 1:
-                names = {file.path for fragment in new for file in fragment.files}
-                own = [f.fragment_id for f in committed.get_fragments() if f.data_files()[0].path in names]
-                removal = lance.LanceOperation.Delete([], own, "true")
-                commit(committed, removal, read_version=committed.version, storage_options=options)
-        if overtaken:
-            message = f"another machine changed {self.location.name} at the same moment, and this step was undone"
+            commit_restore(location, int(committed.version) - 1)
+            message = f"another machine changed {location.name} at the same moment, and this step was undone"
             raise IndexLockedError(f"{message}: run the same command again when it has finished")
         self._dataset = committed
         _move_to_version(self, self._dataset)
+        return removal.removed.rows
 
     def read_fragments(self, fragments: Sequence[str], columns: Sequence[str]) -> pa.Table:
         """Return columns of fragments that no version has yet; files that are gone are an IndexFormatError."""
@@ -238,12 +233,10 @@ class PassageTable:
     def delete(self, document_ids: Sequence[str]) -> int:
         """Remove documents in one commit (errors: see `replace`); return the number of passages; 0 commits nothing."""
         ids = sorted(set(document_ids))
-        if (existing := _count_existing(self._dataset, self.location.name, ids, [])) == 0:
+        self.check_rows()
+        if _count_existing(self._dataset, self.location.name, ids, []) == 0:
             return 0
-        with map_errors(self.location.name, "removing documents from"):
-            self._dataset.delete(_in_predicate("document_id", ids), conflict_retries=0)
-        _move_to_version(self, self._dataset)
-        return existing
+        return self._commit([], pa.array(ids, type=pa.string()), RowSeal())
 
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
         """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes, without shards of graphs.
@@ -252,6 +245,8 @@ class PassageTable:
         has not been compacted away. An unknown column is an InputError, an absent version or damaged data an
         IndexFormatError.
         """
+        if version is None:
+            self.check_rows()
         return self._read(columns, _PASSAGE_FILTER, version)
 
     def read_documents(self, document_ids: Sequence[str]) -> pa.Table:
@@ -342,13 +337,10 @@ class PassageTable:
         There the files of killed writers stay for a week, since a writer on another machine may still be using them.
         """
         _count_existing(self._dataset, self.location.name, [], [])
-        with map_errors(self.location.name, "compacting"):
-            self._dataset.optimize.compact_files(
-                target_rows_per_fragment=_ROWS_PER_FILE,
-                materialize_deletions_threshold=0.0,
-                batch_size=_COMPACTION_BATCH_ROWS,
-            )
-        _move_to_version(self, self._dataset)
+        self.check_rows()
+        if groups := self._merge_fragments():
+            self._dataset = commit_rewrite(self._dataset, groups, self.location)
+            _move_to_version(self, self._dataset)
         with map_errors(self.location.name, "removing old versions of"):
             in_use = pinned_versions(self.location.derived) | {self.version}
             old = [int(v["version"]) for v in self._dataset.versions() if v["version"] not in in_use]
@@ -356,13 +348,29 @@ class PassageTable:
                 self._dataset.cleanup_old_versions(versions=old, delete_unverified=not self.location.remote)
         return len(old)
 
+    def _merge_fragments(self) -> list[tuple[list["FragmentMetadata"], list["FragmentMetadata"]]]:
+        """Write what small fragments and those with deleted rows hold as new ones; return them in pairs (old, new)."""
+        from lance.optimize import Compaction, CompactionOptions
 
-def restore_version(location: Location, version: int) -> PassageTable:
-    """Make an older version the newest in one commit, under the writer lock; IndexFormatError: it is gone."""
-    dataset = open_existing(location)
-    with map_errors(location.name, "restoring a version of"):
-        dataset.checkout_version(version).restore()  # type: ignore[no-untyped-call]
-    return PassageTable.open(location)
+        options = CompactionOptions(
+            target_rows_per_fragment=_ROWS_PER_FILE,
+            materialize_deletions_threshold=0.0,
+            batch_size=_COMPACTION_BATCH_ROWS,
+        )
+        with map_errors(self.location.name, "compacting"):
+            tasks = Compaction.plan(self._dataset, options).tasks
+            return [(task.fragments, task.execute(self._dataset).new_fragments) for task in tasks]
+
+    def check_rows(self) -> None:
+        """Raise an IndexFormatError where the rows of this version are not those that were written, as a whole.
+
+        It reads the checksum of each row, once for each version.
+        """
+        if self._checked_version != self.version:
+            seal = stored_seal(self._dataset, self.location.name)
+            if seal is not None:
+                check_rows_sealed(seal, compute_seal(self._dataset, self.location.name), self.location.name)
+            self._checked_version = self.version
 
 
 def _check_newest(dataset: "LanceDataset", name: str) -> None:
@@ -372,30 +380,6 @@ def _check_newest(dataset: "LanceDataset", name: str) -> None:
     if newest != dataset.version:
         message = f"{name} is at version {newest}, but was opened at version {dataset.version}"
         raise IndexLockedError(f"{message}: another writer changed it; open it again and repeat the step")
-
-
-def _without_documents(dataset: "LanceDataset", documents: pa.Array) -> tuple[list["FragmentMetadata"], list[int]]:
-    """Return the fragments that hold passages of documents, without these, and the ids of those that hold no others."""
-    changed: list[FragmentMetadata] = []
-    emptied: list[int] = []
-    if not len(documents):
-        return changed, emptied
-    addresses = [np.empty(0, dtype=np.uint64)]
-    scanner = dataset.scanner(columns=["document_id"], with_row_address=True, batch_size=_ID_BATCH_ROWS)
-    for batch in scanner.to_batches():
-        found = pc.is_in(batch["document_id"], value_set=documents)
-        addresses.append(batch["_rowaddr"].filter(found).to_numpy(zero_copy_only=False))
-    rows = np.concatenate(addresses)
-    fragment_of_row, offsets = (rows >> np.uint64(32)).astype(np.int64), rows & np.uint64(0xFFFFFFFF)
-    for id_ in np.unique(fragment_of_row).tolist():
-        fragment = dataset.get_fragment(id_)
-        assert fragment is not None, id_
-        rest = fragment.delete_rows(offsets[fragment_of_row == id_].tolist())
-        if rest is None:
-            emptied.append(id_)
-        else:
-            changed.append(rest)
-    return changed, emptied
 
 
 def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], ids: Sequence[str]) -> int:

@@ -10,16 +10,18 @@ import pyarrow as pa
 
 from clew.arrays import FloatArray
 from clew.errors import IndexLockedError
+from clew.store.commits import commit_all
 from clew.store.dataset import open_existing
 from clew.store.error_mapping import map_errors
-from clew.store.integrity import check_rows, stored_schema, with_checksums
+from clew.store.integrity import INTEGRITY_COLUMNS, check_rows, stored_schema, with_checksums
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
 from clew.store.passage_table import PassageTable
+from clew.store.row_seal import RowSeal
 from clew.store.schema import SENTENCE_COLUMNS, RowSentences, sentence_cells
 
 if TYPE_CHECKING:
-    from lance.fragment import LanceFragment
+    from lance.fragment import FragmentMetadata, LanceFragment
 
 BLOCK_ROWS = 1024
 _MADE_COLUMNS = ("vector", "checksum", *SENTENCE_COLUMNS)
@@ -67,29 +69,30 @@ class TableRewriter:
             IndexFormatError: A stored row is damaged; nothing was changed.
             IndexLockedError: The table has changed since it was opened; nothing was changed.
         """
-        import lance
         from lance.fragment import write_fragments
 
         location = self.table.location
         schema = stored_schema(settings, dimension)
         options = dict(location.storage_options) or None
         dataset = open_existing(location)
-        written = []
+        self.table.check_rows()
+        written: list[FragmentMetadata] = []
+        seal = RowSeal()
         for fragment in dataset.get_fragments():
             blocks = _blocks(fragment, [field.name for field in dataset.schema], location)
+            checksums: list[pa.Array] = []
             with map_errors(location.name, "writing"):
                 reader = pa.RecordBatchReader.from_batches(
-                    schema, _new_batches(blocks, schema, dimension, read_vectors, location.name)
+                    schema, _new_batches(blocks, schema, dimension, read_vectors, location.name, checksums)
                 )
                 written += write_fragments(
                     reader, location.table, schema=schema, mode="overwrite", storage_options=options
                 )
+            seal = sum(map(RowSeal.of_rows, checksums), seal)
         if dataset.latest_version != self.table.version or dataset.version != self.table.version:
             message = f"{location.name} has changed since it was opened at version {self.table.version}"
             raise IndexLockedError(f"{message}: open it again and repeat the step")
-        with map_errors(location.name, "writing"):
-            change = lance.LanceOperation.Overwrite(schema, written)
-            lance.LanceDataset.commit(dataset, change, read_version=dataset.version, storage_options=options)
+        commit_all(dataset, schema, written, seal, location)
         return PassageTable.open(location)
 
 
@@ -125,7 +128,9 @@ def _new_batches(
     dimension: int,
     read_vectors: Callable[[str], BlockVectors],
     name: str,
+    checksums: list[pa.Array],
 ) -> Iterator[pa.RecordBatch]:
+    """Yield rows with other vectors; their checksums are added to a list."""
     for block in blocks:
         check_rows(block.rows, name)
         rows = block.rows.select([name for name in block.rows.column_names if name not in _MADE_COLUMNS])
@@ -138,4 +143,6 @@ def _new_batches(
                 for column, cells in zip(SENTENCE_COLUMNS, sentence_cells(found.sentences), strict=True):
                     rows = rows.append_column(column, pa.array(cells, type=schema.field(column).type))
         ordered = rows.select([field for field in schema.names if field != "checksum"])
-        yield from with_checksums(ordered).cast(schema).to_batches()
+        for batch in with_checksums(ordered).cast(schema).to_batches():
+            checksums.append(batch[INTEGRITY_COLUMNS[1]])
+            yield batch

@@ -1,0 +1,138 @@
+"""Commits of the passages table: what they name is on the disk and whole before, and what they made is read after."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from clew.errors import ClewError, IndexFormatError, ProviderError
+from clew.store.dataset import forget_newest, open_dataset, open_existing
+from clew.store.error_mapping import map_errors
+from clew.store.location import Location
+from clew.store.read_back import check_data_files, check_deletion_files, flush, flush_paths, manifest_path
+from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from lance.fragment import FragmentMetadata
+
+DAMAGED_FOLDER = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What a commit makes of a version."""
+
+    new: Sequence["FragmentMetadata"] = ()  # fragments that no version has yet, checked by `check_data_files`
+    changed: Sequence["FragmentMetadata"] = ()  # fragments of the version, with more rows deleted
+    removed: Sequence[int] = field(default_factory=list)  # ids of fragments that hold nothing any longer
+
+
+def create_table(location: Location, schema: pa.Schema) -> "LanceDataset":
+    """Commit version 1, without rows."""
+    import lance
+
+    return _commit(location, location.table, lance.LanceOperation.Overwrite(schema, []), 0, RowSeal())
+
+
+def commit_change(dataset: "LanceDataset", change: TableChange, seal: RowSeal, location: Location) -> "LanceDataset":
+    """Commit a change of a version, whose rows then have a seal, and return the new version.
+
+    Raises:
+        ProviderError: A file that the change names does not read back, or the disk or object store fails; nothing was
+            changed, unless the message says so.
+    """
+    import lance
+
+    operation = lance.LanceOperation.Update(list(change.removed), list(change.changed), list(change.new))
+    check_deletion_files(location, change.changed)
+    return _commit(location, dataset, operation, dataset.version, seal)
+
+
+def commit_rewrite(
+    dataset: "LanceDataset",
+    groups: Sequence[tuple[Sequence["FragmentMetadata"], Sequence["FragmentMetadata"]]],
+    location: Location,
+) -> "LanceDataset":
+    """Commit fragments in the place of others that have the same rows, in pairs (old, new)."""
+    import lance
+
+    operations = lance.LanceOperation
+    operation = operations.Rewrite([operations.RewriteGroup(list(old), list(new)) for old, new in groups], [])
+    check_data_files(location, [fragment for _, new in groups for fragment in new])
+    return _commit(location, dataset, operation, dataset.version, known_seal(dataset, location))
+
+
+def commit_all(
+    dataset: "LanceDataset", schema: pa.Schema, new: Sequence["FragmentMetadata"], seal: RowSeal, location: Location
+) -> "LanceDataset":
+    """Commit a version that has other columns or settings, and new fragments only."""
+    import lance
+
+    check_data_files(location, new)
+    return _commit(location, dataset, lance.LanceOperation.Overwrite(schema, list(new)), dataset.version, seal)
+
+
+def commit_restore(location: Location, version: int) -> "LanceDataset":
+    """Make an older version the newest; one that is gone or damaged is an IndexFormatError."""
+    import lance
+
+    newest, older = open_existing(location), open_dataset(location, version)
+    assert older is not None, version
+    seal = known_seal(older, location)
+    check_rows_sealed(seal, compute_seal(older, location.name), location.name)
+    return _commit(location, newest, lance.LanceOperation.Restore(version), newest.version, seal)
+
+
+def known_seal(dataset: "LanceDataset", location: Location) -> RowSeal:
+    """Return the seal of a version, computed where it has none."""
+    seal = stored_seal(dataset, location.name)
+    return compute_seal(dataset, location.name) if seal is None else seal
+
+
+def _commit(
+    location: Location, base: "LanceDataset | str", operation: Any, read_version: int, seal: RowSeal
+) -> "LanceDataset":
+    import lance
+    from lance.dataset import Transaction
+
+    transaction = Transaction(read_version, operation, transaction_properties=seal.properties(read_version + 1))
+    options = dict(location.storage_options) or None
+    with map_errors(location.name, "writing"):
+        committed = lance.LanceDataset.commit(base, transaction, storage_options=options)
+    if not location.remote:
+        _check_committed(location, int(committed.version))
+    return committed
+
+
+def _check_committed(location: Location, version: int) -> None:
+    """Read a new version's own file back and flush it; one that cannot be read is set aside: the one before counts."""
+    manifest = manifest_path(location, version)
+    try:
+        open_dataset(location, version)
+    except IndexFormatError as error:
+        set_aside(manifest, location)
+        raise ProviderError(
+            f"version {version}, just written to {location.name}, does not read back ({error}), and was taken back: "
+            "check the disk and run the same command again"
+        ) from error
+    try:
+        flush([manifest], location)
+        if version == 1:  # its folders are new, too
+            flush_paths([Path(location.table), Path(location.table).parent], location)
+    except ClewError as error:
+        raise ProviderError(
+            f"version {version} of {location.name} was written, but may not outlast a power cut ({error})"
+        ) from error
+
+
+def set_aside(manifest: Path, location: Location) -> Path:
+    """Move the file of a version to `damaged/`, so that the one before is the newest; return the folder."""
+    folder = Path(location.table).parent / DAMAGED_FOLDER
+    with map_errors(location.name, "setting a damaged version aside of"):
+        folder.mkdir(exist_ok=True)
+        manifest.rename(folder / manifest.name)
+        forget_newest(location)
+    return folder
