@@ -33,6 +33,7 @@ from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable
 from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
+from clew.store.versions import StoredVersion
 from clew.store.writer_lock import writer_lock
 from clew.text.normalization import name_key
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, Triple, count_progress, ignore_progress
@@ -462,6 +463,21 @@ class Index:
         """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped."""
         with self._writing():
             return self.table.compact()
+
+    def versions(self) -> list[StoredVersion]:
+        """Return the versions that can be gone back to, the newest first; `compact` drops the older ones."""
+        return self.table.versions()
+
+    def restore(self, version: int) -> None:
+        """Make an older version the newest one; that of before stays until `compact`.
+
+        Raises:
+            InputError: There is no such version.
+            IndexFormatError: The version is damaged; nothing was changed.
+            IndexLockedError: Another process is writing.
+        """
+        with self._writing():
+            self.table = self.table.restore(version)
 
     def stats(self) -> "IndexStats":
         """Return counts, settings and the manifest of this version."""

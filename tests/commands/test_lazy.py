@@ -73,7 +73,7 @@ def complete(text: str) -> list[str]:
 
 
 def test_a_shell_completes_commands_and_options() -> None:
-    assert complete("clew re") == ["retrievers", "remove", "repair", "reencode"]
+    assert complete("clew re") == ["retrievers", "remove", "repair", "restore", "reencode"]
     assert complete("clew train r") == ["routed", "router", "reranker"]
     assert complete("clew search --re") == ["--retriever", "--reader", "--rerank", "--rerank-depth"]
 

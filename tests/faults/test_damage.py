@@ -153,7 +153,7 @@ def test_damage_in_the_table_is_found_repaired_and_indexed_again(
         verification = run_process("verify", "--index", index)
         assert verification.code == 1
         assert verification.out.strip()
-        assert run_process("repair", "--index", index).code == 0
+        assert run_process("repair", "--index", index, "--yes").code == 0
         assert run_process("verify", "--index", index).code == 0
         assert run_process("index", corpus, corpus.parent / "more.jsonl", "--index", index).code == 0
         assert snapshot_hash(index) == expected

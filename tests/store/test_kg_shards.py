@@ -18,8 +18,9 @@ from clew.store.kg_shards import (
     stored_graphs,
 )
 from clew.store.passage_table import PassageTable
+from clew.store.repair import repair
 from clew.store.schema import passages_schema
-from clew.store.verify import repair, verify
+from clew.store.verify import verify
 from tests.store.rows import WIDTH, data_files, make_documents, make_index
 
 SHARDS = [

@@ -10,7 +10,8 @@ from clew.errors import IndexFormatError, IndexLockedError, ProviderError
 from clew.settings import Settings
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
-from clew.store.verify import repair, verify
+from clew.store.repair import repair
+from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from tests.faults.commands import make_voyage, write_lines
 from tests.indexing.test_parts import snapshot_files

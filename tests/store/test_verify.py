@@ -12,8 +12,9 @@ from clew.store.inspection import inspect
 from clew.store.integrity import add_integrity_columns, row_checksums
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
+from clew.store.repair import ADD_AGAIN, repair
 from clew.store.schema import passages_schema, rows_to_table
-from clew.store.verify import ADD_AGAIN, repair, verify
+from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from clew.types import Mention
 from tests.faults.commands import run_clew
@@ -149,8 +150,11 @@ def test_a_damaged_deletion_file_is_survived(tmp_path: Path) -> None:
         file.write_bytes(damaged)
         (problem,) = verify(tmp_path)
         assert "data file" in problem
-    repair(tmp_path)
-    assert list(PassageTable.open(tmp_path).document_hashes()) == ["d"]
+    before = table.version
+    actions = repair(tmp_path)  # the version before is whole, and has more passages than would be left
+    assert actions[0].startswith(f"undone: the changes since version {before - 1}")
+    assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["a", "b'", "c", "d"]
+    assert verify(tmp_path) == []
 
 
 def test_derived_data_that_cannot_be_checked_are_dropped(tmp_path: Path) -> None:
@@ -297,5 +301,5 @@ def test_the_command_says_whether_a_repair_lost_something(tmp_path: Path) -> Non
     make_index(tmp_path, *SIZES)
     assert run_clew("repair", "--index", tmp_path).out == "done: nothing was lost\n"
     data_files(tmp_path)[1].write_bytes(b"")
-    lines = run_clew("repair", "--index", tmp_path).out.splitlines()
+    lines = run_clew("repair", "--index", tmp_path, "--yes").out.splitlines()
     assert lines[-2:] == [ADD_AGAIN, "done"]

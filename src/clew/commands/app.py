@@ -57,8 +57,9 @@ COMMANDS = {
     ),
     "repair": (
         "maintain:repair",
-        "Repair a damaged index: drop damaged derived files, return to what can be read, and list what was lost.",
+        "Repair a damaged index with the least loss, by an older version or without what is damaged; it asks first.",
     ),
+    "restore": ("maintain:restore", "Make an older version the newest one, or list the versions that are there."),
     "reencode": (
         "maintain:reencode",
         "Give all passages the vectors of another encoder, in one new version; nothing is extracted again.",

@@ -1,5 +1,7 @@
 """The commands that inspect, check and repair an index."""
 
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -7,17 +9,17 @@ import typer
 
 from clew.commands.opening import open_index
 from clew.commands.options import DeviceOption, IndexOption, JsonFlag, SentencesOption
-from clew.commands.output import print_json, print_note
+from clew.commands.output import print_json, print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
 from clew.errors import InputError
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
+from clew.store.repair import ADD_AGAIN
+from clew.store.repair import repair as repair_index
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
-from clew.store.verify import ADD_AGAIN
-from clew.store.verify import repair as repair_index
 from clew.store.verify import verify as find_problems
 
 
@@ -57,12 +59,45 @@ def verify(index: IndexOption) -> None:
     print("clean: every passage reads back as it was written")
 
 
-def repair(index: IndexOption) -> None:
-    """Repair a damaged index: drop damaged derived files, return to what can be read, and list what was lost."""
-    actions = repair_index(index)
+def repair(
+    index: IndexOption, yes: Annotated[bool, typer.Option("--yes", help="Lose what cannot be read, unasked.")] = False
+) -> None:
+    """Repair a damaged index with the least loss, by an older version or without what is damaged; it asks first."""
+
+    def confirm(losses: Sequence[str]) -> bool:
+        for loss in losses:
+            print_note(f"a repair loses this: {loss}")
+        return sys.stdin.isatty() and typer.confirm("Repair?", err=True)
+
+    actions = repair_index(index, None if yes else confirm)
     for action in actions:
-        print(action)
+        print_line(action)
     print("done" if ADD_AGAIN in actions else "done: nothing was lost")
+
+
+def restore(
+    index: IndexOption,
+    version: Annotated[int | None, typer.Argument(min=1, help="The version to go back to.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the versions that are there, the newest first.")] = False,
+    json_: JsonFlag = False,
+) -> None:
+    """Make an older version the newest one, or list the versions that are there.
+
+    Nothing is lost by it: the version before stays one of those that can be gone back to, until clew compact.
+    """
+    opened = open_index(index)
+    if (version is None) != list_:
+        raise InputError("give the number of a version, or --list")
+    if version is not None:
+        opened.restore(version)
+        print(f"version {opened.table.version} has what version {version} had")
+    elif json_:
+        print_json([asdict(found) | {"time": found.time.isoformat()} for found in opened.versions()])
+    else:
+        for found in opened.versions():
+            print(
+                f"{found.version:>8}  {found.time:%Y-%m-%d %H:%M:%S}  {found.rows:>10,} passages and shards of graphs"
+            )
 
 
 def compact(index: IndexOption) -> None:

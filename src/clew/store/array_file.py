@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError
 from clew.store.atomic import atomic_file
+from clew.store.error_mapping import unreadable_error
 
 _ABOUT = "__metadata__"
 _HASH_KEY = "blake2b"
@@ -106,7 +107,9 @@ def _map(file: Path) -> ArrayFile:
             arrays[name] = np.frombuffer(mapped, dtype, prod(shape), start + begin).reshape(shape)
         if start + end != len(mapped):
             raise ValueError(f"it has {len(mapped)} bytes, not {start + end}")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise unreadable_error(file, error) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexFormatError(
             f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
         ) from error

@@ -23,7 +23,7 @@ DAMAGED_FOLDER = "damaged"
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """What a commit makes of a version."""
+    """The difference between a version and the next one."""
 
     new: Sequence["FragmentMetadata"] = ()  # fragments that no version has yet, checked by `check_data_files`
     changed: Sequence["FragmentMetadata"] = ()  # fragments of the version, with more rows deleted

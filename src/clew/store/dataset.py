@@ -27,7 +27,7 @@ def open_dataset(location: Location, version: int | None = None) -> "LanceDatase
     dataset = _open_version(location, version)
     if dataset is None:
         return None
-    if dataset.version < hint and _has_transaction(location, hint):
+    if dataset.version < hint and _has_transaction(location, hint):  # as of `lost_version`
         raise IndexFormatError(
             f"version {hint} of {location.name} was committed and is gone, and the newest one there is "
             f"{dataset.version}: run `clew repair`, then the commands since {dataset.version} again"
@@ -61,6 +61,12 @@ def _hinted_version(location: Location) -> int:
         return int(json.loads((Path(location.table) / "_versions" / _VERSION_HINT).read_bytes())["version"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0
+
+
+def lost_version(location: Location, newest: int) -> int:
+    """Return the number of a version of a table on a disk that was committed after the newest there, 0 for none."""
+    hint = _hinted_version(location)
+    return hint if hint > newest and _has_transaction(location, hint) else 0
 
 
 def forget_newest(location: Location) -> None:

@@ -2,11 +2,13 @@
 
 import errno
 import re
+from pathlib import Path
 from types import TracebackType
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputError, ProviderError
 
 _DISK_FULL_SIGNS = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
+_OPEN_FILES_SIGNS = ("too many open files", "os error 24)", "os error 23)")
 _FORBIDDEN_SIGNS = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
 _CONFLICT_SIGNS = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
 _NETWORK_SIGNS = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
@@ -47,10 +49,13 @@ def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
     detail = shorten_message(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         return InputError(f"{action} {name}: a file is where a folder must be ({detail}); choose another place")
-    text = f"{detail} {errno.errorcode.get(getattr(error, 'errno', None) or 0, '')}".lower()
+    text = f"{error} {errno.errorcode.get(getattr(error, 'errno', None) or 0, '')}".lower()
     if any(sign in text for sign in _DISK_FULL_SIGNS) or getattr(error, "errno", None) == errno.EDQUOT:
         message = f"the disk is full while {action} {name} ({detail}): free some space and run the same command again"
         return ProviderError(f"{message}; what was committed before is kept")
+    if any(sign in text for sign in _OPEN_FILES_SIGNS):
+        message = f"too many files are open while {action} {name} ({detail})"
+        return ProviderError(f"{message}: close other indexes, or raise the limit (`ulimit -n`), and run it again")
     if any(sign in text for sign in _FORBIDDEN_SIGNS):
         message = f"{action} {name} is not possible here ({detail})"
         return ProviderError(f"{message}: check the path and its permissions, or choose another folder")
@@ -62,9 +67,16 @@ def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
     if any(sign in text for sign in _MISSING_FILE_SIGNS):
         message = f"a file of {name} is missing while {action} it ({detail})"
         return IndexFormatError(f"{message}: if it was compacted meanwhile open it again, else run `clew repair`")
-    if isinstance(error, OSError) and (error.errno is not None or "(os error " in text):
+    if "(os error " in text or (isinstance(error, OSError) and error.errno is not None):
         return ProviderError(f"{action} {name} failed ({detail}): check the disk and run the same command again")
     return IndexFormatError(f"{name} looks damaged while {action} it ({detail}): run `clew verify`, then `clew repair`")
+
+
+def unreadable_error(path: Path, error: OSError) -> ClewError:
+    """Return the error for a derived file that cannot be opened: damage only where it is not there."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+        return IndexFormatError(f"the derived file {path.name} is missing ({error.strerror}): run `clew repair`")
+    return to_clew_error(error, str(path), "reading")
 
 
 def shorten_message(error: BaseException) -> str:

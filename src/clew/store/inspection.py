@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.errors import ClewError
+from clew.errors import IndexFormatError
 from clew.store.crash_probe import crashing_fragments
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import find_damaged_rows, vector_dimension
@@ -40,35 +40,49 @@ class Problem:
 
 
 def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
-    """Read every row of a version and return its problems: unreadable files, damaged rows, incomplete documents."""
+    """Read every row of a version and return its problems: unreadable files, damaged rows, incomplete documents.
+
+    Only what the content of files shows is a problem: a file that may not be read, too many open files, or an
+    input-output error, is a ProviderError.
+    """
     problems: list[Problem] = []
-    readable: list[pa.Table] = []
+    readable: dict[int, list[pa.Table]] = {}
     crashing = crashing_fragments(dataset, dict(location.storage_options))
     for fragment in dataset.get_fragments():
-        files = ", ".join(file.path for file in fragment.data_files())
+        files = _name_files(fragment)
         if fragment.fragment_id in crashing:
             problems.append(Problem(f"the deletion file of data file {files} is damaged", (), fragment.fragment_id))
             continue
         try:
             row_problems, columns = _read_fragment(fragment, location)
-        except ClewError as error:
+        except IndexFormatError as error:
             cause = str(error.__cause__).split(", /")[0]
             problems.append(Problem(f"data file {files} cannot be read: {cause[:200]}", (), fragment.fragment_id))
             continue
         problems.extend(row_problems)
-        readable.extend(columns)
-    if not problems and (text := _seal_problem(dataset, location)):
-        problems.append(Problem(text))
-    if readable:
-        problems.extend(_document_problems(pa.concat_tables(readable)))
+        readable[fragment.fragment_id] = columns
+    if not problems:
+        problems.extend(_seal_problems(dataset, location))
+    unreadable = {problem.fragment for problem in problems}
+    if tables := [table for id_, columns in readable.items() if id_ not in unreadable for table in columns]:
+        problems.extend(_document_problems(pa.concat_tables(tables)))
     return problems
 
 
-def _seal_problem(dataset: "LanceDataset", location: Location) -> str | None:
+def _seal_problems(dataset: "LanceDataset", location: Location) -> Iterator[Problem]:
+    """Yield a problem for each fragment whose deletion file may be the one that makes the set of rows a wrong one."""
     seal = stored_seal(dataset, location.name)
     if seal is None or (found := compute_seal(dataset, location.name)) == seal:
-        return None
-    return describe_mismatch(seal, found, location.name)
+        return
+    yield Problem(describe_mismatch(seal, found, location.name))
+    for fragment in dataset.get_fragments():
+        if fragment.metadata.deletion_file is not None:
+            text = f"the rows deleted from data file {_name_files(fragment)} may not be those that were removed"
+            yield Problem(text, (), fragment.fragment_id)
+
+
+def _name_files(fragment: "LanceFragment") -> str:
+    return ", ".join(file.path for file in fragment.data_files())
 
 
 def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:

@@ -30,6 +30,7 @@ from clew.store.removal import Removal, remove_documents
 from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
 from clew.store.segment_files import FragmentState
+from clew.store.versions import StoredVersion, list_versions, restore_to
 from clew.store.writer_lock import pin, pinned_versions
 
 if TYPE_CHECKING:
@@ -330,6 +331,10 @@ class PassageTable:
                 check_rows(rows, self.location.name)
             yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
 
+    def versions(self) -> list[StoredVersion]:
+        """Return the versions that are there, the newest first."""
+        return list_versions(self._dataset, self.location)
+
     def compact(self) -> int:
         """Merge small files and drop older versions under the writer lock; return the number of versions dropped.
 
@@ -371,6 +376,10 @@ class PassageTable:
             if seal is not None:
                 check_rows_sealed(seal, compute_seal(self._dataset, self.location.name), self.location.name)
             self._checked_version = self.version
+
+    def restore(self, version: int) -> "PassageTable":
+        """Make an older version the newest one, and return the table at it (errors: see `restore_to`)."""
+        return PassageTable(self.location, restore_to(self.location, self._dataset, version))
 
 
 def _check_newest(dataset: "LanceDataset", name: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 from clew.errors import IndexFormatError, ProviderError
 from clew.store.array_file import file_problem
 from clew.store.atomic import atomic_file, discard
+from clew.store.error_mapping import unreadable_error
 from clew.text.bm25 import BM25Index
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def read_segment_names(folder: Path) -> list[str]:
     """Return the names of the segments that a snapshot reads, in order; IndexFormatError where the list is damaged."""
     try:
         names = json.loads((folder / SEGMENT_NAMES_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise unreadable_error(folder / SEGMENT_NAMES_FILE, error) from error
+    except ValueError as error:
         raise IndexFormatError(f"{folder.name}/{SEGMENT_NAMES_FILE} is damaged ({error}): run `clew repair`") from error
     if not isinstance(names, list) or not all(isinstance(name, str) and Path(name).name == name for name in names):
         raise IndexFormatError(f"{folder.name}/{SEGMENT_NAMES_FILE} is not a list of names: run `clew repair`")

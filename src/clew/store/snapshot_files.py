@@ -9,6 +9,7 @@ from typing import Any
 from clew.errors import IndexFormatError, ProviderError
 from clew.store.array_file import file_problem
 from clew.store.atomic import atomic_file, file_hash
+from clew.store.error_mapping import unreadable_error
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import SEGMENT_NAMES_FILE, read_segment_names, segments_folder
 from clew.text.bm25 import BM25Index
@@ -36,8 +37,10 @@ def read_manifest(folder: Path, file: str = MANIFEST_FILE) -> dict[str, Any]:
     """Return a snapshot's inputs and the hashes of its files; a missing or damaged manifest is an IndexFormatError."""
     try:
         manifest: dict[str, Any] = json.loads((folder / file).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        message = f"the manifest of a snapshot is missing or damaged ({error})"
+    except OSError as error:
+        raise unreadable_error(folder / file, error) from error
+    except ValueError as error:
+        message = f"the manifest of a snapshot is damaged ({error})"
         raise IndexFormatError(f"{message}: run `clew repair`") from error
     if not isinstance(manifest, dict) or manifest.pop(CHECKSUM_KEY, None) != _manifest_checksum(manifest):
         raise IndexFormatError(f"the manifest of {folder.name} is not as it was written: run `clew repair`")
@@ -95,7 +98,10 @@ def snapshot_problems(folder: Path) -> list[str]:
     except IndexFormatError as error:
         return [str(error)]
     except OSError as error:
-        return [f"{folder.name} cannot be read ({error}): run `clew repair`"]
+        mapped = unreadable_error(folder, error)
+        if not isinstance(mapped, IndexFormatError):
+            raise mapped from error
+        return [str(mapped)]
     names = sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name))
     problems = [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in names]
     return problems + [problem for name in segments if (problem := file_problem(_segments(folder) / name))]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
-from clew.errors import ClewError, IndexFormatError, ProviderError
+from clew.errors import IndexFormatError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
 from clew.store.error_mapping import map_errors
@@ -63,7 +63,7 @@ class VectorCache:
                 _check_columns(dataset, self._path, getattr(kind, "list_size", 0))
                 for batch in dataset.to_batches(columns=["vector", "check"]):
                     _checked_vectors(pa.Table.from_batches([batch]), dataset.uri)
-        except ClewError as error:
+        except IndexFormatError as error:
             return str(error)
         return None
 

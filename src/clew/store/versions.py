@@ -1,0 +1,58 @@
+"""The versions of a passages table that can be gone back to."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from clew.errors import IndexFormatError, InputError
+from clew.store.commits import commit_restore
+from clew.store.dataset import open_dataset
+from clew.store.error_mapping import map_errors
+from clew.store.inspection import inspect
+from clew.store.location import Location
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from lance.dataset import Version
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A version of a passages table."""
+
+    version: int
+    time: datetime  # of its commit, in the time zone of this machine
+    rows: int  # passages and shards of graphs
+
+
+def list_versions(dataset: "LanceDataset", location: Location) -> list[StoredVersion]:
+    """Return the versions of a table, the newest first; one that cannot be read is an IndexFormatError."""
+    with map_errors(location.name, "reading the versions of"):
+        found = [_read_version(record) for record in dataset.versions()]
+    return sorted(found, key=lambda one: -one.version)
+
+
+def _read_version(record: "Version") -> StoredVersion:
+    time = record["timestamp"]
+    assert isinstance(time, datetime), record
+    return StoredVersion(record["version"], time.astimezone(), int(record["metadata"]["total_rows"]))
+
+
+def restore_to(location: Location, dataset: "LanceDataset", version: int) -> "LanceDataset":
+    """Make an older version the newest in one commit, under the writer lock; all of its rows are read before.
+
+    Raises:
+        InputError: There is no such version, or it is the newest.
+        IndexFormatError: It is damaged; nothing was changed.
+    """
+    there = [one.version for one in list_versions(dataset, location)]
+    if version not in there or version == there[0]:
+        older = ", ".join(map(str, there[1:6])) or "none"
+        raise InputError(f"version {version} is not an older one of {location.name}: there are {older} (see --list)")
+    older_dataset = open_dataset(location, version)
+    assert older_dataset is not None, version
+    if problems := inspect(older_dataset, location):
+        raise IndexFormatError(
+            f"version {version} of {location.name} is damaged ({problems[0].text}): choose another one"
+        )
+    return commit_restore(location, version)
