@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from clew.errors import IndexFormatError, InputError
+from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder, open_index_encoder
@@ -28,13 +28,14 @@ from clew.retrievers.registry import (
 )
 from clew.settings import Settings, load_settings
 from clew.store.atomic import remove_leftovers
+from clew.store.error_mapping import map_errors
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable
 from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES, WITHOUT_VECTORS
-from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
+from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
 from clew.store.versions import StoredVersion
-from clew.store.writer_lock import writer_lock
+from clew.store.writer_lock import unpin, writer_lock
 from clew.text.normalization import name_key
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, Triple, count_progress, ignore_progress
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 _MAX_ALIAS_NOTES = 10
+_MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
@@ -85,38 +87,59 @@ class Index:
         self.similar_names = similar_names
         self.linking = LinkerSettings() if linking is None else linking
         self._progress = progress
+        self._encoder_opener = _EncoderOpener(table, device)
         self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
-    @cached_property
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files, the memory and the version of this index; it is opened again where it is used again.
+
+        Retrievers that were taken from it go on working, and hold what they need.
+        """
+        vars(self).pop("context", None)
+        self._retrievers = {}
+        unpin(self.table)
+
+    @property
     def _encoder(self) -> Encoder:
-        check_device(self.device)
-        return open_index_encoder(self.table.settings, self.table.dimension, self.device, self.table.location.name)
+        return self._encoder_opener.open()
 
     @cached_property
     def context(self) -> IndexContext:
         """The resources of this version that retrievers use."""
         folder = snapshot_folder(self.table)
-        vectors = self.table.location.derived / "vectors.lance"
         while True:
-            if not folder.is_dir() or missing_segments(folder):
-                self._build_snapshot()
-            else:
-                remove_leftovers(folder.parent)  # of a writer that was killed after completing its snapshot
+            state = folder_state(folder)
             try:
+                if not folder.is_dir() or missing_segments(folder):
+                    self._build_snapshot()
+                else:
+                    remove_leftovers(folder.parent)  # of a writer that was killed after completing its snapshot
+                state = folder_state(folder)
                 check_snapshot(folder)
-                return IndexContext(
-                    folder,
-                    vectors,
-                    lambda: self._encoder,
-                    self.open_model,
-                    count_progress(self._progress, "encoding short texts"),
-                    self.device,
-                    similar_names=self.similar_names,
-                    linking=self.linking,
-                )
+                return self._open_context(folder)
             except IndexFormatError:
-                if folder.is_dir():
-                    raise  # else a writer has just dropped it, and it is made again: the version is pinned
+                # Where another process has dropped or made it meanwhile it is no damage, and the version is pinned.
+                if folder_state(folder) == state:
+                    raise
+
+    def _open_context(self, folder: Path) -> IndexContext:
+        with map_errors(self.table.location.name, "opening"):
+            return IndexContext(
+                folder,
+                self.table.location.derived / "vectors.lance",
+                self._encoder_opener.open,
+                self.open_model,
+                count_progress(self._progress, "encoding short texts"),
+                self.device,
+                similar_names=self.similar_names,
+                linking=self.linking,
+            )
 
     @property
     def snapshot(self) -> Snapshot:
@@ -276,7 +299,7 @@ class Index:
         opened = open_encoder(encoder, device=self.device)
         with self._writing():
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
-            vars(self)["_encoder"] = opened
+            self._encoder_opener = _EncoderOpener(self.table, self.device, opened)
         report.seconds = time.perf_counter() - started
         return report
 
@@ -332,11 +355,20 @@ class Index:
         check_device(self.device)  # the snapshot's names are encoded
         with writer_lock(self.table.location):
             self._move_to_version(self.table.open_latest())
+            before = self.table.version
             try:
                 yield
             finally:
                 self._move_to_version(self.table)
-            self._build_snapshot()
+            try:
+                self._build_snapshot()
+            except ProviderError as error:
+                if self.table.version == before:
+                    raise
+                raise ProviderError(
+                    f"{error}; the change itself is committed as version {self.table.version}, and what is derived "
+                    "from it is made by the next command"
+                ) from error
 
     def _build_snapshot(self) -> None:
         from clew.indexing import entry
@@ -344,6 +376,8 @@ class Index:
         entry.ensure_snapshot(self.table, self._encoder, self._progress)
 
     def _move_to_version(self, table: PassageTable) -> None:
+        if table is not self.table:
+            unpin(self.table)
         self.table = table
         self._retrievers = {}
         vars(self).pop("context", None)
@@ -365,9 +399,13 @@ class Index:
             return spec
         check_device(self.device)
         named = self.resolve_retriever(spec)
-        if (named, paths) not in self._retrievers:
-            self._retrievers[named, paths] = open_retriever(named, self.context.with_paths_per_passage(paths))
-        return self._retrievers[named, paths]
+        found = self._retrievers.pop((named, paths), None)
+        if found is None:
+            found = open_retriever(named, self.context.with_paths_per_passage(paths))
+        self._retrievers[named, paths] = found  # the latest one stands last
+        while len(self._retrievers) > _MAX_RETRIEVERS:
+            del self._retrievers[next(iter(self._retrievers))]
+        return found
 
     def resolve_retriever(self, spec: str | SettingsRecord = AUTO) -> str | SettingsRecord:
         """Return the name that "auto" stands for here, and any other name or record as it is."""
@@ -456,8 +494,8 @@ class Index:
     @property
     def open_model(self) -> Callable[[str], LanguageModel]:
         """Function that opens the language model of a name (`provider:model`); replies are cached beside the index."""
-        kept = reply_cache_path(self.table.location)
-        return lambda name: self.llm_factory.open(name, kept)
+        kept, factory = reply_cache_path(self.table.location), self.llm_factory
+        return lambda name: factory.open(name, kept)
 
     def compact(self) -> int:
         """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped."""
@@ -484,6 +522,22 @@ class Index:
         from clew.indexing import entry
 
         return entry.collect_stats(self.table, self.snapshot)
+
+
+class _EncoderOpener:
+    """Opens the encoder of an index at its first use; it refers to no index, so that an index is freed at once."""
+
+    def __init__(self, table: PassageTable, device: str, encoder: Encoder | None = None) -> None:
+        self._settings, self._dimension, self._name = table.settings, table.dimension, table.location.name
+        self._device = device
+        self._encoder = encoder
+
+    def open(self) -> Encoder:
+        """Return the encoder; InputError: this machine lacks the device."""
+        if self._encoder is None:
+            check_device(self._device)
+            self._encoder = open_index_encoder(self._settings, self._dimension, self._device, self._name)
+        return self._encoder
 
 
 def open(  # noqa: A001
@@ -551,7 +605,7 @@ def create(
         table = PassageTable.create(place, stored, encoder.dimension)
         similar, linking = chosen.unknown_names == "similar", _linker_settings(chosen)
         index = Index(table, asked, progress, chosen.device, similar_names=similar, linking=linking)
-    vars(index)["_encoder"] = encoder  # is loaded
+    vars(index)["_encoder_opener"] = _EncoderOpener(table, chosen.device, encoder)  # is loaded
     return index
 
 

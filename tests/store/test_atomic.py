@@ -79,7 +79,7 @@ def test_text_is_written_in_folders_that_are_there(tmp_path: Path) -> None:
 
 def test_a_disk_that_refuses_is_a_providers_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ProviderError, match="nothing was changed"), atomic_folder(tmp_path / "file" / "snapshot"):
+    with pytest.raises(ProviderError, match="is as it was before"), atomic_folder(tmp_path / "file" / "snapshot"):
         pass
 
 

@@ -47,13 +47,14 @@ from clew.store.snapshot_files import (
     MANIFEST_FILE,
     SNAPSHOT_FORMAT,
     hash_files,
-    missing_segments,
+    is_complete,
     read_manifest,
     snapshot_folder,
     snapshot_problems,
     write_manifest,
 )
 from clew.store.vector_cache import VectorCache
+from clew.store.writer_lock import pinned_versions
 from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
 from clew.types import Progress, count_progress
@@ -64,14 +65,18 @@ _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
-    if not (folder / MANIFEST_FILE).is_file() or missing_segments(folder):
+    if not is_complete(folder):
         table.check_rows()
         snapshot, segments, positions = _merge_version(table, progress)
         snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
         snapshot = _add_synonyms(snapshot, table, encoder, progress)
         progress("writing", 0, 0)
         earlier = _newest_snapshot(folder)
-        with atomic_folder(folder) as temporary, ThreadPoolExecutor(2) as pool:
+        with (
+            # Another process may have built it by now, and readers may have it open.
+            atomic_folder(folder, replace=lambda other: not is_complete(other)) as temporary,
+            ThreadPoolExecutor(2) as pool,
+        ):
             terms = OpenedParts(segments, lambda segment: segment.terms)
             lexical = pool.submit(BM25Index.merge, terms, positions, len(snapshot.passage_ids))
             inputs = pool.submit(_describe_inputs, segments, table)
@@ -82,7 +87,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
             lexical.result().save(temporary / LEXICAL)
             files = {**arrays.hashes, **hash_files(temporary, arrays.hashes)}
             write_manifest({**inputs.result(), "files": dict(sorted(files.items()))}, temporary)
-        discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
+        discard_older(folder, "[0-9]*", pinned_versions(table.location.derived))
     if encoder.dimension:
         ensure_lists(folder, encoder.fingerprint, progress)
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot

@@ -62,6 +62,27 @@ class TextVectors:
     encode_questions: Callable[[Sequence[str]], FloatArray]  # returns unit rows (n, d) of questions
 
 
+@dataclass(frozen=True, slots=True)
+class _ArrayFolder:
+    """The arrays that are computed once for an index version and cached on disk; it refers to nothing of the index."""
+
+    folder: Path
+
+    def load(self, name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """Return an array by its name."""
+        return load_or_compute(self.folder / name, compute)
+
+    def load_all(
+        self, parts: Sequence[str], name: str, compute: Callable[[], Mapping[str, NDArray[Any]]]
+    ) -> Mapping[str, NDArray[Any]]:
+        """Return the named parts of something that is computed as a whole."""
+        compute_once = cache(compute)
+        try:
+            return {part: self.load(f"{name}-{part}", lambda part=part: compute_once()[part]) for part in parts}  # type: ignore[misc]
+        except ProviderError:  # an index that cannot be written is read, too; then each process computes them
+            return compute_once()
+
+
 class IndexContext:
     """The resources of one index version that a query uses; it holds no retriever's settings.
 
@@ -85,9 +106,10 @@ class IndexContext:
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
         snapshot = load_snapshot(folder, partial(_open_passages, vectors.parent))
-        columns = MetadataColumns(snapshot, partial(self._stored_arrays, COLUMN_PARTS))
+        arrays = _ArrayFolder(vectors.parent / "arrays" / folder.name)
+        columns = MetadataColumns(snapshot, partial(arrays.load_all, COLUMN_PARTS))
         self.lexical = BM25Index.load(folder / LEXICAL)
-        spellings = partial(self._stored_arrays, PARTS)
+        spellings = partial(arrays.load_all, PARTS)
         self._snapshot = snapshot
         linker = QuestionLinker(snapshot, spellings, self.lexical.has_words, similar=similar_names)
         self.open_model = open_model
@@ -98,8 +120,8 @@ class IndexContext:
         self.device = device
         # Shared by all copies; read at first use, since most searches need no lists.
         self._open_lists = cache(partial(_open_list_search, folder, snapshot))
-        self._name_tokens = cache(self._store_name_tokens)
-        self._folder = folder
+        self._name_tokens: dict[str, StoredTokens] = {}
+        self._arrays = arrays
         self._vectors = vectors
         self._open_encoder = open_encoder
         self._encoding_thread = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
@@ -137,7 +159,9 @@ class IndexContext:
                 f"linker is {method!r}, which compares tokens, and the encoder {encoder.name} gives no vectors of "
                 "tokens: set linker = embedding, or use an index of all-MiniLM-L6-v2-int8 (`clew reencode`)"
             )
-        stored = self._name_tokens(encoder)
+        stored = self._name_tokens.get(encoder.fingerprint)
+        if stored is None:
+            stored = self._name_tokens[encoder.fingerprint] = self._store_name_tokens(encoder)
         # A name has all tokens of a shorter one that it contains.
         lengths = np.diff(stored.offsets).astype(np.float32)[:, None]
         scores: FloatArray = stored.mean_similarities(encoder.encode_tokens(names)) - _COST_OF_A_TOKEN * lengths
@@ -310,19 +334,7 @@ class IndexContext:
 
     def cached_array(self, name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Return an array that depends on this index version and `name` only, computed once and cached on disk."""
-        return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)
-
-    def _stored_arrays(
-        self, parts: Sequence[str], name: str, compute: Callable[[], Mapping[str, NDArray[Any]]]
-    ) -> Mapping[str, NDArray[Any]]:
-        compute_once = cache(compute)
-        try:
-            return {
-                part: self.cached_array(f"{name}-{part}", lambda part=part: compute_once()[part])  # type: ignore[misc]
-                for part in parts
-            }
-        except ProviderError:  # an index that cannot be written is read, too; then each process computes them
-            return compute_once()
+        return self._arrays.load(name, compute)
 
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""

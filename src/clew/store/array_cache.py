@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.arrays.mapped_files import map_array
 from clew.errors import ProviderError
 from clew.store.atomic import atomic_file, atomic_folder, discard_older, file_hash, remove_leftovers
 
@@ -23,14 +24,14 @@ def load_or_compute(folder: Path, compute: Callable[[], NDArray[Any]]) -> NDArra
     """
     if not _is_intact(folder):
         array = compute()
-        with atomic_folder(folder) as temporary:
+        with atomic_folder(folder, replace=lambda other: not _is_intact(other)) as temporary:
             np.save(temporary / _ARRAY_FILE, array, allow_pickle=False)
             (temporary / _CHECKSUM_FILE).write_text(file_hash(temporary / _ARRAY_FILE), encoding="ascii")
             _write_note(temporary / _CHECKED_FILE, _stamp(temporary))
         discard_older(folder.parent, "[0-9a-z]*")
         for parent in (folder.parent, folder.parent.parent):
             remove_leftovers(parent)
-    return np.asarray(np.load(folder / _ARRAY_FILE, mmap_mode="r", allow_pickle=False))
+    return map_array(folder / _ARRAY_FILE)
 
 
 def array_problems(version: Path) -> list[str]:

@@ -5,7 +5,6 @@ array, without a second copy of them all in memory.
 """
 
 import json
-import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -16,6 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.arrays.mapped_files import MappedFile
 from clew.errors import IndexFormatError
 from clew.store.atomic import atomic_file
 from clew.store.error_mapping import unreadable_error
@@ -41,7 +41,7 @@ class ArrayFile:
     arrays: dict[str, NDArray[Any]]  # in the order in which they lie in the file
     hash: str  # of the arrays, as it stands in the file's header
     size: int  # bytes
-    mapping: mmap.mmap
+    file: MappedFile
 
     @classmethod
     def open(cls, file: Path) -> "ArrayFile":
@@ -50,8 +50,7 @@ class ArrayFile:
 
     def release_memory(self) -> None:
         """Give back the memory of what was read of the arrays, which stay valid: it is read again when it is needed."""
-        if hasattr(mmap, "MADV_DONTNEED"):  # Windows has nothing like it
-            self.mapping.madvise(mmap.MADV_DONTNEED)
+        self.file.release_memory()
 
 
 def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -89,13 +88,13 @@ def file_problem(file: Path) -> str | None:
 
 def _map(file: Path) -> ArrayFile:
     try:
-        with file.open("rb") as stream:
-            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        size = int.from_bytes(mapped[:_LENGTH_BYTES], "little")
+        opened = MappedFile(file)
+        mapped = opened.data
+        size = int.from_bytes(mapped[:_LENGTH_BYTES].tobytes(), "little")
         start = _LENGTH_BYTES + size
         if size > _MAX_HEADER_BYTES or start > len(mapped):
             raise ValueError(f"its header has {size} bytes, and the file {len(mapped)}")
-        header = json.loads(mapped[_LENGTH_BYTES:start])
+        header = json.loads(mapped[_LENGTH_BYTES:start].tobytes())
         hash_ = header.pop(_ABOUT)[_HASH_KEY]
         end = 0
         arrays: dict[str, NDArray[Any]] = {}
@@ -113,7 +112,7 @@ def _map(file: Path) -> ArrayFile:
         raise IndexFormatError(
             f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
         ) from error
-    return ArrayFile(arrays, str(hash_), len(mapped), mapped)
+    return ArrayFile(arrays, str(hash_), len(mapped), opened)
 
 
 def _whole_number(value: object) -> int:

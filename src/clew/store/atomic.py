@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -20,11 +20,12 @@ _open_tokens: set[str] = set()  # a process in a container often has the pid of 
 
 
 @contextmanager
-def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
+def atomic_folder(target: Path, *, replace: Callable[[Path], bool] | bool = True) -> Iterator[Path]:
     """Yield an empty temporary folder that is flushed to disk and renamed to `target` when the block ends.
 
-    If the block raises, or a write fails (ProviderError), it is removed and the target stays unchanged. Without
-    `replace` a target that exists by then is kept and the new folder discarded.
+    If the block raises, or a write fails (ProviderError), it is removed and the target stays unchanged. `replace` tells
+    whether a target that exists by then gives way; else it is kept, and the new folder discarded. One that another
+    process puts there at the same moment is kept, too.
     """
     with _temporary_path(target) as temporary:
         temporary.mkdir()
@@ -32,7 +33,7 @@ def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
         for path in sorted(temporary.rglob("*")):
             _sync(path)
         _sync(temporary)
-        _replace_target(temporary, target, replace=replace)
+        _replace_target(temporary, target, replace)
         _sync(target.parent)
 
 
@@ -60,11 +61,15 @@ def discard(target: Path) -> None:
         target.rename(temporary)
 
 
-def discard_older(folder: Path, pattern: str) -> None:
-    """Discard all folders beside `folder` that match a pattern, except `folder` itself and the newest two."""
-    siblings = sorted(folder.parent.glob(pattern), key=lambda other: (other.stat().st_mtime_ns, other.name))
+def discard_older(folder: Path, pattern: str, used_versions: Container[int] = ()) -> None:
+    """Discard folders of older versions beside `folder`, by their names, which begin with the number of the version.
+
+    The newest two stay, and those of versions that are used.
+    """
+    siblings = sorted(folder.parent.glob(pattern), key=lambda other: other.name)
     for sibling in siblings[:-2]:
-        if sibling != folder:
+        number = sibling.name.partition("-")[0]
+        if sibling != folder and not (number.isdecimal() and int(number) in used_versions):
             with suppress(ProviderError):  # another process has removed it, or Windows has it open
                 discard(sibling)
 
@@ -94,28 +99,34 @@ def _temporary_path(target: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
     except OSError as error:
-        message = f"{target} could not be written ({error}), and nothing was changed"
+        message = f"{target} could not be written ({error}), and is as it was before"
         raise ProviderError(f"{message}: free some space or choose another folder, then run it again") from error
     finally:
         _remove(temporary)
         _open_tokens.discard(token)
 
 
-def _replace_target(temporary: Path, target: Path, *, replace: bool) -> None:
+def _replace_target(temporary: Path, target: Path, replace: Callable[[Path], bool] | bool) -> None:
     """Rename a folder to `target`, moving an existing one aside first, since a rename cannot replace a full folder."""
-    if not target.exists():
-        try:
-            temporary.rename(target)
-        except OSError:
-            if not target.exists():
-                raise
-        else:
-            return
-    if not replace:
+    if _rename_to_free(temporary, target) or not (replace(target) if callable(replace) else replace):
         return
     with _temporary_path(target) as old:
-        target.rename(old)
+        with suppress(FileNotFoundError):  # another process has just moved it aside
+            target.rename(old)
+        _rename_to_free(temporary, target)  # else another process has put the same there at this moment
+
+
+def _rename_to_free(temporary: Path, target: Path) -> bool:
+    """Rename a folder; return False where there is a target already."""
+    if target.exists():
+        return False
+    try:
         temporary.rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+        return False
+    return True
 
 
 def _is_abandoned(path: Path) -> bool:

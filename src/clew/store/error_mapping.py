@@ -75,7 +75,7 @@ def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
 def unreadable_error(path: Path, error: OSError) -> ClewError:
     """Return the error for a derived file that cannot be opened: damage only where it is not there."""
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-        return IndexFormatError(f"the derived file {path.name} is missing ({error.strerror}): run `clew repair`")
+        return IndexFormatError(f"the derived file {path.name} is missing or damaged ({error}): run `clew repair`")
     return to_clew_error(error, str(path), "reading")
 
 

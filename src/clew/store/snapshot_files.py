@@ -76,6 +76,23 @@ def hash_files(folder: Path, known: Container[str] = ()) -> dict[str, str]:
     return {name: file_hash(path) for name, path in files.items()}
 
 
+def folder_state(folder: Path) -> str:
+    """Return what tells a snapshot's folder and its segments from others of the same name; "" where it is not there."""
+    try:
+        stats = [path.stat() for path in (folder, folder / MANIFEST_FILE)]
+        return f"{[(stat.st_ino, stat.st_mtime_ns) for stat in stats]} {missing_segments(folder)}"
+    except (OSError, IndexFormatError):
+        return str(folder.is_dir())
+
+
+def is_complete(folder: Path) -> bool:
+    """Return whether there is a snapshot with all of its segments; its files are not read."""
+    try:
+        return bool(read_manifest(folder)) and not missing_segments(folder)
+    except IndexFormatError:
+        return False
+
+
 def missing_segments(folder: Path) -> list[str]:
     """Return the names of the segments of a snapshot that are not there; all can be made again from the table."""
     names = read_segment_names(folder) if _has_segments(folder) else []

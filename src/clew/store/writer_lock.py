@@ -4,9 +4,11 @@ The kernel releases a lock with its process; the text in the writer's file is fo
 versions.
 """
 
+import errno
 import json
 import os
 import sys
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from clew.errors import IndexLockedError, InputError
-from clew.store.error_mapping import map_errors
+from clew.store.error_mapping import map_errors, to_clew_error
 from clew.store.location import Location, locate
 
 if sys.platform == "win32":
@@ -24,6 +26,8 @@ else:
 
 _LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the text readable
 PINS_FOLDER = "pins"
+_PIN_ATTEMPTS, _PIN_PAUSE_SECONDS = 20, 0.002
+_NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _pins: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weakref.WeakKeyDictionary()
 
 
@@ -96,29 +100,49 @@ def pin(derived: Path, version: int, holder: object) -> None:
     """
     if sys.platform == "win32":
         return
-    if release_previous := _pins.pop(holder, None):
-        release_previous()
-    try:
-        (derived / PINS_FOLDER).mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(derived / PINS_FOLDER / str(version), os.O_RDONLY | os.O_CREAT, 0o644)
-    except OSError:
-        return
+    unpin(holder)
+    mark = derived / PINS_FOLDER / str(version)
+    for _ in range(_PIN_ATTEMPTS):
+        try:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(mark, os.O_RDONLY | os.O_CREAT, 0o644)
+        except OSError as error:
+            if error.errno in _NO_DESCRIPTORS:
+                raise to_clew_error(error, str(derived.parent), "opening") from error
+            return
+        if _share(descriptor, mark):
+            _pins[holder] = weakref.finalize(holder, os.close, descriptor)
+            return
+        os.close(descriptor)
+        time.sleep(_PIN_PAUSE_SECONDS)  # a writer is just looking whether it is marked, or has removed the file
+
+
+def unpin(holder: object) -> None:
+    """Take back the mark of a holder, if it has one."""
+    if release := _pins.pop(holder, None):
+        release()
+
+
+def _share(descriptor: int, mark: Path) -> bool:
+    """Lock a mark that is open; return False where another process has it locked, or it was removed meanwhile."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # a compaction is checking the file, or the file system has no locks
-        os.close(descriptor)
-        return
-    _pins[holder] = weakref.finalize(holder, os.close, descriptor)
+        return os.fstat(descriptor).st_ino == mark.stat().st_ino
+    except OSError:
+        return False
 
 
 def pinned_versions(derived: Path) -> set[int]:
     """Return the versions that objects on this machine are reading; unused marks are removed."""
     pinned: set[int] = set()
     for path in sorted((derived / PINS_FOLDER).glob("[0-9]*")):
-        descriptor = os.open(path, os.O_RDWR)
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            continue  # another process has removed it
         try:
             if try_lock(descriptor):
-                path.unlink()
+                path.unlink(missing_ok=True)
             else:
                 pinned.add(int(path.name))
         finally:

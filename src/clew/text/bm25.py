@@ -31,6 +31,7 @@ from Stemmer import Stemmer
 from Stemmer import version as stemmer_version
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges
+from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.text.layered_postings import (
     LAYERS,
@@ -324,13 +325,14 @@ class BM25Index:
 
     @classmethod
     def load(cls, folder: Path) -> "BM25Index":
-        """Map a saved index into memory; a file that is missing, damaged or of another format: IndexFormatError."""
+        """Map a saved index into memory; a file that is missing, damaged or of another format: IndexFormatError.
+
+        One that may not be read is an OSError.
+        """
         try:
             settings = json.loads((folder / "settings.json").read_bytes())
-            # Plain views of the mapping: slicing a memmap object costs more than the addition it is sliced for.
-            mapped = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
-            arrays: dict[str, Any] = {name: np.asarray(array) for name, array in mapped.items()}
-        except (OSError, ValueError, EOFError) as error:
+            arrays: dict[str, Any] = {name: map_array(folder / f"{name}.npy") for name in _ARRAYS}
+        except (FileNotFoundError, ValueError, EOFError) as error:
             raise _unusable_error(folder, str(error)) from error
         if fault := _find_fault(settings, arrays):
             raise _unusable_error(folder, fault)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency, unweighted_rows
 from clew.graph.segments.passage_columns import (
@@ -181,23 +182,19 @@ def save_places(snapshot: Snapshot, folder: Path) -> None:
 def load_snapshot(folder: Path, open_passages: Callable[[str], StoredPassages]) -> Snapshot:
     """Map a saved snapshot into memory, with the passages of its segments, which are opened by name.
 
-    Raises IndexFormatError where a file is missing or damaged.
+    Raises IndexFormatError where a file is missing or damaged, OSError where it may not be read.
     """
 
     def load(name: str) -> NDArray[np.generic]:
         try:
-            # An empty array cannot be mapped; reading it costs nothing.
-            path = folder / f"{name}.npy"
-            mapped = np.load(path, mmap_mode="r" if path.stat().st_size > 256 else None)
-            # A plain view of the mapping: reading one value from a memmap object costs ten times as much.
-            array: NDArray[np.generic] = np.asarray(mapped)
-        except (OSError, ValueError, EOFError) as error:
+            array: NDArray[np.generic] = map_array(folder / f"{name}.npy")
+        except (FileNotFoundError, ValueError, EOFError) as error:
             raise _damage_error(f"{name}.npy", error) from error
         return array
 
     try:
         names = [str(name) for name in json.loads((folder / SEGMENT_NAMES_FILE).read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as error:
+    except (FileNotFoundError, ValueError, TypeError) as error:
         raise _damage_error(SEGMENT_NAMES_FILE, error) from error
     places = load("places").astype(np.int64, copy=False)
     values: dict[str, object] = {"columns": PassageColumns([open_passages(name) for name in names], places, names)}

@@ -1,0 +1,118 @@
+"""Processes that live long: indexes that are closed or left, many settings, and children by fork."""
+
+import gc
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.settings import Settings
+from clew.store.passage_table import PassageTable
+from tests.faults.commands import make_voyage
+
+QUESTION = "Which captain took Voyage 12 to Hobart?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("index")
+    documents = [
+        clew.Document(str(row["id"]), str(row["title"]), str(row["text"])) for row in map(make_voyage, range(40))
+    ]
+    clew.create(folder, Settings(encoder="hashing:16", extractor="rules")).add(documents)
+    clew.open(folder).search(QUESTION, 3, "pagerank")
+    return folder
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def open_files() -> list[str]:
+    """Return the names of the open descriptors of this process."""
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        pytest.skip("no list of open files")
+    names = []
+    for path in folder.iterdir():
+        try:
+            names.append(str(path.readlink()))
+        except FileNotFoundError:
+            continue
+    return names
+
+
+def mapped_files(folder: Path) -> int:
+    return sum(str(folder) in line for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("retriever", ["bm25", "pagerank", "frag", "fused"])
+def test_an_open_index_has_few_descriptors_and_frees_them_at_once(folder: Path, retriever: str) -> None:
+    def own() -> list[str]:
+        return [name for name in open_files() if str(folder) in name]
+
+    index = clew.open(folder)
+    assert index.search(QUESTION, 3, retriever).passages
+    assert len(own()) <= 4
+    assert mapped_files(folder) > 0
+    del index
+    assert own() == []
+    assert mapped_files(folder) == 0
+
+
+@pytest.mark.usefixtures("no_collection")
+def test_many_indexes_are_opened_one_after_the_other(folder: Path) -> None:
+    clew.open(folder).search(QUESTION, 3, "bm25")
+    before = len(open_files())
+    for _ in range(60):
+        assert clew.open(folder).search(QUESTION, 3, "bm25").passages
+    assert len(open_files()) <= before + 4
+
+
+@pytest.mark.usefixtures("no_collection")
+def test_a_closed_index_holds_nothing_and_opens_again(folder: Path) -> None:
+    with clew.open(folder) as index:
+        retriever = index.retriever("bm25")
+        expected = index.search(QUESTION, 3, "bm25").passages
+    assert retriever.retrieve([QUESTION], 3)[0].passages == expected
+    del retriever
+    assert not [name for name in open_files() if str(folder) in name]
+    assert mapped_files(folder) == 0
+    assert index.search(QUESTION, 3, "bm25").passages == expected
+    index.close()
+    index.close()
+    assert mapped_files(folder) == 0
+
+
+def test_a_closed_index_lets_a_compaction_drop_its_version(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "i")
+    index = clew.open(tmp_path / "i")
+    writer = clew.open(tmp_path / "i")
+    writer.remove(["v0001"])
+    writer.compact()
+    assert index.table.version in {one.version for one in writer.versions()}
+    index.close()
+    writer.remove(["v0002"])
+    writer.compact()
+    assert [one.version for one in PassageTable.open(tmp_path / "i").versions()] == [writer.table.version]
+
+
+def test_retrievers_of_many_settings_are_bounded_and_the_latest_stay(folder: Path) -> None:
+    index = clew.open(folder)
+
+    def retriever(number: int) -> object:
+        return index.retriever("bm25", paths=number)
+
+    first = retriever(1)
+    for number in range(2, 102):
+        retriever(number)
+        assert retriever(1) is first
+    assert len(index._retrievers) <= 32
+    assert retriever(2) is not retriever(3)
