@@ -17,7 +17,7 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu check format docs clean
+.PHONY: help demo test test-gpu check faults format docs clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run al
 	$(BIN)/mypy
 	$(BIN)/python docs/generate_cli.py --check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+faults: $(VENV)/installed-dev  ## Kill commands, or fail their files, at every file operation; takes hours
+	$(BIN)/python -m tests.faults.enumerate $(FAULTS)
 
 format: $(VENV)/installed-dev  ## Put every file into the common format
 	$(BIN)/ruff format .

@@ -104,6 +104,11 @@ def _run_command(arguments: list[str], batch: int, folder: str | None, file_byte
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
+    run_in_batches(arguments, batch)
+
+
+def run_in_batches(arguments: list[str], batch: int) -> None:
+    """Run a command in this process, which it ends; a commit has `batch` passages or triples."""
     sys.argv = ["clew", *arguments]
     with (
         patch.multiple(pipeline, BATCH_PASSAGES=batch, BATCH_LIMIT=batch),
