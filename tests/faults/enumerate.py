@@ -67,7 +67,7 @@ def build_shim(folder: Path) -> Path | None:
     if compiler is None or not sys.platform.startswith("linux"):
         return None
     library = folder / "shim.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", library, SHIM_SOURCE, "-ldl"]
+    command: list[str | Path] = [compiler, "-shared", "-fPIC", "-O1", "-o", library, SHIM_SOURCE, "-ldl"]
     done = subprocess.run(command, check=False, capture_output=True)
     return library if done.returncode == 0 else None
 
