@@ -133,6 +133,7 @@ def print_comparisons(report: Mapping[str, Any]) -> None:
     """Print the paired differences between the first item and each other one."""
     for c in report["comparisons"]:
         interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
+        interval += f", Wilcoxon's W = {c['statistic']:g}" if "statistic" in c else ""
         print_line(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
 
 

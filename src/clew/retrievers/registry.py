@@ -140,6 +140,15 @@ RETRIEVERS = Registry(
             combines=True,
             over_base=True,
         ),
+        "none": RetrieverEntry(
+            "nothing: a language model answers from what it knows (`ask` and `eval --answer` with `--model`)",
+            f"{_HERE}.no_retrieval:NoRetrieval",
+            f"{_HERE}.no_retrieval:build_no_retrieval",
+            "nothing",
+            over_base=True,
+            finds_paths=True,
+            finds_nothing=True,
+        ),
         "pagerank": RetrieverEntry(
             "a walk from the names in the question, along links that fit the rest of it",
             f"{_HERE}.pagerank:PageRank",
@@ -279,6 +288,11 @@ def record_of(name: str) -> type[SettingsRecord]:
 def is_path_retriever(spec: SettingsRecord | str) -> bool:
     """Return whether a retriever searches paths in the graph and needs no passages; raises InputError if unknown."""
     return RETRIEVERS.entry(_entry_name(spec)).finds_paths
+
+
+def finds_nothing(spec: SettingsRecord | str) -> bool:
+    """Return whether a retriever is the one that finds nothing; raises InputError if unknown."""
+    return RETRIEVERS.entry(_entry_name(spec)).finds_nothing
 
 
 def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:

@@ -121,6 +121,11 @@ class FragRetriever(PathRetriever[SearchTrace]):
         rankers = (self.path_ranker, *((self.whole_path_ranker,) if self.whole_path_ranker else ()))
         return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}"
 
+    @property
+    def path_limit(self) -> int:
+        """Number of paths that the path ranking keeps."""
+        return self.settings.paths
+
     def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
         """Return the intermediate results for a question about names, () for those in it, without some triples (T,)."""
         topics = self.scope.linker.find_topics(question, names)
