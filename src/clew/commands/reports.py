@@ -41,6 +41,8 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int) -> No
     """Print the counts of an import, the first faults of its file, and the size of the index."""
     counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
     print_line(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
+    if report.dropped:
+        print_line(f"left out: {report.dropped:,} triples of relations that were not wanted")
     if report.mentions:
         print_line(f"mentions: {report.mentions:,} of its entities in documents or passages")
     if report.unmatched_mentions:

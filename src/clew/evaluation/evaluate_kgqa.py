@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +31,7 @@ from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
 from clew.retrievers.supporting_passages import PathRetriever
+from clew.text.identifiers import is_identifier
 from clew.types import Answer, Evidence, Progress, Question
 
 BATCH_SIZE = 64
@@ -58,6 +60,7 @@ def evaluate_path_retrievers(
     the first quarter of the questions adapts hop predictors, and the rest is measured with and without adaptation.
     """
     names = list(retrievers)
+    questions = [label_answers(index, question) for question in questions]
     opened = {name: open_path_retriever(index, name, spec) for name, spec in retrievers.items()}
     warnings: list[str] = []
     if adapt_from:
@@ -86,6 +89,15 @@ def open_path_retriever(index: Index, name: str, spec: RetrieverSpec) -> PathRet
     if not isinstance(retriever, PathRetriever):
         raise InputError(f"{name} finds passages: for questions on a graph choose frag, frag-simple or frag-complex")
     return retriever
+
+
+def label_answers(index: Index, question: Question) -> Question:
+    """Return a question whose answers, where they are identifiers of entities of the graph, are their labels."""
+    labels: list[str] = []
+    for answer in question.answers:
+        found = index.snapshot.entities_with_name(answer) if is_identifier(answer) else ()
+        labels += [index.snapshot.entities[int(entity)] for entity in found] or [answer]
+    return replace(question, answers=tuple(dict.fromkeys(labels)))
 
 
 def _adapt_all(

@@ -28,12 +28,13 @@ from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edge
 from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
 from clew.protocols import TextScorer, fingerprint_of
 from clew.query.masking import MaskedQuestion, mask_names
+from clew.query.mediators import Mediators
 from clew.query.relation_matching import PathScorer
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.frag.hop_predictor import HOP_CLASSES, HopPredictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker, WholePathRanker
-from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths
+from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths, without_ends
 from clew.retrievers.frag.text_rankers import path_text
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
@@ -114,12 +115,14 @@ class FragRetriever(PathRetriever[SearchTrace]):
     settings: FragSettings
     notes: Sequence[str] = ()  # notes added to every result
     whole_path_ranker: WholePathRanker | None = None  # ranks whole paths (PRM); None for the ranker of relation paths
+    mediators: Mediators | None = None  # entities that no path ends at
 
     @property
     def fingerprint(self) -> str:
         """The settings, and the weights of hop predictor and path ranker."""
         rankers = (self.path_ranker, *((self.whole_path_ranker,) if self.whole_path_ranker else ()))
-        return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}"
+        mediators = "" if self.mediators is None else f"\0{self.mediators.fingerprint}"
+        return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}{mediators}"
 
     @property
     def path_limit(self) -> int:
@@ -151,6 +154,8 @@ class FragRetriever(PathRetriever[SearchTrace]):
         codes = relation_codes(local, self.scope.snapshot.triples)
         score_paths = self._relation_path_scorer(kind, masked, codes)
         found, truncated = find_relation_paths(kind, local, codes, local.positions(starts), bounds, score_paths)
+        if self.mediators is not None:
+            found = without_ends(found, self.mediators.mask)
         if truncated:
             notes.append("there are more paths than were looked at; the nearest were")
         if self.whole_path_ranker is None:
