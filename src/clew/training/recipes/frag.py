@@ -130,14 +130,28 @@ def hop_examples(index: Index, questions: Sequence[Question], progress: Progress
     for number, question in enumerate(questions):
         progress("reading questions", number, len(questions))
         topics = find_topic_entities(index.snapshot, question.text, question.topics)
-        hops = question.hops
-        if not hops and topics.entities:
-            nearby = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), MAX_HOPS, _MAX_EDGES)
-            ends = np.isin(nearby.nodes, _find_entities(index, question.answers))
-            hops = max(1, int(nearby.hops[ends].min())) if ends.any() else 0
-        if hops:
+        if hops := question.hops or _shortest_hops(index, graph, topics, question.answers):
             examples.append(HopExample(mask_names(topics.text, topics.spans), hops))
     return examples, len(questions) - len(examples)
+
+
+def hops_to_answers(index: Index, questions: Sequence[Question], progress: Progress) -> list[int]:
+    """Return for each question the length of the shortest path from a topic to an answer, at least 1; 0 for none."""
+    graph = index.context.load_fact_graph()
+    hops: list[int] = []
+    for question in questions:
+        progress("reading questions", len(hops), len(questions))
+        topics = find_topic_entities(index.snapshot, question.text, question.topics)
+        hops.append(_shortest_hops(index, graph, topics, question.answers))
+    return hops
+
+
+def _shortest_hops(index: Index, graph: FactGraph, topics: TopicEntities, answers: Sequence[str]) -> int:
+    if not topics.entities:
+        return 0
+    nearby = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), MAX_HOPS, _MAX_EDGES)
+    ends = np.isin(nearby.nodes, _find_entities(index, answers))
+    return max(1, int(nearby.hops[ends].min())) if ends.any() else 0
 
 
 def read_feedback_log(log: Path) -> list[HopExample]:
