@@ -22,7 +22,9 @@ from clew.text.bm25 import BM25Scorer
 from clew.types import Document
 from tests.small_index import DOCUMENTS, make_index
 
-WITHOUT_VECTORS = {"bm25", "chains", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "routed"}
+WITHOUT_VECTORS = {
+    *("bm25", "chains", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "rog", "routed", "tog"),
+}
 
 
 def test_the_names_the_command_line_promises() -> None:
@@ -42,7 +44,7 @@ def test_the_names_the_command_line_promises() -> None:
         "sprig",
         "title-links",
     }
-    single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "none", "steiner"}
+    single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "gnn-rag", "none", "rog", "steiner", "tog"}
     assert set(RETRIEVERS) == single | {"gear", "ircot", "maxsim", "naive-ge", "reranked", "sync-ge"}
 
 

@@ -98,6 +98,13 @@ RETRIEVERS = Registry(
             "passages, vectors of the encoder that its weights read",
             explains_passages=True,
         ),
+        "gnn-rag": RetrieverEntry(
+            "shortest paths to the entities that a graph network thinks likeliest, after GNN-RAG",
+            f"{_HERE}.subgraph.gnn_rag:GNNRAG",
+            f"{_HERE}.subgraph.gnn_rag:build_gnn_rag",
+            "facts (triples), vectors",
+            finds_paths=True,
+        ),
         "hipporag": RetrieverEntry(
             "a walk over names from those in the question, along facts and synonyms, after HippoRAG",
             f"{_HERE}.hipporag:HippoRAG",
@@ -164,6 +171,13 @@ RETRIEVERS = Registry(
             over_base=True,
             explains_passages=True,
         ),
+        "rog": RetrieverEntry(
+            "all paths that follow the relation paths planned for the question, after RoG",
+            f"{_HERE}.frag.rog:RoG",
+            f"{_HERE}.frag.rog:build_rog",
+            _FACTS,
+            finds_paths=True,
+        ),
         "routed": RetrieverEntry(
             "for each question the retriever that is worth its time",
             f"{_HERE}.routed.settings:Routed",
@@ -200,6 +214,13 @@ RETRIEVERS = Registry(
             f"{_HERE}.title_links:build_title_links",
             _VECTORS,
             combines=True,
+        ),
+        "tog": RetrieverEntry(
+            "a beam of paths, whose relations and entities a ranker or a language model picks, after ToG",
+            f"{_HERE}.frag.tog:ToG",
+            f"{_HERE}.frag.tog:build_tog",
+            _FACTS,
+            finds_paths=True,
         ),
     },
     RetrieverEntry,

@@ -26,6 +26,7 @@ from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
+from clew.models.validation import replace_surrogates
 from clew.protocols import TextScorer, fingerprint_of
 from clew.query.masking import MaskedQuestion, mask_names
 from clew.query.mediators import Mediators
@@ -143,7 +144,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
         is_complex, choice_note = self._choose_search(hops)
         kind, bounds = self.settings.complex if is_complex else self.settings.simple
         limits = self.settings.limits_of(is_complex=is_complex)
-        ranked_question = topics.text if self.settings.whole_question else masked.text
+        ranked_question = replace_surrogates(topics.text) if self.settings.whole_question else masked.text
         graph = self.graph()
         near = neighbourhood(graph, starts, bounds.hops, self.settings.edges, blocked_triples)
         if near.truncated_nodes:
