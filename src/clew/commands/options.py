@@ -53,7 +53,8 @@ class RetrieverOptions:
         typer.Option(
             help="gfm, pagerank, chains, bm25, dense, fused, title-links, entity-graph, hipporag, hipporag2, "
             "linearrag, sprig, naive-ge, sync-ge, gear, ircot, maxsim, reranked or routed; gcn-subgraph, steiner, "
-            "frag, frag-simple, frag-complex, rog, tog or gnn-rag for paths; none for a language model alone; settings after a colon."
+            "frag, frag-simple, frag-complex, rog, tog or gnn-rag for paths; none for a language model alone; "
+            "settings after a colon."
         ),
     ] = None
     base: Annotated[
