@@ -1,10 +1,12 @@
-"""FRAG on graphs: `python bench/frag.py [router] [quality] [variants] [paper] [latency] [--questions N]`.
+"""FRAG on graphs: `python bench/frag.py [router] [quality] [variants] [paper] [feedback] [latency] [--questions N]`.
 
-`router`: accuracy of simple or complex, in domain and on other graphs, with variants of the training.
-`quality`: coverage of the selected paths and hits@1, with a plain bi-encoder and with a path ranker trained on the
-other family of questions. `variants`: frag, frag-simple and frag-complex on a set balanced over 1, 2 and 3 hops, and
-frag with each part replaced. `paper`: the published form beside ours on each set. `latency`: one question on metaqa and
-on the generated graph of ten million triples.
+`router`: accuracy of simple or complex, in domain and on other graphs, with variants of the training. `quality`:
+coverage of the selected paths and hits@1, with a plain bi-encoder and with a path ranker trained on the other family
+of questions. `variants`: frag, frag-simple and frag-complex on a set balanced over 1, 2 and 3 hops, and frag with
+each part replaced. `paper`: the published form beside ours on each set. `feedback`: FRAG-F, the router adapted to the
+first quarter of the questions of each set beside the router as it was, of ours and of the published form, and their
+accuracy on the rest; without a language model the labels are the shortest paths to the answers. `latency`: one
+question on metaqa and on the generated graph of ten million triples.
 
 Every tenth question of metaqa and pathquestion-2h is excluded from the training of routers. Rankers of the other family
 see none of a set's questions; the shipped one was trained on all of metaqa/dev and pathquestion-2h.
@@ -21,10 +23,13 @@ import numpy as np
 import clew
 from big_graph import generate
 from clew.datasets.loaders import load_questions
+from clew.evaluation.adaptation import FROM_ANSWERS, adapt, hops_to_gold, split_for_adaptation
 from clew.evaluation.evaluate_kgqa import evaluate_path_retrievers, open_path_retriever
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.plugins.records import SettingsRecord
 from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopPredictor, load_hop_predictor
+from clew.retrievers.frag.retriever import FragRetriever
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
@@ -73,8 +78,12 @@ PUBLISHED = (
 def main() -> None:
     """Print the selected parts, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[[], "router", "quality", "variants", "paper", "latency"])
-    parser.add_argument("--sets", default=",".join((PQ2, PQ3, METAQA)), help="sets of paper, separated by commas")
+    parser.add_argument(
+        "parts", nargs="*", choices=[[], "router", "quality", "variants", "paper", "feedback", "latency"]
+    )
+    parser.add_argument(
+        "--sets", default=",".join((PQ2, PQ3, METAQA)), help="sets of paper and feedback, separated by commas"
+    )
     parser.add_argument("--rows", default="", help="numbers of the rows of paper, from 0, separated by commas; all")
     parser.add_argument("--questions", type=int, default=300, help="number of questions of each kind")
     arguments = parser.parse_args()
@@ -83,7 +92,10 @@ def main() -> None:
     print(describe_machine())
     folder = WORK / "frag"
     folder.mkdir(parents=True, exist_ok=True)
-    parts = {"router": router, "quality": quality, "variants": variants, "paper": paper, "latency": latency}
+    parts = {
+        "router": router, "quality": quality, "variants": variants, "paper": paper, "feedback": feedback,
+        "latency": latency,
+    }  # fmt: skip
     for name in arguments.parts or parts:
         print(f"\n## {name}")
         parts[name](folder, arguments.questions)
@@ -95,6 +107,14 @@ def open_graph(name: str) -> Index:
     if not location.exists():
         clew.create(location, Settings(encoder=DEFAULT_ENCODER)).import_graph(DATA / name / "kg.tsv")
     return clew.open(location)
+
+
+def open_frag(index: Index, name: str, spec: SettingsRecord) -> FragRetriever:
+    """Return the retriever `frag`."""
+    retriever = open_path_retriever(index, name, spec)
+    if not isinstance(retriever, FragRetriever):
+        raise SystemExit(f"{name} is not frag")
+    return retriever
 
 
 def test_questions(name: str) -> list[Question]:
@@ -228,6 +248,48 @@ def paper(folder: Path, count: int) -> None:
         print(f"\n{name}: {len(chosen)} questions, the shipped weights")
         print_table(("variant", "hits@1", "coverage@32", "path recall", "complex", "after search", "ms"), rows)
         _print_comparisons(report)
+
+
+def feedback(folder: Path, count: int) -> None:
+    """Print FRAG-F beside FRAG, with the routers of the other sets' questions: the shipped one knows these sets."""
+    for name in SETS:
+        others = [other for other in FILES if other.partition("-")[0] != name.partition("-")[0]]
+        unseen = folder / f"router-{'+'.join(others)}-{WORDS}-{HopRecipe().made_up}"
+        index, held_out = open_graph(name), test_questions(name)
+        if not unseen.exists():
+            graphs = [(open_graph(other), DATA / other / FILES[other]) for other in others]
+            train_frag_hops(graphs, unseen, HopRecipe(), ignore_progress)
+        count_of_set = min(count, len(held_out))
+        spaced = [held_out[i * len(held_out) // count_of_set] for i in range(count_of_set)]
+        chosen = [spaced[int(i)] for i in np.random.default_rng(0).permutation(count_of_set)]
+        specs = {
+            text: parse_retriever(text)
+            for form in ("frag", "frag:preset=paper")
+            for text in (form, f"{form}{',' if ':' in form else ':'}router_weights={unseen}")
+        }
+        report = evaluate_path_retrievers(index, chosen, specs, ignore_progress, adapt_from=FROM_ANSWERS).to_json()
+        adapting, rest = split_for_adaptation(chosen)
+        examples, measured = (hops_to_gold(index, some, ignore_progress) for some in (adapting, rest))
+        right: dict[str, float] = {}
+        for text, spec in specs.items():
+            retriever = open_frag(index, text, spec)
+            for label, arm in ((text, retriever), (f"{text} adapted", adapt(text, retriever, examples))):
+                assert arm.hop_predictor is not None  # `adapt` has refused it
+                right[label] = accuracy(arm.hop_predictor, measured)
+        rows = [
+            [
+                text.replace(str(unseen), "OTHERS"),
+                _with_interval(figures, "hits@1"),
+                _with_interval(figures, "coverage@32"),
+                f"{figures['complex']:.2f}",
+                f"{right[text]:.3f}",
+            ]
+            for text, figures in report["retrievers"].items()
+        ]
+        print(
+            f"\n{name}: {len(rest)} questions, adapted to {len(examples)}; OTHERS: trained on {', '.join(others)} alone"
+        )
+        print_table(("variant", "hits@1", "coverage@32", "complex", "routed right"), rows)
 
 
 def _with_interval(figures: dict[str, Any], measure: str) -> str:

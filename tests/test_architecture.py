@@ -53,7 +53,7 @@ ROOMS = {"gfm", "frag", "subgraph", "agents", "routed"}  # of retrievers/: none 
 ROOM_IMPORTS = {("agents", "graph_expansion"), ("agents", "fused"), ("routed", "pagerank")}  # rooms on retrievers
 LOOSE_RETRIEVERS = {
     "bm25", "chains", "dense", "empty_index", "entity_graph", "fused", "graph_expansion", "hipporag", "hipporag2",
-    "linearrag", "maxsim", "pagerank", "reranked", "sprig", "title_links",
+    "linearrag", "maxsim", "no_retrieval", "pagerank", "reranked", "sprig", "title_links",
 }  # fmt: skip
 WRAPPERS = {"empty_index", "reranked"}  # what the registry puts around or in place of another retriever
 LOOSE_IMPORTS = {

@@ -44,9 +44,8 @@ def answer_rows(index: indexes.Index, questions: Path, retrievers: Sequence[str]
     are those of the answers.
     """
     parsed = {name: parse_retriever(name) for name in retrievers}
-    report = evaluate_retrievers(
-        index, questions, parsed, (5,), None, None, lambda *_: None, index.answerer(model)
-    ).to_json()
+    answerers = dict.fromkeys(parsed, index.answerer(model))
+    report = evaluate_retrievers(index, questions, parsed, (5,), None, None, lambda *_: None, answerers).to_json()
     for warning in report["warnings"]:
         print(warning)
     rows = []

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -20,6 +21,9 @@ FILES = {
     "musique-dev": ("dev.jsonl",),
 }
 """For each corpus the files of questions that the tables read."""
+GRAPH_FILES = {"metaqa": "dev.jsonl", "pathquestion-2h": "questions.jsonl", "pathquestion-3h": "questions.jsonl"}
+"""For each graph its file of questions."""
+_GRAPH_QUESTIONS = 120
 _PEOPLE, _TOWNS, _QUESTIONS = 8, 6, 6
 _ON_MADE_DATA = "CLEW_MADE_DATA"
 _STARTS = ("Al", "Bor", "Cal", "Dor", "Em", "Fal", "Gor", "Hal", "Is", "Jor")
@@ -59,6 +63,37 @@ def write_made_data(folder: Path) -> None:
             _write(folder / corpus / file, questions[:_QUESTIONS])
 
 
+def write_made_graphs(folder: Path) -> None:
+    """Write graphs of families with questions of 1 to 3 hops below a folder; the same ones every time."""
+    for number, (name, file) in enumerate(GRAPH_FILES.items()):
+        random = Random(number)
+        firsts = [start + end for start in _STARTS for end in _ENDS]
+        random.shuffle(firsts)
+        people = [f"{first} {last}" for first, last in pairwise(firsts)]
+        values = {"profession": ("teacher", "fisher", "painter"), "place of birth": firsts[-4:]}
+        facts = {
+            (person, relation): people[random.randrange(len(people))]
+            for person in people
+            for relation in ("father", "spouse")
+        }
+        facts |= {(person, relation): random.choice(ends) for person in people for relation, ends in values.items()}
+        triples = [[head, relation, tail] for (head, relation), tail in facts.items()]
+        questions = []
+        for i in range(_GRAPH_QUESTIONS):
+            hops = {"pathquestion-2h": 2, "pathquestion-3h": 3}.get(name, 1 + i % 3)
+            relations = [random.choice(("father", "spouse")) for _ in range(hops - 1)] + [random.choice(list(values))]
+            place, path = people[i % len(people)], []
+            for relation in relations:
+                path.append([place, relation, facts[place, relation]])
+                place = facts[place, relation]
+            text = f"what is the {' of the '.join(reversed(relations))} of {path[0][0]}"
+            known = {"topic": [path[0][0]], "answers": [place], "hops": hops, "paths": [path]}
+            questions.append({"id": f"q{i}", "question": text, **known})
+        _write(folder / name / file, questions)
+        lines = "".join("\t".join(triple) + "\n" for triple in triples)
+        (folder / name / "kg.tsv").write_text(lines, encoding="utf-8")
+
+
 def run_on_made_data(script: str, arguments: Sequence[str]) -> bool:
     """Run a script again on made data, unless this is that run; return whether that was done.
 
@@ -68,6 +103,7 @@ def run_on_made_data(script: str, arguments: Sequence[str]) -> bool:
         return False
     with TemporaryDirectory() as folder:
         write_made_data(Path(folder) / "data")
+        write_made_graphs(Path(folder) / "data")
         environment = {**os.environ, **made_environment(Path(folder))}
         done = subprocess.run([sys.executable, script, *arguments], check=False, env=environment)
     if done.returncode:

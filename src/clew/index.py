@@ -23,6 +23,7 @@ from clew.retrievers.registry import (
     RETRIEVERS,
     default_retriever,
     describe_default,
+    finds_nothing,
     is_path_retriever,
     open_retriever,
 )
@@ -439,7 +440,7 @@ class Index:
         if not topics:
             return self._note_aliases(opened.retrieve([question], k, where)[0])
         if not isinstance(opened, TopicRetriever):
-            able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name))
+            able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name) and not finds_nothing(name))
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return self._note_aliases(opened.retrieve_about([question], [topics], k, where)[0])
 
@@ -474,21 +475,23 @@ class Index:
         evidence = self.search(question, k, retriever, where, paths, topics)
         return self.answerer(model, retriever).answer([question], [evidence])[0]
 
-    def answerer(self, model: str = "", retriever: RetrieverSpec = AUTO) -> Answerer:
+    def answerer(self, model: str = "", retriever: RetrieverSpec = AUTO, prompts: str = "json") -> Answerer:
         """Return the answerer for evidence of a retriever; paths of a path retriever are answered by their ends.
 
         A model is `provider:model`, or "" for sentences quoted without a language model; an unknown provider, a missing
-        package or key is an InputError.
+        package or key is an InputError. `prompts` is "json", or "text" for replies in plain text, from paths alone and
+        for the retriever `none`, which has to have a model.
         """
-        from clew.answering.selection import select_answerer
+        from clew.answering.selection import NOTHING, PASSAGES, PATHS, select_answerer
 
         if isinstance(retriever, str | SettingsRecord):
-            from_paths = is_path_retriever(self.resolve_retriever(retriever))
+            spec = self.resolve_retriever(retriever)
+            evidence = NOTHING if finds_nothing(spec) else PATHS if is_path_retriever(spec) else PASSAGES
         else:
-            from_paths = isinstance(retriever, TopicRetriever)
+            evidence = PATHS if isinstance(retriever, TopicRetriever) else PASSAGES
         has_vectors = bool(self.table.dimension)
         return select_answerer(
-            model, self.open_model, lambda: self._encoder if has_vectors else None, from_paths=from_paths
+            model, self.open_model, lambda: self._encoder if has_vectors else None, evidence, prompts
         )
 
     @property

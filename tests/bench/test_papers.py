@@ -30,6 +30,7 @@ def papers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     made = importlib.import_module("papers.made_data")
     if not (folder / "data").is_dir():
         made.write_made_data(folder / "data")
+        made.write_made_graphs(folder / "data")
     for name, value in made.made_environment(folder).items():
         monkeypatch.setenv(name, value)
     unload()
@@ -58,6 +59,65 @@ def cells(printed: str) -> list[list[str]]:
 def table(capsys: pytest.CaptureFixture[str], script: str, *arguments: str) -> list[list[str]]:
     """Return the cells of the tables that a script prints."""
     return cells(printed_by(capsys, script, *arguments))
+
+
+FRAG_ROWS = ["frag", "frag adapted", "frag-simple", "frag-complex"]
+
+
+def published_row(name: str) -> str:
+    """Return the label of a row without the rankers of the published form."""
+    return name.replace(",ranker=bi-encoder,relations_by=bi-encoder", "")
+
+
+@pytest.mark.usefixtures("papers")
+def test_frags_main_table_has_both_forms_feedback_and_the_baselines(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(capsys, "frag", "main", "--sets", "pathquestion-2h")
+    names = [published_row(row[0]) for row in rows[2:]]
+    paper = "frag:preset=paper"
+    assert names == [paper, f"{paper} adapted", "frag", "frag adapted", "tog", "rog", "gnn-rag"]
+    assert rows[0][1:5] == ["hits@1", "hit", "F1", "coverage"]
+    assert all(0.0 <= float(row[2]) <= 100.0 for row in rows[2:])
+    assert float(rows[4][2]) > 60.0, "frag answers questions in plain words"
+
+
+@pytest.mark.usefixtures("papers")
+def test_frags_ablations_and_balanced_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(capsys, "frag", "ablations", "--sets", "metaqa")
+    names = [published_row(row[0]) for row in rows[2:]]
+    assert names[4:] == FRAG_ROWS
+    assert names[:4] == [
+        "frag:preset=paper", "frag:preset=paper adapted", "frag-simple:preset=paper", "frag-complex:preset=paper"
+    ]  # fmt: skip
+    printed = printed_by(capsys, "frag", "kg1000")
+    assert "6 of 6 questions are measured" in printed
+    assert "minus frag-simple" in printed
+    shown = {row[0]: row for row in cells(printed)}
+    assert (shown["frag-simple"][-1], shown["frag-complex"][-1]) == ("0.0", "100.0")
+    sample = table(capsys, "frag", "sample")
+    assert sample[0] == ["questions", "1 hops", "2 hops", "3 hops"]
+    assert sample[2:] == [["metaqa, held out", "4", "4", "4"], ["balanced sample", "2", "2", "2"]]
+
+
+@pytest.mark.usefixtures("papers")
+def test_frags_rows_of_a_language_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_API_KEY", "none")
+
+    def script(request: Request, _before: int) -> ServerReply:
+        text = str(request["messages"])
+        if "<passage>" in text:
+            return ServerReply('{"score": 50}')
+        return ServerReply("Alvin")
+
+    with model_server(script) as server:
+        monkeypatch.setenv("CLEW_BASE_URL", server.url)
+        options = ("--sets", "pathquestion-2h", "--model", "openai:tiny", "--prompts", "text")
+        rows = table(capsys, "frag", "retrieval", *options)
+    by_name = {row[0]: row for row in rows}
+    assert float(by_name["none"][2]) == 1.0
+    assert float(by_name["none"][3]) == 0.0
+    assert float(by_name["frag"][1]) == 0.0
+    assert float(by_name["frag"][2]) == 2.0
+    assert float(by_name["tog:ranker=llm:openai:tiny"][1]) > 3.0, "a call for each relation and entity"
 
 
 @pytest.mark.usefixtures("papers")

@@ -10,7 +10,7 @@ import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
-from clew.retrievers.registry import RETRIEVERS, parse_retriever
+from clew.retrievers.registry import RETRIEVERS, finds_nothing, parse_retriever
 from clew.types import Document, Evidence, Triple
 from tests.conftest import EXAMPLES
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
@@ -22,7 +22,10 @@ ALL = {document.id for document in DOCUMENTS}
 RERANKED = ("bm25:rerank=words,rerank_depth=4", "fused:rerank=words")
 """With the reranker that `conftest.py` adds; the first pool is smaller than what is found."""
 
-pytestmark = pytest.mark.parametrize("name", [*RETRIEVERS, *RERANKED])
+SEARCHING = [name for name in RETRIEVERS if not finds_nothing(name)]
+"""All but `none`, which searches nothing: tests/retrievers/test_no_retrieval.py."""
+
+pytestmark = pytest.mark.parametrize("name", [*SEARCHING, *RERANKED])
 
 
 def search(index: Index, name: str, question: str, k: int = 10, where: str | None = None) -> Evidence:

@@ -140,3 +140,52 @@ def test_a_graph_that_is_no_list_of_triples_is_refused_by_its_line(tmp_path: Pat
     broken.write_text('{"Questions": [', encoding="utf-8")
     with pytest.raises(InputError, match="invalid JSON"):
         load_questions(broken)
+
+
+FREEBASE = (
+    ("m.01", "people.person.spouse_s", "m.02"),
+    ("m.02", "people.person.profession", "m.03"),
+    ("m.01", "people.person.place_of_birth", "m.05"),
+)
+LABELS = (("m.01", "Anna Berg"), ("m.02", "Otto Lund"), ("m.03", "carpenter"), ("m.05", "Bergen"))
+WEBQSP_FILE = {
+    "Questions": [
+        {
+            "QuestionId": "WebQTest-1",
+            "RawQuestion": "who is the spouse of anna berg?",
+            "Parses": [
+                {
+                    "TopicEntityName": "Anna Berg",
+                    "TopicEntityMid": "m.01",
+                    "Answers": [{"AnswerArgument": "m.02", "EntityName": None}],
+                }
+            ],
+        }
+    ]
+}
+CWQ_FILE = [
+    {
+        "ID": "CWQ-1",
+        "question": "what is the profession of the spouse of Anna Berg?",
+        "sparql": "SELECT ?x WHERE { ns:m.01 ns:people.person.spouse_s ?y . ?y ns:people.person.profession ?x }",
+        "answers": [{"answer_id": "m.03", "answer": "carpenter"}],
+    }
+]
+
+
+@pytest.mark.parametrize("content", [WEBQSP_FILE, CWQ_FILE], ids=["webqsp", "cwq"])
+def test_published_files_go_through_import_and_evaluation(tmp_path: Path, content: object) -> None:
+    """Topics by name or identifier, and an answer that is an identifier."""
+    questions, kg, names = tmp_path / "test.json", tmp_path / "kg.tsv", tmp_path / "names.tsv"
+    index, out = tmp_path / "index", tmp_path / "figures.json"
+    questions.write_text(json.dumps(content), encoding="utf-8")
+    kg.write_text("".join("\t".join(triple) + "\n" for triple in FREEBASE), encoding="utf-8")
+    names.write_text("".join("\t".join(pair) + "\n" for pair in LABELS), encoding="utf-8")
+    imported = run_clew("kg", "import", kg, "--names", names, "--index", index)
+    assert imported.code == 0, imported
+    retrievers = "frag,frag:preset=paper"
+    done = run_clew("eval", "--index", index, "--questions", questions, "--retriever", retrievers, "--json", out)
+    assert done.code == 0, done
+    rows = json.loads(out.read_text(encoding="utf-8"))["retrievers"]
+    assert rows["frag"]["hits@1"] == rows["frag"]["hit"] == 1.0
+    assert rows["frag:preset=paper"]["coverage@32"] == 1.0

@@ -16,7 +16,7 @@ from clew.evaluation.kgqa_metrics import (
     hits_at_1,
     path_entity_names,
     path_recall,
-    wilcoxon_p,
+    wilcoxon,
 )
 from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.types import Path, Triple
@@ -29,7 +29,7 @@ PATHS: tuple[Path, ...] = ((SPOUSE, CHILD), (BORN,), (SPOUSE,))
 def compare(
     names: tuple[str, str], measure: str, first: Values, second: Values, generator: np.random.Generator
 ) -> Comparison:
-    return compare_means(names, measure, first, second, generator, p_value=wilcoxon_p)
+    return compare_means(names, measure, first, second, generator, test=wilcoxon)
 
 
 def generator() -> np.random.Generator:
@@ -104,14 +104,17 @@ def signed_ranks(differences: list[float]) -> tuple[float, float, float]:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=10))
 def test_p_is_that_of_the_normal_with_the_moments_of_all_patterns(differences: list[float]) -> None:
+    """As the sums of ranks go over all patterns of signs, and the statistic is SciPy's."""
     first = np.array(differences)
     comparison = compare(("a", "b"), "hits@1", first, np.zeros(len(first)), generator())
     if not any(differences):
-        assert comparison.p == 1.0
+        assert (comparison.statistic, comparison.p) == (0.0, 1.0)
         return
     observed, mean, deviation = signed_ranks(differences)
     wanted = math.erfc(abs(observed - mean) / deviation / math.sqrt(2))
     assert comparison.p == pytest.approx(wanted, abs=1e-9)
+    assert comparison.statistic == min(observed, 2 * mean - observed)
+    assert comparison.statistic == stats.wilcoxon([d for d in differences if d]).statistic
 
 
 def test_a_small_case_by_hand() -> None:

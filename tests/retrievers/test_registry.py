@@ -16,13 +16,15 @@ from clew.protocols import Reranker, Retriever
 from clew.query.context import IndexContext
 from clew.rerankers.registry import RERANKERS, RerankerEntry
 from clew.rerankers.text_scorer import TextReranker
-from clew.retrievers.registry import RETRIEVERS, is_path_retriever, open_retriever, parse_retriever
+from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, open_retriever, parse_retriever
 from clew.retrievers.reranked import RerankedRetriever
 from clew.text.bm25 import BM25Scorer
 from clew.types import Document
 from tests.small_index import DOCUMENTS, make_index
 
-WITHOUT_VECTORS = {"bm25", "chains", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "routed"}
+WITHOUT_VECTORS = {
+    *("bm25", "chains", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "rog", "routed", "tog"),
+}
 
 
 def test_the_names_the_command_line_promises() -> None:
@@ -42,7 +44,7 @@ def test_the_names_the_command_line_promises() -> None:
         "sprig",
         "title-links",
     }
-    single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner"}
+    single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "gnn-rag", "none", "rog", "steiner", "tog"}
     assert set(RETRIEVERS) == single | {"gear", "ircot", "maxsim", "naive-ge", "reranked", "sync-ge"}
 
 
@@ -142,7 +144,7 @@ def test_weights_that_are_not_there_are_bad_input(small: Index, name: str) -> No
         open_text(f"{name}:weights=nosuch", small)
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", [name for name in RETRIEVERS if not finds_nothing(name)])
 def test_without_vectors_a_retriever_works_or_says_what_does(plain: Index, name: str) -> None:
     if name in WITHOUT_VECTORS:
         assert plain.search("Where was the commander of the Vega born?", 3, name).passages

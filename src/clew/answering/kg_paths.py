@@ -83,7 +83,7 @@ class LLMPathAnswerer:
         notes += [] if on_path else [OUTSIDE_NOTE]
         notes += [] if supported else [NO_PATH_NAMED_NOTE]
         candidates = tuple(Scored(name, 1.0 / rank) for rank, name in enumerate(names, 1))
-        evidence = _move_path_first(evidence, number - 1) if supported else evidence
+        evidence = move_path_first(evidence, number - 1) if supported else evidence
         weak = not (on_path and supported)
         return Answer(names[0], (), candidates, evidence, weak=weak, notes=tuple(notes), usage=usage)
 
@@ -117,6 +117,7 @@ def _names_no_path(result: Reply | Failure, paths: int) -> bool:
     return reply.answerable and any(map(to_single_line, reply.answers)) and not 0 < reply.path <= paths
 
 
-def _move_path_first(evidence: Evidence, place: int) -> Evidence:
+def move_path_first(evidence: Evidence, place: int) -> Evidence:
+    """Return evidence with the path at a place, from 0, before all others."""
     paths = evidence.paths
     return replace(evidence, paths=(paths[place], *paths[:place], *paths[place + 1 :]))

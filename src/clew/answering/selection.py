@@ -4,24 +4,49 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clew.answering.extractive import ExtractiveAnswerer
+from clew.answering.free_text import TextPathAnswerer, UnaidedAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
 from clew.answering.llm import LLMAnswerer
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
+from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.protocols import Answerer, Encoder, LanguageModel
 
+JSON, TEXT = "json", "text"
+PROMPT_FORMS = (JSON, TEXT)
+"""Forms of the replies to prompts about paths and without evidence: JSON, or plain text as published."""
+PATHS, PASSAGES, NOTHING = "paths", "passages", "nothing"
+"""Kinds of evidence that answers are made from."""
+
 
 def select_answerer(
-    model: str, open_model: Callable[[str], LanguageModel], encoder: Callable[[], Encoder | None], *, from_paths: bool
+    model: str,
+    open_model: Callable[[str], LanguageModel],
+    encoder: Callable[[], Encoder | None],
+    evidence: str,
+    prompts: str = JSON,
 ) -> Answerer:
     """Return the answerer of `model`, a `provider:model`; for "" one without a language model.
 
     `open_model` returns the language model of a name, and raises InputError if the provider is not known, or a package
     or its key is missing. `encoder` returns what compares sentences with the question; None where there is none.
-    `from_paths` tells whether answers are the ends of paths in the graph.
+    `evidence` is its kind, of the three above. Replies come in the form `prompts`. Raises InputError for a form that
+    does not exist or that passages are not answered in, and where there is neither evidence nor a model.
     """
-    if from_paths:
-        return LLMPathAnswerer(open_model(model)) if model else PathAnswerer()
+    if prompts not in PROMPT_FORMS:
+        raise InputError(f"prompts is {prompts!r}: give {' or '.join(PROMPT_FORMS)}")
+    if evidence == NOTHING:
+        if not model:
+            raise InputError(
+                "the retriever none finds nothing to answer from: give a language model, --model openai:NAME"
+            )
+        return UnaidedAnswerer(open_model(model), as_text=prompts == TEXT)
+    if prompts == TEXT and (evidence == PASSAGES or not model):
+        raise InputError("text is a form of a language model's answers from paths: give a --model, and frag or none")
+    if evidence == PATHS:
+        if not model:
+            return PathAnswerer()
+        return TextPathAnswerer(open_model(model)) if prompts == TEXT else LLMPathAnswerer(open_model(model))
     return LLMAnswerer(open_model(model)) if model else open_extractive_answerer(encoder())
 
 

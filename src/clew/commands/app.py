@@ -128,6 +128,16 @@ GROUPS = {
             )
         },
     ),
+    "questions": (
+        "Draw samples of question sets, and count what they hold.",
+        {
+            "sample": (
+                "questions:sample",
+                "Print as many questions of each number of hops, as JSON lines for --questions; after FRAG's KG-1000.",
+            ),
+            "stats": ("questions:stats", "Print the numbers of hops and of answers of question sets."),
+        },
+    ),
     "cache": (
         "List and drop the replies of language models that are stored beside an index.",
         {

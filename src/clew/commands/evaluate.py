@@ -1,10 +1,11 @@
 """`clew eval`, and `clew corpus`, which gives it something to measure."""
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,6 +17,7 @@ from clew.commands.options import (
     LLMOptions,
     ModelOption,
     PathsOption,
+    PromptsOption,
     RetrieverOptions,
     WhereOption,
     check_file,
@@ -25,11 +27,15 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
 from clew.datasets.loaders import load_corpus, load_questions
 from clew.errors import BudgetError, InputError
+from clew.evaluation.adaptation import FROM_MODEL
 from clew.evaluation.cluster import open_cluster_search
 from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.index import Index
 from clew.index import open as open_index
-from clew.retrievers.registry import parse_retriever
+from clew.plugins.records import SettingsRecord
+from clew.protocols import Answerer
+from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.settings import load_settings
 
 
@@ -55,7 +61,15 @@ class EvaluationOptions:
     ] = False
     answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False
     model: ModelOption = None
+    prompts: PromptsOption = "json"
     feedback: FeedbackOption = None
+    adapt: Annotated[
+        Literal["answers", "model"] | None,
+        typer.Option(
+            help="Adapt frag to the first quarter of the questions and evaluate the rest, both ways (FRAG-F): to the "
+            "shortest paths to the gold answers, or to the paths that --model names."
+        ),
+    ] = None
     device: DeviceOption = None
     ray: Annotated[
         str | None,
@@ -68,24 +82,21 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
     """Evaluate retrievers side by side on questions whose evidence is known."""
     if options.json_ is not None:
         check_file("--json", options.json_)
-    feedback = options.feedback
     with progress_on_stderr() as progress:
         opened = open_index(index, progress, make_llm_factory(options.llm), options.device)
         cutoffs = _parse_cutoffs(options.cutoffs)
-        names = retriever_names(options.retrievers, opened, several=True)
-        model = load_settings().model if options.model is None else options.model
-        answerer = opened.answerer(model, parse_retriever(names[0])) if options.answer else None
-        if feedback is not None and answerer is None:
-            raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
+        names = list(map(str.strip, retriever_names(options.retrievers, opened, several=True)))
         questions = load_questions(options.questions)
-        retrievers = {name: parse_retriever(name) for name in map(str.strip, names)}
+        retrievers = {name: parse_retriever(name) for name in names}
+        answerers = _open_answerers(opened, retrievers, options)
         if are_graph_questions(questions):
-            if options.ray is not None:
-                raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
-            if options.positives:
-                raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
-            report = evaluate_path_retrievers(opened, questions, retrievers, progress, answerer, feedback)
+            _check_graph_options(options)
+            report = evaluate_path_retrievers(
+                opened, questions, retrievers, progress, answerers, options.feedback, options.adapt or ""
+            )
         else:
+            if options.adapt is not None:
+                raise InputError("--adapt is for questions on a graph, with topics and answers: leave it out")
             on_cluster = (
                 nullcontext() if options.ray is None else open_cluster_search(options.ray, opened, options.paths)
             )
@@ -98,7 +109,7 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
                     options.where,
                     options.runs,
                     progress,
-                    answerer,
+                    answerers,
                     paths=options.paths,
                     positives=options.positives,
                     cluster=cluster,
@@ -109,6 +120,33 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
     print_scores(figures)
     if message := opened.llm_factory.budget.exceeded_message:  # last: the figures so far are of use all the same
         raise BudgetError(message)
+
+
+def _open_answerers(
+    index: Index, retrievers: Mapping[str, SettingsRecord], options: EvaluationOptions
+) -> dict[str, Answerer]:
+    """Return the answerer of each retriever, none without --answer; raises InputError where an option has no use."""
+    model = load_settings().model if options.model is None else options.model
+    if options.answer:
+        return {name: index.answerer(model, spec, options.prompts) for name, spec in retrievers.items()}
+    if options.feedback is not None or options.adapt == FROM_MODEL:
+        option = "--feedback notes" if options.feedback is not None else "--adapt model learns from"
+        raise InputError(f"{option} the paths that a language model names: give --answer and --model too")
+    if options.prompts == "text":
+        raise InputError("--prompts is of a language model's answers: give --answer and --model too")
+    if useless := next((name for name, spec in retrievers.items() if finds_nothing(spec)), ""):
+        raise InputError(
+            f"the retriever {useless} finds nothing to evaluate but answers: give --answer and --model too"
+        )
+    return {}
+
+
+def _check_graph_options(options: EvaluationOptions) -> None:
+    """Refuse options that are of no use for questions on graphs."""
+    if options.ray is not None:
+        raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
+    if options.positives:
+        raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
 
 
 def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR.")]) -> None:

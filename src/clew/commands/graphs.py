@@ -1,6 +1,6 @@
 """`clew kg`: graphs of triples that users bring themselves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
@@ -10,6 +10,7 @@ from clew.commands.options import DeviceOption, EncoderOption, IndexOption, Json
 from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_graph_report
+from clew.errors import InputError
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_import import clean_graph_name
 from clew.store.kg_shards import stored_graphs
@@ -36,6 +37,10 @@ class GraphFileOptions:
     delimiter: Annotated[
         str | None, typer.Option(help="Between the cells of a table, in place of a tab, or of a comma in CSV.")
     ] = None
+    drop_relations: Annotated[
+        str | None,
+        typer.Option(help="Beginnings of relations whose triples are left out, by commas: type.,common.,freebase."),
+    ] = None
     strict: Annotated[bool, typer.Option("--strict", help="Import nothing from a file that has a malformed line.")] = (
         False
     )
@@ -59,6 +64,7 @@ def import_graph(
     source = graph_file(
         file, options.format_, options.encoding, options.delimiter, options.names or (), options.mentions or ()
     )
+    source = replace(source, dropped=_parse_prefixes(options.drop_relations))
     if options.strict:
         source.check()
     source.require_triple()
@@ -67,6 +73,13 @@ def import_graph(
         report = opened.import_graph(source, graph_name)
         snapshot = opened.snapshot
     print_graph_report(report, len(snapshot.entities), len(snapshot.triples))
+
+
+def _parse_prefixes(text: str | None) -> tuple[str, ...]:
+    prefixes = () if text is None else tuple(part.strip() for part in text.split(","))
+    if not all(prefixes):
+        raise InputError(f"--drop-relations is {text!r}: give beginnings of relations by commas, such as type.,common.")
+    return prefixes
 
 
 def list_graphs(index: IndexOption, json_: JsonFlag = False) -> None:

@@ -21,6 +21,10 @@ ModelOption = Annotated[
 FeedbackOption = Annotated[
     Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
 ]
+PromptsOption = Annotated[
+    Literal["json", "text"],
+    typer.Option(help="Replies of the model about paths: json, or plain text after FRAG, with a call for the path."),
+]
 DeviceOption = Annotated[
     str | None,
     typer.Option(help="Where models run: auto, cpu, cuda or mps; auto is a GPU where torch finds one, else cpu."),
@@ -49,7 +53,8 @@ class RetrieverOptions:
         typer.Option(
             help="gfm, pagerank, chains, bm25, dense, fused, title-links, entity-graph, hipporag, hipporag2, "
             "linearrag, sprig, naive-ge, sync-ge, gear, ircot, maxsim, reranked or routed; gcn-subgraph, steiner, "
-            "frag, frag-simple or frag-complex for paths; settings after a colon."
+            "frag, frag-simple, frag-complex, rog, tog or gnn-rag for paths; none for a language model alone; "
+            "settings after a colon."
         ),
     ] = None
     base: Annotated[

@@ -41,6 +41,8 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int) -> No
     """Print the counts of an import, the first faults of its file, and the size of the index."""
     counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
     print_line(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
+    if report.dropped:
+        print_line(f"left out: {report.dropped:,} triples of relations that were not wanted")
     if report.mentions:
         print_line(f"mentions: {report.mentions:,} of its entities in documents or passages")
     if report.unmatched_mentions:
@@ -133,6 +135,7 @@ def print_comparisons(report: Mapping[str, Any]) -> None:
     """Print the paired differences between the first item and each other one."""
     for c in report["comparisons"]:
         interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
+        interval += f", Wilcoxon's W = {c['statistic']:g}" if "statistic" in c else ""
         print_line(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
 
 

@@ -23,6 +23,7 @@ from clew.commands.options import (
     LLMOptions,
     ModelOption,
     PathsOption,
+    PromptsOption,
     RetrieverOptions,
     WhereOption,
 )
@@ -72,6 +73,7 @@ def ask(
     options: SearchOptions,
     model: ModelOption = None,
     feedback: FeedbackOption = None,
+    prompts: PromptsOption = "json",
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
     from clew.answering.feedback_log import log_answer
@@ -82,7 +84,7 @@ def ask(
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:
             raise InputError("--feedback notes the path that a language model names: give --model too")
-        answerer = opened.answerer(writer, parse_retriever(retriever))
+        answerer = opened.answerer(writer, parse_retriever(retriever), prompts)
         evidence = _find_evidence(opened, retriever, question, options)
     stream = StreamingAnswer() if sys.stdout.isatty() and not options.json_ else None
     answer = answerer.answer([question], [evidence], stream)[0]

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,20 +14,29 @@ from clew.answering.feedback_log import log_feedback
 from clew.answering.kg_paths import PathAnswerer
 from clew.arrays import DoubleArray
 from clew.errors import InputError
+from clew.evaluation.adaptation import (
+    FEEDBACK_SHARE,
+    FROM_MODEL,
+    adapt,
+    can_adapt,
+    hops_of_named_paths,
+    hops_to_gold,
+    split_for_adaptation,
+)
 from clew.evaluation.answer_metrics import containment, line_f1
-from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon_p
+from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
-from clew.evaluation.significance import compare_means
+from clew.evaluation.significance import Comparison, compare_means
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
-from clew.types import Answer, Progress, Question
+from clew.retrievers.supporting_passages import PathRetriever
+from clew.text.identifiers import is_identifier
+from clew.types import Answer, Evidence, Progress, Question
 
 BATCH_SIZE = 64
 _SEED = 0
 _CHARACTERS_PER_TOKEN = 4
-_FEEDBACK_SHARE = 0.25
-"""Share of the questions whose answers are logged to adapt the hop predictor, as published."""
 
 
 def are_graph_questions(questions: Sequence[Question]) -> bool:
@@ -38,59 +49,108 @@ def evaluate_path_retrievers(
     questions: Sequence[Question],
     retrievers: Mapping[str, RetrieverSpec],
     progress: Progress,
-    answerer: Answerer | None = None,
+    answerers: Mapping[str, Answerer] = MappingProxyType({}),
     feedback_log: Path | None = None,
+    adapt_from: str = "",
 ) -> EvaluationReport:
     """Evaluate path retrievers on questions with topics and answers, and compare the first with each other one.
 
-    The `answerer` is by default the end of the best path. The first quarter of the first retriever's answers is
-    appended to `feedback_log`, if they name a path.
+    The answerer of a retriever without one in `answerers` gives the end of the best path. The first quarter of the
+    first retriever's answers is appended to `feedback_log`, if they name a path. With `adapt_from`, one of `SOURCES`,
+    the first quarter of the questions adapts hop predictors, and the rest is measured with and without adaptation.
     """
     names = list(retrievers)
+    questions = [label_answers(index, question) for question in questions]
     opened = {name: open_path_retriever(index, name, spec) for name, spec in retrievers.items()}
-    values: dict[str, dict[str, DoubleArray]] = {}
     warnings: list[str] = []
+    if adapt_from:
+        adapting, questions = split_for_adaptation(questions)
+        opened, answerers = _adapt_all(index, opened, adapting, progress, answerers, adapt_from, warnings)
+    values: dict[str, dict[str, DoubleArray]] = {}
     for name, retriever in opened.items():
-        values[name], answers = _evaluate_retriever(index, retriever, name, questions, progress, answerer)
+        values[name], answers = _evaluate_retriever(index, retriever, name, questions, progress, answerers.get(name))
         if feedback_log is not None and name == names[0]:
-            logged = int(len(questions) * _FEEDBACK_SHARE)
+            logged = int(len(questions) * FEEDBACK_SHARE)
             count = log_feedback(feedback_log, questions[:logged], answers[:logged])
             warnings.append(f"{count} of {logged} answers named their path: noted in {feedback_log}")
-    generator = np.random.default_rng(_SEED)
-    first = values[names[0]]
-    comparisons = [
-        compare_means((names[0], other), measure, first[measure], values[other][measure], generator, p_value=wilcoxon_p)
-        for other in names[1:]
-        for measure in ("hits@1", f"coverage@{opened[names[0]].settings.paths}")
-        if measure in values[other]
-    ]
     return EvaluationReport(
         index.table.location.name,
         len(questions),
         {name: _summarize(columns) for name, columns in values.items()},
         {},
-        tuple(comparisons),
+        _compare_with_first(values),
         (*warnings, *_missing_entity_warnings(index, questions)),
     )
 
 
-def open_path_retriever(index: Index, name: str, spec: RetrieverSpec) -> FragRetriever:
+def open_path_retriever(index: Index, name: str, spec: RetrieverSpec) -> PathRetriever[Any]:
     """Return a path retriever; raises InputError for one that finds passages."""
     retriever = index.retriever(spec)
-    if not isinstance(retriever, FragRetriever):
+    if not isinstance(retriever, PathRetriever):
         raise InputError(f"{name} finds passages: for questions on a graph choose frag, frag-simple or frag-complex")
     return retriever
 
 
+def label_answers(index: Index, question: Question) -> Question:
+    """Return a question whose answers, where they are identifiers of entities of the graph, are their labels."""
+    labels: list[str] = []
+    for answer in question.answers:
+        found = index.snapshot.entities_with_name(answer) if is_identifier(answer) else ()
+        labels += [index.snapshot.entities[int(entity)] for entity in found] or [answer]
+    return replace(question, answers=tuple(dict.fromkeys(labels)))
+
+
+def _adapt_all(
+    index: Index,
+    opened: Mapping[str, PathRetriever[Any]],
+    questions: Sequence[Question],
+    progress: Progress,
+    answerers: Mapping[str, Answerer],
+    source: str,
+    warnings: list[str],
+) -> tuple[dict[str, PathRetriever[Any]], dict[str, Answerer]]:
+    """Return the retrievers, and after each that can be adapted the adapted one, and their answerers."""
+    arms: dict[str, PathRetriever[Any]] = {}
+    own_answerers: dict[str, Answerer] = dict(answerers)
+    for name, retriever in opened.items():
+        arms[name] = retriever
+        if not (isinstance(retriever, FragRetriever) and can_adapt(retriever)):
+            continue
+        if source == FROM_MODEL:
+            _, answers = _evaluate_retriever(index, retriever, name, questions, progress, answerers.get(name))
+            examples = hops_of_named_paths(questions, answers)
+        else:
+            examples = hops_to_gold(index, questions, progress)
+        adapted = f"{name} adapted"
+        arms[adapted] = adapt(name, retriever, examples)
+        if name in answerers:
+            own_answerers[adapted] = answerers[name]
+        warnings.append(f"{adapted}: learned from {len(examples)} of the first {len(questions)} questions, by {source}")
+    if len(arms) == len(opened):
+        raise InputError(f"--adapt is for frag, not {', '.join(opened)}: none of these asks a hop predictor")
+    return arms, own_answerers
+
+
+def _compare_with_first(values: Mapping[str, Mapping[str, DoubleArray]]) -> tuple[Comparison, ...]:
+    """Return the comparisons of the first retriever with each other one in hits@1 and coverage."""
+    generator = np.random.default_rng(_SEED)
+    first, *others = values
+    return tuple(
+        compare_means((first, other), measure, values[first][measure], values[other][measure], generator, test=wilcoxon)
+        for other in others
+        for measure in filter(_is_main, values[first])
+        if measure in values[other]
+    )
+
+
 def _evaluate_retriever(
     index: Index,
-    retriever: FragRetriever,
+    retriever: PathRetriever[Any],
     name: str,
     questions: Sequence[Question],
     progress: Progress,
     answerer: Answerer | None,
 ) -> tuple[dict[str, DoubleArray], list[Answer]]:
-    snapshot = index.snapshot
     rows: list[dict[str, float]] = []
     answers: list[Answer] = []
     retriever.retrieve_about([questions[0].text], [questions[0].topics], 1)  # warm-up: loading is not timed
@@ -102,32 +162,43 @@ def _evaluate_retriever(
             found, trace = retriever.retrieve_with_trace([question.text], [question.topics], 5)[0]
             seconds = time.perf_counter() - started
             evidence.append(found)
-            paths = [path.item for path in found.paths]
-            gold = np.unique(np.concatenate([snapshot.entities_with_name(a) for a in question.answers]))
-            coverage = answer_coverage(path_entity_names(paths, found.topics), question.answers)
-            characters = sum(len(t.head + t.relation + t.tail) for path in paths for t in path)
-            row = {
-                f"coverage@{retriever.settings.paths}": coverage,
-                "path_recall": path_recall(paths, question.paths),
-                "paths": float(len(paths)),
-                "path_tokens": characters / _CHARACTERS_PER_TOKEN,
-                "seconds": seconds,
-            }
-            rows.append(_step_coverage(trace, gold) | row)
+            rows.append(_score_paths(index, retriever, question, found, trace) | {"seconds": seconds})
         batch_answers = (answerer or PathAnswerer()).answer([q.text for q in batch], evidence)
         answers += batch_answers
         for question, answer, row in zip(batch, batch_answers, rows[start:], strict=True):
-            row["hits@1"] = hits_at_1(answer.text, question.answers)
+            first = answer.candidates[0].item if answer.candidates else answer.text
+            row["hits@1"] = hits_at_1(first, question.answers)
             row["hit"], row["F1"] = containment(answer.text, question.answers), line_f1(answer.text, question.answers)
         progress(name, len(answers), len(questions))
     main = sorted(filter(_is_main, rows[0]), reverse=True)
     measures = [*main, *(name for name in rows[0] if name not in main)]
     columns = {measure: np.array([row[measure] for row in rows], dtype=np.float64) for measure in measures}
+    if not any(columns["retrieval_calls"]):
+        del columns["retrieval_calls"]
     if any(answer.usage.calls for answer in answers):
         columns["answer_calls"] = np.array([answer.usage.calls for answer in answers], dtype=np.float64)
         tokens = [answer.usage.input_tokens + answer.usage.output_tokens for answer in answers]
         columns["answer_tokens"] = np.array(tokens, dtype=np.float64)
     return columns, answers
+
+
+def _score_paths(
+    index: Index, retriever: PathRetriever[Any], question: Question, found: Evidence, trace: object
+) -> dict[str, float]:
+    """Return the measures of a question's paths, and of each step of the search where it keeps a trace of its steps."""
+    paths = [path.item for path in found.paths]
+    limit = f"@{retriever.path_limit}" if retriever.path_limit else ""
+    row = {
+        f"coverage{limit}": answer_coverage(path_entity_names(paths, found.topics), question.answers),
+        "path_recall": path_recall(paths, question.paths),
+        "paths": float(len(paths)),
+        "path_tokens": sum(len(t.head + t.relation + t.tail) for path in paths for t in path) / _CHARACTERS_PER_TOKEN,
+        "retrieval_calls": float(found.usage.calls),
+    }
+    if not isinstance(trace, SearchTrace):
+        return row
+    gold = np.unique(np.concatenate([index.snapshot.entities_with_name(answer) for answer in question.answers]))
+    return _step_coverage(trace, gold) | row
 
 
 def _step_coverage(trace: SearchTrace, gold: NDArray[np.integer[Any]]) -> dict[str, float]:
@@ -142,7 +213,7 @@ def _step_coverage(trace: SearchTrace, gold: NDArray[np.integer[Any]]) -> dict[s
 
 
 def _is_main(measure: str) -> bool:
-    return measure == "hits@1" or measure.startswith("coverage@")
+    return measure == "hits@1" or measure.partition("@")[0] == "coverage"
 
 
 def _summarize(columns: Mapping[str, DoubleArray]) -> RetrieverSummary:

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 
 from clew.datasets.loaders import load_questions
 from clew.errors import BudgetError
@@ -35,7 +36,7 @@ def evaluate_retrievers(
     where: Filter | None,
     runs_folder: Path | None,
     progress: Progress,
-    answerer: Answerer | None = None,
+    answerers: Mapping[str, Answerer] = MappingProxyType({}),
     *,
     paths: int = 0,
     positives: bool = False,
@@ -44,10 +45,10 @@ def evaluate_retrievers(
     """Evaluate retrievers on questions with gold ids, and compare the first with each other one.
 
     The retrievers come by their names in the report, the cut-offs k ascending. `runs_folder` caches runs: one of the
-    same index, questions and options is scored without searching again. `answerer` answers the questions from each
-    retriever's evidence, to be scored too. `paths` is the number of paths that explain each passage, for retrievers
-    where that costs time; `positives` adds the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
-    `cluster` ranks in the place of this process.
+    same index, questions and options is scored without searching again. `answerers` answer the questions from the
+    evidence of the retrievers of their names, to be scored too. `paths` is the number of paths that explain each
+    passage, for retrievers where that costs time; `positives` adds the measures over all gold ids, among the first
+    `POSITIVES_DEPTH` passages. `cluster` ranks in the place of this process.
     """
     check_installed()
     questions = load_questions(questions_path)
@@ -66,7 +67,7 @@ def evaluate_retrievers(
             if cluster is not None:
                 run = cluster.execute(retrievers[name], name, questions, depth, where, on_done)
             else:
-                keep = None if answerer is None else partial(_keep_steps, searches.setdefault(name, {}))
+                keep = None if name not in answerers else partial(_keep_steps, searches.setdefault(name, {}))
                 run = execute(retriever, name, questions, depth, where, on_done, keep)
             if ended := index.llm_factory.budget.exceeded_message:  # before all questions were asked
                 raise BudgetError(
@@ -80,14 +81,13 @@ def evaluate_retrievers(
     comparisons = [compare(scored[0], other, m) for other in scored[1:] for m in measures]
     ids = {*snapshot.passage_ids, *snapshot.document_ids}
     report = build_report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
-    if answerer is not None:
-        for name, retriever in opened.items():
-            found = searches.get(name, {})
-            figures, warnings = _evaluate_answers(answerer, retriever, questions, where, name, progress, found)
-            summary = report.retrievers[name]
-            summary = replace(summary, costs={**summary.costs, **figures})
-            summaries = {**report.retrievers, name: summary}
-            report = replace(report, retrievers=summaries, warnings=(*report.warnings, *warnings))
+    for name, answerer in answerers.items():
+        found = searches.get(name, {})
+        figures, warnings = _evaluate_answers(answerer, opened[name], questions, where, name, progress, found)
+        summary = report.retrievers[name]
+        summary = replace(summary, costs={**summary.costs, **figures})
+        summaries = {**report.retrievers, name: summary}
+        report = replace(report, retrievers=summaries, warnings=(*report.warnings, *warnings))
     return report
 
 

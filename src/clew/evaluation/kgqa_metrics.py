@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.evaluation.significance import PairedTest
 from clew.graph.paths.path_entities import path_entities
 from clew.text.answer_normalization import normalize_answer
 from clew.types import Path
@@ -41,18 +42,20 @@ def path_recall(paths: Sequence[Path], gold: Sequence[GoldPath]) -> float:
     return sum(tuple(map(tuple, path)) in retrieved for path in gold) / len(gold)
 
 
-def wilcoxon_p(differences: NDArray[np.float64]) -> float:
-    """Return the two-sided p-value of Wilcoxon's signed-rank test on differences (n,), 1 if all are 0.
+def wilcoxon(differences: NDArray[np.float64]) -> PairedTest:
+    """Return statistic and two-sided p-value of Wilcoxon's signed-rank test on differences (n,); 0 and 1 if all are 0.
 
-    Zeros are left out, ties share their mean rank, and the sum of ranks is taken to be normal: no SciPy is needed to
-    evaluate, and tests hold it to SciPy's.
+    The statistic is the smaller of the sums of ranks of positive and of negative differences. Zeros are left out, ties
+    share their mean rank, and the sum of ranks is taken to be normal: no SciPy is needed to evaluate, and tests hold it
+    to SciPy's.
     """
     proper = differences[differences != 0]
     n = len(proper)
     if not n:
-        return 1.0
+        return PairedTest(0.0, 1.0)
     _, tie, sizes = np.unique(np.abs(proper), return_inverse=True, return_counts=True)
     ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[tie]
     smaller = min(ranks[proper > 0].sum(), ranks[proper < 0].sum())
     variance = n * (n + 1) * (2 * n + 1) / 24 - (sizes**3 - sizes).sum() / 48
-    return float(min(1.0, math.erfc((n * (n + 1) / 4 - smaller) / math.sqrt(2 * variance))))
+    p = min(1.0, math.erfc((n * (n + 1) / 4 - smaller) / math.sqrt(2 * variance)))
+    return PairedTest(float(smaller), float(p))

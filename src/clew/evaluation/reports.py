@@ -1,7 +1,7 @@
 """Records of evaluation and comparison results, and their JSON form."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class EvaluationReport:
             **({} if self.depth is None else {"depth": self.depth}),
             "retrievers": {name: summary.to_json() for name, summary in self.retrievers.items()},
             "ceiling": dict(self.ceiling),
-            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
             "warnings": list(self.warnings),
         }
 
@@ -107,7 +107,7 @@ class SelectionReport:
             "budget": self.budget,
             "seeds": self.seeds,
             "selections": {name: summary.to_json() for name, summary in self.selections.items()},
-            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
             "shortened": dict(self.truncated),
         }
 

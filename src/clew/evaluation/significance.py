@@ -10,7 +10,8 @@ Differs from the source: the test is exact if there are no more sign patterns th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -34,6 +35,18 @@ class Comparison:
     low: float  # lower end of the difference's 95 % interval; `high` is its upper end
     high: float
     p: float  # two-sided p-value of a paired test, above 0, at most 1
+    statistic: float | None = None  # of the test; None for the randomisation test, which has none
+
+    def to_json(self) -> dict[str, str | float]:
+        """Return the comparison as one JSON object, without a statistic where the test has none."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class PairedTest(NamedTuple):
+    """Result of a paired test."""
+
+    statistic: float
+    p: float  # two-sided p-value
 
 
 def mean_intervals(
@@ -95,19 +108,22 @@ def compare_means(
     generator: Generator,
     resamples: int = RESAMPLES,
     *,
-    p_value: Callable[[DoubleArray], float] | None = None,
+    test: Callable[[DoubleArray], PairedTest] | None = None,
 ) -> Comparison:
     """Compare two systems, of these names, on the same questions, with values (n,) in the same order.
 
-    The generator draws `resamples` for the bootstrap, then for the test: `p_value` on the differences (n,), or by
+    The generator draws `resamples` for the bootstrap, then for the test: `test` on the differences (n,), or by
     default `randomisation_p`.
     """
     if first.shape != second.shape:
         raise InputError(f"{names[0]} has {len(first)} values and {names[1]} {len(second)}; give the same questions")
     differences = first - second
     low, high = mean_interval(differences, generator, resamples=resamples)
-    p = randomisation_p(differences, generator, resamples) if p_value is None else p_value(differences)
-    return Comparison(*names, measure, float(differences.mean()), low, high, p)
+    mean = float(differences.mean())
+    if test is None:
+        return Comparison(*names, measure, mean, low, high, randomisation_p(differences, generator, resamples))
+    result = test(differences)
+    return Comparison(*names, measure, mean, low, high, result.p, result.statistic)
 
 
 def _check_values(values: DoubleArray, resamples: int) -> None:

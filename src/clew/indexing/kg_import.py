@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from clew.errors import InputError
 from clew.indexing.kg_formats.statements import (
+    DroppedTriple,
     EntityMention,
     EntityNames,
     MalformedStatement,
@@ -32,6 +33,7 @@ class GraphReport:
     name: str  # name of the graph
     triples: int = 0  # triples stored
     duplicates: int = 0  # triples that were already in the same shard
+    dropped: int = 0  # triples left out for their relation
     names: int = 0  # labels and aliases of entities stored
     mentions: int = 0  # mentions of entities in documents or passages stored
     unmatched_mentions: int = 0  # those among the mentions of all graphs whose entity or place the index lacks
@@ -42,6 +44,15 @@ class GraphReport:
     unchanged: int = 0  # shards that were already stored
     removed: int = 0  # shards that the file no longer has
     seconds: float = 0.0  # duration of the import, including the building of the snapshot
+
+    def add_unused(self, statement: DroppedTriple | MalformedStatement) -> None:
+        """Count a statement that is left out or cannot be used."""
+        if isinstance(statement, DroppedTriple):
+            self.dropped += 1
+            return
+        self.malformed += 1
+        if len(self.faults) < MAX_REPORTED_FAULTS:
+            self.faults.append(statement)
 
 
 def clean_graph_name(raw_name: str) -> str:
@@ -132,9 +143,7 @@ class GraphImporter:
                     self._finish_shard(mentions, report)
                     mentions = _ShardBuilder(MENTION_SHARD)
             else:
-                report.malformed += 1
-                if len(report.faults) < MAX_REPORTED_FAULTS:
-                    report.faults.append(statement)
+                report.add_unused(statement)
         for builder in (triples, names, mentions):
             if builder.triples:
                 self._finish_shard(builder, report)

@@ -98,6 +98,13 @@ RETRIEVERS = Registry(
             "passages, vectors of the encoder that its weights read",
             explains_passages=True,
         ),
+        "gnn-rag": RetrieverEntry(
+            "shortest paths to the entities that a graph network thinks likeliest, after GNN-RAG",
+            f"{_HERE}.subgraph.gnn_rag:GNNRAG",
+            f"{_HERE}.subgraph.gnn_rag:build_gnn_rag",
+            "facts (triples), vectors",
+            finds_paths=True,
+        ),
         "hipporag": RetrieverEntry(
             "a walk over names from those in the question, along facts and synonyms, after HippoRAG",
             f"{_HERE}.hipporag:HippoRAG",
@@ -140,6 +147,15 @@ RETRIEVERS = Registry(
             combines=True,
             over_base=True,
         ),
+        "none": RetrieverEntry(
+            "nothing: a language model answers from what it knows (`ask` and `eval --answer` with `--model`)",
+            f"{_HERE}.no_retrieval:NoRetrieval",
+            f"{_HERE}.no_retrieval:build_no_retrieval",
+            "nothing",
+            over_base=True,
+            finds_paths=True,
+            finds_nothing=True,
+        ),
         "pagerank": RetrieverEntry(
             "a walk from the names in the question, along links that fit the rest of it",
             f"{_HERE}.pagerank:PageRank",
@@ -154,6 +170,13 @@ RETRIEVERS = Registry(
             combines=True,
             over_base=True,
             explains_passages=True,
+        ),
+        "rog": RetrieverEntry(
+            "all paths that follow the relation paths planned for the question, after RoG",
+            f"{_HERE}.frag.rog:RoG",
+            f"{_HERE}.frag.rog:build_rog",
+            _FACTS,
+            finds_paths=True,
         ),
         "routed": RetrieverEntry(
             "for each question the retriever that is worth its time",
@@ -191,6 +214,13 @@ RETRIEVERS = Registry(
             f"{_HERE}.title_links:build_title_links",
             _VECTORS,
             combines=True,
+        ),
+        "tog": RetrieverEntry(
+            "a beam of paths, whose relations and entities a ranker or a language model picks, after ToG",
+            f"{_HERE}.frag.tog:ToG",
+            f"{_HERE}.frag.tog:build_tog",
+            _FACTS,
+            finds_paths=True,
         ),
     },
     RetrieverEntry,
@@ -279,6 +309,11 @@ def record_of(name: str) -> type[SettingsRecord]:
 def is_path_retriever(spec: SettingsRecord | str) -> bool:
     """Return whether a retriever searches paths in the graph and needs no passages; raises InputError if unknown."""
     return RETRIEVERS.entry(_entry_name(spec)).finds_paths
+
+
+def finds_nothing(spec: SettingsRecord | str) -> bool:
+    """Return whether a retriever is the one that finds nothing; raises InputError if unknown."""
+    return RETRIEVERS.entry(_entry_name(spec)).finds_nothing
 
 
 def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:

@@ -27,6 +27,7 @@ class RetrieverEntry:
     # settings that this name fixes, for several names of one record
     preset: Mapping[str, Any] = field(default_factory=dict)
     combines: bool = False  # whether it is built from other retrievers
-    over_base: bool = False  # whether it works above a base retriever (`base`), and cannot be one itself
+    over_base: bool = False  # whether it cannot be the base retriever (`base`) of another, as those above one
     finds_paths: bool = False  # whether it searches paths in the graph and needs no passages
     explains_passages: bool = False  # whether each passage comes with a path that costs time
+    finds_nothing: bool = False  # whether it searches nothing, for answers of a language model alone

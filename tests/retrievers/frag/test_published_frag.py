@@ -323,3 +323,9 @@ def test_sections_of_frag_are_those_it_has() -> None:
             cited += [(path.name, number) for number in re.findall(r"sections? (\d(?:\.\d)*)", sentence)]
     assert len(cited) >= 7
     assert {number for _, number in cited} <= {"4.2", "4.3", "5.1"}, cited
+
+
+def test_a_lone_surrogate_does_not_stop_a_search_for_the_whole_question(tmp_path: Path) -> None:
+    index = make_index(tmp_path, random_triples(0))
+    (found,) = frag(index, "preset=paper").retrieve(["who \ud800 is the father of [Person A]?"], 5)
+    assert found.paths

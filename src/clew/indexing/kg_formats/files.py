@@ -15,7 +15,7 @@ from clew.indexing.kg_formats.graphml import read_graphml
 from clew.indexing.kg_formats.jsonl import read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
 from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
-from clew.indexing.kg_formats.statements import MalformedStatement, Statement, no_triples_message
+from clew.indexing.kg_formats.statements import MalformedStatement, Statement, drop_relations, no_triples_message
 from clew.indexing.kg_formats.tables import (
     read_csv_rows,
     read_delimited_rows,
@@ -56,9 +56,17 @@ class GraphFile:
     delimiter: str  # delimiter between cells
     names: tuple[Path, ...] = ()  # files with names of its entities: id, label, further names
     mentions: tuple[Path, ...] = ()  # files with mentions of its entities: entity, document or passage
+    dropped: tuple[str, ...] = ()  # prefixes of relations whose triples are left out
 
     def statements(self) -> Generator[Statement]:
         """Yield the statements of the file, then of its tables; InputError: unreadable, cut off, wrong encoding."""
+        if not self.dropped:
+            yield from self._all_statements()
+            return
+        with closing(self._all_statements()) as statements:
+            yield from drop_relations(statements, self.dropped)
+
+    def _all_statements(self) -> Generator[Statement]:
         if self.kind == STAGE1:
             yield from read_stage1(self.path, self.encoding)
         else:

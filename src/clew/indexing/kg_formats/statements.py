@@ -1,6 +1,7 @@
 """Statements of graph files: triples as plain tuples, names of entities, and malformed statements."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clew.text.sanitize import has_surrogate
@@ -48,7 +49,19 @@ class MalformedStatement:
         return f"{self.position}: {self.reason}"
 
 
-Statement = RawTriple | EntityNames | EntityMention | MalformedStatement
+@dataclass(frozen=True, slots=True)
+class DroppedTriple:
+    """A triple that is left out, since its relation is not wanted."""
+
+
+Statement = RawTriple | EntityNames | EntityMention | MalformedStatement | DroppedTriple
+_DROPPED = DroppedTriple()
+
+
+def drop_relations(statements: Iterable[Statement], prefixes: tuple[str, ...]) -> Iterator[Statement]:
+    """Yield statements, with a `DroppedTriple` for each triple whose relation begins with one of some prefixes."""
+    for statement in statements:
+        yield _DROPPED if isinstance(statement, tuple) and statement[1].startswith(prefixes) else statement
 
 
 def no_triples_message(name: str, count: int, first: MalformedStatement | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ValidationError
 
 from clew.errors import ModelReplyError
+from clew.models.llm.text_reply import TextReply
 from clew.models.validation import replace_surrogates
 
 # Possible start of an object; braces in prose are followed by other characters.
@@ -18,7 +19,14 @@ _MAX_ERRORS, _MAX_ERROR_CHARACTERS = 5, 200
 
 
 def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
-    """Return the first object of a reply that fits the schema, whatever text is around it; else a ModelReplyError."""
+    """Return the first object of a reply that fits the schema, whatever text is around it; else a ModelReplyError.
+
+    For a `TextReply` the whole text is the reply, which must not be empty.
+    """
+    if issubclass(schema, TextReply):
+        if not text.strip():
+            raise ModelReplyError("the reply is empty")
+        return schema(text=replace_surrogates(text.strip()))
     problem = ""
     for value in _iter_objects(text):
         try:

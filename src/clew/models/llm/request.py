@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from clew.errors import ProviderError
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.error_text import describe_error
+from clew.models.llm.text_reply import TextReply
 from clew.models.validation import replace_surrogates
 from clew.types import Prompt
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
@@ -19,7 +21,7 @@ OnText = Callable[[str], None]
 
 _RETRIED_STATUSES = (408, 409, 425, 429)  # client errors (4xx) after which the same request may succeed
 _REPAIR_PROMPT = (  # sent to the model
-    "The reply cannot be used: {problem}. Reply again, with the whole corrected JSON object and nothing else."
+    "The reply cannot be used: {problem}. Reply again, with {wanted} and nothing else."
 )
 
 
@@ -55,14 +57,15 @@ def build_messages(prompt: Prompt) -> "list[ModelMessage]":
 
 
 def build_repair_messages(
-    first: "list[ModelMessage]", response: "ModelResponse", reply_text: str, problem: str
+    first: "list[ModelMessage]", response: "ModelResponse", reply_text: str, problem: str, schema: "type[BaseModel]"
 ) -> "list[ModelMessage]":
     """Return the first request, the part of the unusable reply to send back, and a request to correct the problem."""
     from pydantic_ai.messages import ModelRequest, TextPart
 
     reply = replace(response, parts=[TextPart(replace_surrogates(reply_text) or "(an empty reply)")])
     instructions = first[0].instructions if isinstance(first[0], ModelRequest) else None
-    repair = replace_surrogates(_REPAIR_PROMPT.format(problem=problem))
+    wanted = "the answer in words" if issubclass(schema, TextReply) else "the whole corrected JSON object"
+    repair = replace_surrogates(_REPAIR_PROMPT.format(problem=problem, wanted=wanted))
     return [*first, reply, ModelRequest.user_text_prompt(repair, instructions=instructions)]
 
 
@@ -132,6 +135,8 @@ def _output_parameters(prompt: Prompt, settings: CallSettings) -> "ModelRequestP
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
 
+    if issubclass(prompt.reply, TextReply):
+        return ModelRequestParameters(output_mode="text", allow_text_output=True)
     return ModelRequestParameters(
         output_mode="native" if settings.output == "native" else "prompted",
         output_object=OutputObjectDefinition(prompt.reply.model_json_schema(), name=prompt.reply.__name__),

@@ -106,7 +106,8 @@ class RetryingClient:
                 cut = response.finish_reason == "length"
                 # The model is sent these words.
                 problem = f"it was cut off at {self.settings.reply_tokens} tokens; be brief" if cut else str(error)
-                messages = build_repair_messages(first, response, text[:MAX_QUOTED_CHARACTERS], problem)
+                quoted, schema = text[:MAX_QUOTED_CHARACTERS], call.prompt.reply
+                messages = build_repair_messages(first, response, quoted, problem, schema)
         quoted = text[:MAX_QUOTED_CHARACTERS] + (" ..." if len(text) > MAX_QUOTED_CHARACTERS else "")
         reason = f"the reply of {self.name} cannot be used: {problem}; it was: {quoted}"
         return Failure(call.prompt.name, reason, call.usage)

@@ -14,6 +14,7 @@ from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 from clew.query.context import IndexContext, existing_weights
+from clew.query.mediators import find_mediators
 from clew.query.relation_matching import RelationTexts
 from clew.retrievers.frag.hop_predictor import (
     CLASSIFIER,
@@ -46,7 +47,7 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
     relations_by = settings.relations_by or (BM25 if context.index_encoder is None else BI_ENCODER)
     relation_ranker = make_text_scorer(relations_by, context, texts)
     whole_paths = _make_whole_path_ranker(context, settings, texts, notes)
-    path_ranker = _make_path_ranker(context, settings, texts, notes)
+    path_ranker = make_path_ranker(context, settings, texts, notes)
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
     return FragRetriever(
         context.scope,
@@ -58,6 +59,7 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
         frag_settings(settings),
         notes,
         whole_paths,
+        find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None,
     )
 
 
@@ -148,9 +150,13 @@ def _make_classifier(context: IndexContext, settings: Frag, weights: HopPredicto
     return HopPredictor(weights, encoder.encode)
 
 
-def _make_path_ranker(
+def make_path_ranker(
     context: IndexContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
 ) -> RelationPathRanker:
+    """Return the ranker of relation paths that settings name, and note in `notes` where another one stands for it.
+
+    Raises InputError where it is unknown, or reads another encoder than the index's.
+    """
     name, given = settings.ranker or "", settings.path_weights
     if settings.rank == "paths":  # relations alone are ranked within the search `chains` and `cheapest`
         name = BM25 if context.index_encoder is None else BI_ENCODER

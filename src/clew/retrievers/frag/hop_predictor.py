@@ -60,7 +60,7 @@ class HopPredictor:
         self, weights: HopPredictorWeights, encode: Callable[[Sequence[str]], FloatArray] | None = None
     ) -> None:
         self.weights = weights
-        self._encode = encode
+        self.encode = encode
 
     @property
     def fingerprint(self) -> str:
@@ -101,12 +101,12 @@ class HopPredictor:
         return np.asarray(self.hop_probabilities(questions)[:, delta:].sum(axis=1), dtype=np.float32)
 
     def _classify(self, questions: Sequence[MaskedQuestion]) -> FloatArray:
-        if self._encode is None:
+        if self.encode is None:
             raise InputError("a hop predictor of the kind classifier needs an encoder: give one")
         probabilities = np.zeros((len(questions), HOP_CLASSES), dtype=np.float32)
         if not questions:
             return probabilities
-        vectors = self._encode([question.text for question in questions])
+        vectors = self.encode([question.text for question in questions])
         logits = vectors @ self.weights.arrays["weights"] + self.weights.arrays["spread"][1]
         delta = int(self.weights.about["delta"])
         probabilities[:, delta] = 1.0 / (1.0 + np.exp(-np.clip(logits, -60, 60)))
@@ -116,9 +116,9 @@ class HopPredictor:
     def _word_hops(self, words: Sequence[str]) -> dict[str, float]:
         if not words:
             return {}
-        if self._encode is None:
+        if self.encode is None:
             raise InputError("a hop predictor of the kind words needs an encoder: give one, or use the kind tf-idf")
-        vectors = self._encode(words)
+        vectors = self.encode(words)
         return dict(zip(words, word_hops(vectors, self.weights.arrays).tolist(), strict=True))
 
     @cached_property

@@ -4,12 +4,12 @@ There are three searches: all simple paths (`bfs`), one shortest path to each en
 relations that match the question cost less), and `chains`, a beam search over relation paths.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from clew.arrays import FloatArray, IntArray, LongArray, top_order
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, trace_back
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import PathSet, simple_paths
@@ -28,6 +28,16 @@ class FoundPaths:
     ends: IntArray  # (e,) entities at the ends, one for each path, best first
     # returns the entities (h + 1,) and edge codes (h,) of the path to the i-th end
     path_to: Callable[[int], tuple[IntArray, IntArray]]
+
+
+def without_ends(found: Sequence[FoundPaths], drop: Callable[[IntArray], BoolArray]) -> list[FoundPaths]:
+    """Return the paths that end at no entity of those (n,) that `drop` tells to leave out."""
+    kept = [(group, np.flatnonzero(~drop(group.ends))) for group in found]
+    return [group if len(rows) == len(group.ends) else _rows_of(group, rows) for group, rows in kept if len(rows)]
+
+
+def _rows_of(group: FoundPaths, rows: LongArray) -> FoundPaths:
+    return FoundPaths(group.relation_path, group.score, group.ends[rows], lambda end: group.path_to(int(rows[end])))
 
 
 @dataclass(frozen=True, slots=True)

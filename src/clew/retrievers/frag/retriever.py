@@ -26,14 +26,16 @@ from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
+from clew.models.validation import replace_surrogates
 from clew.protocols import TextScorer, fingerprint_of
 from clew.query.masking import MaskedQuestion, mask_names
+from clew.query.mediators import Mediators
 from clew.query.relation_matching import PathScorer
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.frag.hop_predictor import HOP_CLASSES, HopPredictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker, WholePathRanker
-from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths
+from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths, without_ends
 from clew.retrievers.frag.text_rankers import path_text
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
@@ -114,12 +116,19 @@ class FragRetriever(PathRetriever[SearchTrace]):
     settings: FragSettings
     notes: Sequence[str] = ()  # notes added to every result
     whole_path_ranker: WholePathRanker | None = None  # ranks whole paths (PRM); None for the ranker of relation paths
+    mediators: Mediators | None = None  # entities that no path ends at
 
     @property
     def fingerprint(self) -> str:
         """The settings, and the weights of hop predictor and path ranker."""
         rankers = (self.path_ranker, *((self.whole_path_ranker,) if self.whole_path_ranker else ()))
-        return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}"
+        mediators = "" if self.mediators is None else f"\0{self.mediators.fingerprint}"
+        return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}{mediators}"
+
+    @property
+    def path_limit(self) -> int:
+        """Number of paths that the path ranking keeps."""
+        return self.settings.paths
 
     def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
         """Return the intermediate results for a question about names, () for those in it, without some triples (T,)."""
@@ -135,7 +144,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
         is_complex, choice_note = self._choose_search(hops)
         kind, bounds = self.settings.complex if is_complex else self.settings.simple
         limits = self.settings.limits_of(is_complex=is_complex)
-        ranked_question = topics.text if self.settings.whole_question else masked.text
+        ranked_question = replace_surrogates(topics.text) if self.settings.whole_question else masked.text
         graph = self.graph()
         near = neighbourhood(graph, starts, bounds.hops, self.settings.edges, blocked_triples)
         if near.truncated_nodes:
@@ -146,6 +155,8 @@ class FragRetriever(PathRetriever[SearchTrace]):
         codes = relation_codes(local, self.scope.snapshot.triples)
         score_paths = self._relation_path_scorer(kind, masked, codes)
         found, truncated = find_relation_paths(kind, local, codes, local.positions(starts), bounds, score_paths)
+        if self.mediators is not None:
+            found = without_ends(found, self.mediators.mask)
         if truncated:
             notes.append("there are more paths than were looked at; the nearest were")
         if self.whole_path_ranker is None:

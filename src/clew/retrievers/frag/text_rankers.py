@@ -71,8 +71,10 @@ class LanguageModelScorer:
         return np.array(scores, dtype=np.float32)
 
 
-def make_text_scorer(name: str, context: IndexContext, texts: Callable[[], RelationTexts]) -> TextScorer:
-    """Return the scorer of a name (`RANKERS`); without a NAME an encoder is the index's.
+def make_text_scorer(
+    name: str, context: IndexContext, texts: Callable[[], RelationTexts], label: str = "frag"
+) -> TextScorer:
+    """Return the scorer of a name (`RANKERS`) for the retriever `label`; without a NAME an encoder is the index's.
 
     Raises InputError for another name, or an encoder that does not show the states of its tokens.
     """
@@ -92,7 +94,8 @@ def make_text_scorer(name: str, context: IndexContext, texts: Callable[[], Relat
         return LateInteractionScorer(_token_encoder(encoder))
     if kind == LANGUAGE_MODEL and model:
         return LanguageModelScorer(context.open_model(model))
-    raise InputError(f"frag: a ranker is {name!r}; wanted trained (of relation paths), {RANKERS}")
+    trained = "trained (of relation paths), " if label == "frag" else ""
+    raise InputError(f"{label}: a ranker is {name!r}; wanted {trained}{RANKERS}")
 
 
 def path_text(names: Sequence[str], relations: Sequence[str], reverse: Sequence[bool]) -> str:

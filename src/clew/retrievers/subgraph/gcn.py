@@ -9,6 +9,7 @@ Differs from the source: on an index it runs near the named entities, pruned by 
 from functools import lru_cache
 from typing import final
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
 from clew.inference.subgraph_network import likeliest_nodes
@@ -35,6 +36,10 @@ class GCNSelector(PerGraphSelector):
     def fingerprint(self) -> str:
         """Identifier of the weights."""
         return self._trained.fingerprint
+
+    def node_scores(self, query: GraphQuery) -> FloatArray:
+        """Return the logits of the nodes (n,) of a graph, of at least one."""
+        return self._trained.model.scores(make_node_batch([query], self._trained.settings))[0]
 
     def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
         """Return the likeliest nodes, ties by position."""

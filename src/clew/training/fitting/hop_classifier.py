@@ -10,7 +10,7 @@ in place of one over its tokens; the rate decays as a cosine.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from clew.types import LongArray
+    from clew.types import FloatArray, LongArray
 
 FROZEN_RECIPE = HopRecipe(kind=CLASSIFIER, made_up=0, epochs=200, batch=256, rate=0.05, decay=1e-4)
 """Training of the linear layer alone."""
@@ -71,11 +71,29 @@ def train_hop_classifier(
     return HopPredictorWeights(CLASSIFIER, arrays, (), fingerprint, about)
 
 
-def _fit_layer(vectors: Any, labels: Any, recipe: HopRecipe) -> tuple[Any, float]:
+def adapt_hop_classifier(
+    examples: Sequence[HopExample],
+    recipe: HopRecipe,
+    weights: HopPredictorWeights,
+    encode: "Callable[[Sequence[str]], FloatArray]",
+) -> HopPredictorWeights:
+    """Go on with the training of a classifier's linear layer; `encode` is that of its encoder, which stays as it is."""
+    delta = int(weights.about["delta"])
+    labels = np.array([example.hops > delta for example in examples], dtype=np.float32)
+    vectors = encode([example.question.text for example in examples])
+    start = weights.arrays["weights"], float(weights.arrays["spread"][1])
+    weight, bias = _fit_layer(vectors, labels, recipe, start)
+    arrays = {"weights": weight, "spread": np.array([weights.arrays["spread"][0], bias], dtype=np.float32)}
+    return replace(weights, arrays=arrays, about={**weights.about, "adaptation": asdict(recipe)})
+
+
+def _fit_layer(
+    vectors: Any, labels: Any, recipe: HopRecipe, start: "tuple[FloatArray, float] | None" = None
+) -> tuple[Any, float]:
     import torch
 
     rows = torch.from_numpy(np.ascontiguousarray(vectors))
-    return _minimise(lambda positions: rows[torch.from_numpy(positions)], rows.shape[1], (), labels, recipe)
+    return _minimise(lambda positions: rows[torch.from_numpy(positions)], rows.shape[1], (), labels, recipe, start)
 
 
 def _tune(texts: Sequence[str], labels: Any, recipe: HopRecipe, name: str, folder: Path) -> tuple[Any, float]:
@@ -100,14 +118,26 @@ def _tune(texts: Sequence[str], labels: Any, recipe: HopRecipe, name: str, folde
 
 
 def _minimise(
-    vectors_of: "Callable[[LongArray], Tensor]", width: int, more: Any, labels: Any, recipe: HopRecipe
+    vectors_of: "Callable[[LongArray], Tensor]",
+    width: int,
+    more: Any,
+    labels: Any,
+    recipe: HopRecipe,
+    start: "tuple[FloatArray, float] | None" = None,
 ) -> tuple[Any, float]:
-    """Train a linear layer, and the parameters that the vectors depend on; returns its weights (d,) and bias."""
+    """Train a linear layer, and the parameters that the vectors depend on; returns its weights (d,) and bias.
+
+    The layer starts at random, or from the weights and the bias of `start`.
+    """
     import torch
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         layer = torch.nn.Linear(width, 1)
+        if start is not None:
+            with torch.no_grad():
+                layer.weight.copy_(torch.from_numpy(start[0])[None, :] / LOGIT_SCALE)
+                layer.bias.fill_(start[1] / LOGIT_SCALE)
         targets = torch.from_numpy(labels)
         tuned = list(more)
         optimizer = torch.optim.AdamW([*tuned, *layer.parameters()], recipe.rate, weight_decay=recipe.decay)

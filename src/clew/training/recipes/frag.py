@@ -32,8 +32,14 @@ from clew.retrievers.frag.hop_predictor import (
     save_hop_predictor,
 )
 from clew.retrievers.frag.path_ranking import PathRankerWeights, save_path_ranker
-from clew.training.fitting.hop_classifier import train_hop_classifier
-from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy, train_hop_predictor
+from clew.training.fitting.hop_classifier import adapt_hop_classifier, train_hop_classifier
+from clew.training.fitting.hop_predictor import (
+    FEEDBACK_RECIPE,
+    HopExample,
+    HopRecipe,
+    accuracy,
+    train_hop_predictor,
+)
 from clew.training.fitting.path_ranker import PathExample, PathRecipe, train_path_ranker
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
@@ -85,6 +91,21 @@ def train_frag_hops(
     return _save_hops(out, weights, encode, (len(training), held_out, left_out))
 
 
+def adapt_hop_predictor(
+    predictor: HopPredictor, examples: Sequence[HopExample], recipe: HopRecipe = FEEDBACK_RECIPE
+) -> HopPredictor:
+    """Return a predictor adapted to questions that were answered (FRAG-F); raises InputError for the kind `tf-idf`.
+
+    Of a classifier the linear layer is adapted, and its encoder stays as it is.
+    """
+    start, encode = predictor.weights, predictor.encode
+    if start.kind == TERMS or encode is None:
+        raise InputError(f"a router of the kind {start.kind} cannot be adapted: choose router=words, or a classifier")
+    if start.kind == CLASSIFIER:
+        return HopPredictor(adapt_hop_classifier(examples, recipe, start, encode), encode)
+    return HopPredictor(train_hop_predictor(examples, recipe, encode, start.encoder, (), start), encode)
+
+
 def _save_hops(
     out: Path,
     weights: HopPredictorWeights,
@@ -109,14 +130,28 @@ def hop_examples(index: Index, questions: Sequence[Question], progress: Progress
     for number, question in enumerate(questions):
         progress("reading questions", number, len(questions))
         topics = find_topic_entities(index.snapshot, question.text, question.topics)
-        hops = question.hops
-        if not hops and topics.entities:
-            nearby = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), MAX_HOPS, _MAX_EDGES)
-            ends = np.isin(nearby.nodes, _find_entities(index, question.answers))
-            hops = max(1, int(nearby.hops[ends].min())) if ends.any() else 0
-        if hops:
+        if hops := question.hops or _shortest_hops(index, graph, topics, question.answers):
             examples.append(HopExample(mask_names(topics.text, topics.spans), hops))
     return examples, len(questions) - len(examples)
+
+
+def hops_to_answers(index: Index, questions: Sequence[Question], progress: Progress) -> list[int]:
+    """Return for each question the length of the shortest path from a topic to an answer, at least 1; 0 for none."""
+    graph = index.context.load_fact_graph()
+    hops: list[int] = []
+    for question in questions:
+        progress("reading questions", len(hops), len(questions))
+        topics = find_topic_entities(index.snapshot, question.text, question.topics)
+        hops.append(_shortest_hops(index, graph, topics, question.answers))
+    return hops
+
+
+def _shortest_hops(index: Index, graph: FactGraph, topics: TopicEntities, answers: Sequence[str]) -> int:
+    if not topics.entities:
+        return 0
+    nearby = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), MAX_HOPS, _MAX_EDGES)
+    ends = np.isin(nearby.nodes, _find_entities(index, answers))
+    return max(1, int(nearby.hops[ends].min())) if ends.any() else 0
 
 
 def read_feedback_log(log: Path) -> list[HopExample]:
@@ -137,14 +172,19 @@ def read_feedback_log(log: Path) -> list[HopExample]:
             raise InputError(
                 f'{log}:{number}: {line[:80]!r} is no feedback; wanted {{"question", "topics", "hops"}}'
             ) from error
-        folded = text.casefold() if len(text.casefold()) == len(text) else text
-        starts = [(folded.find(name.casefold()), len(name)) for name in names if name]
-        spans = [(start, start + length) for start, length in starts if start >= 0]
         if hops > 0:
-            examples.append(HopExample(mask_names(text, spans), hops))
+            examples.append(feedback_example(text, names, hops))
     if not examples:
         raise InputError(f"{log} holds no answer that names its path: ask with a model first")
     return examples
+
+
+def feedback_example(text: str, topics: Sequence[str], hops: int) -> HopExample:
+    """Return a question, without the names of its topics, that was answered by a path of at least one hop."""
+    folded = text.casefold() if len(text.casefold()) == len(text) else text
+    starts = [(folded.find(name.casefold()), len(name)) for name in topics if name]
+    spans = [(start, start + length) for start, length in starts if start >= 0]
+    return HopExample(mask_names(text, spans), hops)
 
 
 def train_frag_paths(
