@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from clew.commands.candidates import CandidateOptions, evaluate_candidate_file, require_index
 from clew.commands.opening import make_llm_factory, retriever_names
 from clew.commands.options import (
     DeviceOption,
     FeedbackOption,
-    IndexOption,
     LLMOptions,
     ModelOption,
+    OptionalIndexOption,
     PathsOption,
     RetrieverOptions,
     WhereOption,
@@ -28,16 +29,22 @@ from clew.errors import BudgetError, InputError
 from clew.evaluation.cluster import open_cluster_search
 from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.evaluation.reports import EvaluationReport
 from clew.index import open as open_index
+from clew.models.llm.access import LLMClientFactory
 from clew.retrievers.registry import parse_retriever
 from clew.settings import load_settings
+from clew.types import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions:
     """Options of `clew eval`."""
 
-    questions: Annotated[Path, typer.Option(help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR.")]
+    questions: Annotated[
+        Path | None, typer.Option(help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR.")
+    ] = None
+    candidates: CandidateOptions = field(default_factory=CandidateOptions)
     retrievers: RetrieverOptions = field(default_factory=RetrieverOptions)
     cutoffs: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, separated by commas.")] = "2,5,10"
     where: WhereOption = None
@@ -64,51 +71,69 @@ class EvaluationOptions:
     llm: LLMOptions = field(default_factory=LLMOptions)
 
 
-def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
+def evaluate(options: EvaluationOptions, index: OptionalIndexOption = None) -> None:
     """Evaluate retrievers side by side on questions whose evidence is known."""
     if options.json_ is not None:
         check_file("--json", options.json_)
-    feedback = options.feedback
+    factory = make_llm_factory(options.llm)
     with progress_on_stderr() as progress:
-        opened = open_index(index, progress, make_llm_factory(options.llm), options.device)
-        cutoffs = _parse_cutoffs(options.cutoffs)
-        names = retriever_names(options.retrievers, opened, several=True)
-        model = load_settings().model if options.model is None else options.model
-        answerer = opened.answerer(model, parse_retriever(names[0])) if options.answer else None
-        if feedback is not None and answerer is None:
-            raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
-        questions = load_questions(options.questions)
-        retrievers = {name: parse_retriever(name) for name in map(str.strip, names)}
-        if are_graph_questions(questions):
-            if options.ray is not None:
-                raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
-            if options.positives:
-                raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
-            report = evaluate_path_retrievers(opened, questions, retrievers, progress, answerer, feedback)
+        if options.candidates.candidates is None:
+            report = _evaluate_index(require_index(index, options.candidates), options, factory, progress)
         else:
-            on_cluster = (
-                nullcontext() if options.ray is None else open_cluster_search(options.ray, opened, options.paths)
-            )
-            with on_cluster as cluster:
-                report = evaluate_retrievers(
-                    opened,
-                    options.questions,
-                    retrievers,
-                    cutoffs,
-                    options.where,
-                    options.runs,
-                    progress,
-                    answerer,
-                    paths=options.paths,
-                    positives=options.positives,
-                    cluster=cluster,
-                )
+            report = _evaluate_candidates(index, options, factory, progress)
     figures = report.to_json()
     if options.json_ is not None:
         write_json(options.json_, figures)
     print_scores(figures)
-    if message := opened.llm_factory.budget.exceeded_message:  # last: the figures so far are of use all the same
+    if message := factory.budget.exceeded_message:  # last: the figures so far are of use all the same
         raise BudgetError(message)
+
+
+def _evaluate_candidates(
+    index: str | None, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
+) -> EvaluationReport:
+    names = ("questions", "where", "runs", "answer", "model", "feedback", "ray")
+    others = {"index": index, **{name: getattr(options, name) for name in names}, "paths": options.paths or None}
+    given = options.candidates, options.retrievers, others, _parse_cutoffs(options.cutoffs), options.device
+    return evaluate_candidate_file(*given, factory, progress, positives=options.positives)
+
+
+def _evaluate_index(
+    index: str, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
+) -> EvaluationReport:
+    if options.questions is None:
+        raise InputError("there are no --questions: give a file of questions with gold")
+    feedback = options.feedback
+    opened = open_index(index, progress, factory, options.device)
+    cutoffs = _parse_cutoffs(options.cutoffs)
+    names = retriever_names(options.retrievers, opened, several=True)
+    model = load_settings().model if options.model is None else options.model
+    answerer = opened.answerer(model, parse_retriever(names[0])) if options.answer else None
+    if feedback is not None and answerer is None:
+        raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
+    questions = load_questions(options.questions)
+    retrievers = {name: parse_retriever(name) for name in map(str.strip, names)}
+    if are_graph_questions(questions):
+        if options.ray is not None:
+            raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
+        if options.positives:
+            raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
+        return evaluate_path_retrievers(opened, questions, retrievers, progress, answerer, feedback)
+    on_cluster = nullcontext() if options.ray is None else open_cluster_search(options.ray, opened, options.paths)
+    with on_cluster as cluster:
+        return evaluate_retrievers(
+            opened,
+            options.questions,
+            retrievers,
+            cutoffs,
+            options.where,
+            options.runs,
+            progress,
+            answerer,
+            paths=options.paths,
+            positives=options.positives,
+            cluster=cluster,
+        )
 
 
 def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR.")]) -> None:

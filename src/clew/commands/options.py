@@ -10,6 +10,9 @@ import typer
 from clew.errors import InputError
 
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
+OptionalIndexOption = Annotated[
+    str | None, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix; or give --candidates.")
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WhereOption = Annotated[
     str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")

@@ -1,12 +1,14 @@
 """`clew train reranker`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, check_folder
+from clew.commands.options import DeviceOption, EncoderOption, check_folder
+from clew.commands.output import print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.plugins.spec import split_list
@@ -14,22 +16,36 @@ from clew.settings import load_settings
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
 
 
-def reranker(
-    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and train.jsonl.")],
-    out: Annotated[Path, typer.Option(help="Folder for the weights.")],
+@dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """Where the pools that are learned from come from."""
+
+    data: Annotated[list[Path] | None, typer.Option(help="Folders with corpus.jsonl and train.jsonl.")] = None
+    candidates: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files of questions with the passages found for them, as DPR and FiD write them."),
+    ] = None
     validate: Annotated[
-        list[Path] | None, typer.Option(help="Folders with corpus.jsonl and dev.jsonl; they choose the epoch.")
-    ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(help="Folder for indexes and pools, which several trainings may share; by default in --out."),
-    ] = None,
-    base: Annotated[str, typer.Option(help="Retrievers whose pools are learned from, separated by commas.")] = ",".join(
-        DEFAULT_BASES
-    ),
+        list[Path] | None,
+        typer.Option(help="Folders with corpus.jsonl and dev.jsonl, or files of candidates; they choose the epoch."),
+    ] = None
+    base: Annotated[
+        str | None,
+        typer.Option(help=f"Retrievers whose pools are learned from, separated by commas; {','.join(DEFAULT_BASES)}."),
+    ] = None
     also: Annotated[
         list[str] | None,
         typer.Option(help="FOLDER=RETRIEVER: one more for a single folder of data, which was not trained on it."),
+    ] = None
+    encoder: EncoderOption = None
+
+
+def reranker(
+    out: Annotated[Path, typer.Option(help="Folder for the weights.")],
+    pools: PoolOptions,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Folder for indexes and pools, which several trainings may share; by default in --out."),
     ] = None,
     *,
     recipe: RerankRecipe,
@@ -41,11 +57,29 @@ def reranker(
 
     check_folder("--out", out)
     check_folder("--run", out if run is None else run)
-    chosen = load_settings().device if device is None else device
-    with progress_on_stderr() as progress, join_process_group(chosen) as group:
+    settings = load_settings()
+    if pools.encoder is not None:
+        settings = settings.model_copy(update={"encoder": pools.encoder})
+    if pools.base is not None and not pools.data:
+        raise InputError("--base finds the pools of folders of data, and there is none: leave it out, or give --data")
+    bases = list(DEFAULT_BASES) if pools.base is None else split_list(pools.base)
+    also = _parse_also(pools.also or ())
+    with progress_on_stderr() as progress, join_process_group(settings.device if device is None else device) as group:
         result = train_reranker(
-            data, validate or (), out, split_list(base), recipe, progress, run, _parse_also(also or ()), group
+            pools.data or (),
+            pools.validate or (),
+            out,
+            bases,
+            recipe,
+            progress,
+            run,
+            also,
+            group,
+            pools.candidates or (),
+            settings,
         )
+    for note in result.notes:
+        print_note(note)
     for name, value in result.figures.items():
         before = result.initial_figures.get(name)
         print(f"{name}: {value:.3f}" if before is None else f"{name}: {value:.3f}, {before:.3f} before reranking")
