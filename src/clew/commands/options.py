@@ -31,7 +31,10 @@ DeviceOption = Annotated[
 DtypeOption = Annotated[str, typer.Option(help="Type of a language model's weights: float32, bfloat16 or float16.")]
 EncoderOption = Annotated[
     str | None,
-    typer.Option(help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name; for a new index."),
+    typer.Option(
+        help="all-MiniLM-L6-v2-int8, hashing, none, a sentence-transformers name, or dpr:QUESTION_MODEL,PASSAGE_MODEL; "
+        "for a new index."
+    ),
 ]
 SentencesOption = Annotated[
     Literal["vectors", "none"] | None,
