@@ -6,6 +6,7 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.query.context import IndexContext
+from clew.rerankers.amr.amrbart import AMRBARTParser
 from clew.rerankers.amr.candidate_graphs import CandidateAMRParser
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.parsers import AmrlibParser, AMRParser, FileAMRParser
@@ -30,7 +31,7 @@ CHAIN_INPUTS = (*CHAIN_NODE_FEATURES, *CHAIN_EDGE_FEATURES)
 class AMRForm:
     """AMR graphs of passages: their parser, and what is read of them."""
 
-    parser: str = LOCAL_PARSER  # `local`, `candidates`, `file:PATH` or `amrlib:MODEL`
+    parser: str = LOCAL_PARSER  # `local`, `candidates`, `file:PATH`, `amrbart:MODEL` or `amrlib:MODEL`
     whole: bool = False  # whether concepts that all graphs of a question hold join passages too, as published
     words: bool = True  # whether the words on AMR paths are encoded with a passage, as published
 
@@ -90,7 +91,7 @@ def make_document_graphs(
     """
     if kind == "amr":
         form = amr or AMRForm()
-        parser = open_amr_parser(form.parser)
+        parser = open_amr_parser(form.parser, context.device)
         return AMRDocumentGraphBuilder(parser, context.encoder.encode, whole=form.whole, words=form.words)
     relations = context.text_vectors.relation_vectors
     return IndexDocumentGraphBuilder(
@@ -104,10 +105,11 @@ def make_document_graphs(
     )
 
 
-def open_amr_parser(name: str) -> AMRParser:
+def open_amr_parser(name: str, device: str = "auto") -> AMRParser:
     """Return the AMR parser of a name; raises InputError for another name.
 
-    `local` is the project's own, `candidates` reads what passages bring, `file:PATH` a file; `amrlib:MODEL` is a model.
+    `local` is the project's own, `candidates` reads what passages bring, `file:PATH` a file; `amrlib:MODEL` and
+    `amrbart:MODEL` are models, of which the latter runs on a device.
     """
     kind, _, argument = name.partition(":")
     if name == LOCAL_PARSER:
@@ -118,4 +120,8 @@ def open_amr_parser(name: str) -> AMRParser:
         return FileAMRParser(Path(argument).expanduser())
     if kind == "amrlib":
         return AmrlibParser(argument)
-    raise InputError(f"no AMR parser is called {name!r}; choose local, candidates, file:PATH or amrlib:MODEL")
+    if kind == "amrbart":
+        return AMRBARTParser(argument, device)
+    raise InputError(
+        f"no AMR parser is called {name!r}; choose local, candidates, file:PATH, amrbart:MODEL or amrlib:MODEL"
+    )

@@ -14,6 +14,6 @@ class GRag(SettingsRecord):
     weights: Path | None = setting(None, "weights that `clew train reranker` made", unset="the package's")
     amr: str | None = setting(
         None,
-        "AMR parser, for weights that read AMR: local, candidates, file:PATH or amrlib:MODEL",
+        "AMR parser, for weights that read AMR: local, candidates, file:PATH, amrbart:MODEL or amrlib:MODEL",
         unset="local for such weights, or candidates where they learned from these",
     )
