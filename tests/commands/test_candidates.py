@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from clew.rerankers.g_rag.weights import load_reranker
+from clew.training.recipes import reranker_grid
 from tests.datasets.candidate_files import QUESTIONS, pool_records, write_candidates
 from tests.faults.commands import Outcome, run_clew
 
@@ -156,3 +157,35 @@ def test_a_shared_run_is_never_taken_with_another_encoder(files: dict[str, Path]
     assert prints[:2] == prints[4:]
     assert prints[0][0] != prints[2][0]
     assert len(list((run / "pools" / "candidates").glob("*.npz"))) == 4
+
+
+def test_a_grid_keeps_the_best_network_and_goes_on_after_a_stop(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reranker_grid, "RATES", (0.01, 0.02))
+    monkeypatch.setattr(reranker_grid, "WIDTHS", (4, 8))
+    monkeypatch.setattr(reranker_grid, "DROPOUTS", (0.1,))
+    out = tmp_path / "out"
+    done = train(files["amr"], out, *AMR, "--choose-by", "mrr", "--grid")
+    assert done.code == 0, done
+    rows = {line.partition(": ")[0]: line.partition(": ")[2] for line in done.out.splitlines() if ": " in line}
+    points = {
+        f"rate {rate}, width {width}, dropout 0.1": load_reranker(
+            out / "run" / "grid" / f"rate-{rate}-width-{width}-dropout-0.1"
+        )
+        for rate in ("0.01", "0.02")
+        for width in (4, 8)
+    }
+    figures = {name: trained.about["figures"]["mean"] for name, trained in points.items()}
+    assert {name: rows[name] for name in points} == {name: f"{figure:.3f}" for name, figure in figures.items()}
+    best = max(figures, key=lambda name: figures[name])
+    assert rows["best"] == best
+    assert load_reranker(out).fingerprint == points[best].fingerprint
+    epochs = []
+    monkeypatch.setattr("clew.training.loop._EpochRunner.run_epoch", lambda *given: epochs.append(given))
+    again = train(files["amr"], out, *AMR, "--choose-by", "mrr", "--grid")
+    assert (again.code, epochs) == (0, [])
+    assert load_reranker(out).fingerprint == points[best].fingerprint
+    refused = run_clew("train", "reranker", "--candidates", files["dpr"], "--out", tmp_path / "no", "--grid")
+    assert (refused.code, refused.out) == (2, "")
+    assert "give --validate, too" in refused.err

@@ -14,6 +14,7 @@ from clew.errors import InputError
 from clew.plugins.spec import split_list
 from clew.settings import load_settings
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
+from clew.training.result import TrainingResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,15 @@ def reranker(
     ] = None,
     *,
     recipe: RerankRecipe,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Train the 27 networks of G-RAG's rates, widths and dropout; keep the best.")
+    ] = False,
     device: DeviceOption = None,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
     from clew.training.distributed import join_process_group
     from clew.training.recipes.reranker import train_reranker
+    from clew.training.recipes.reranker_grid import search_grid
 
     check_folder("--out", out)
     check_folder("--run", out if run is None else run)
@@ -65,19 +70,21 @@ def reranker(
     bases = list(DEFAULT_BASES) if pools.base is None else split_list(pools.base)
     also = _parse_also(pools.also or ())
     with progress_on_stderr() as progress, join_process_group(settings.device if device is None else device) as group:
-        result = train_reranker(
-            pools.data or (),
-            pools.validate or (),
-            out,
-            bases,
-            recipe,
-            progress,
-            run,
-            also,
-            group,
-            pools.candidates or (),
-            settings,
-        )
+        place = out / "run" if run is None else run
+
+        def train(one: RerankRecipe, folder: Path) -> TrainingResult:
+            data, validate, candidates = pools.data or (), pools.validate or (), pools.candidates or ()
+            return train_reranker(
+                data, validate, folder, bases, one, progress, place, also, group, candidates, settings
+            )
+
+        if grid and not pools.validate:
+            raise InputError("--grid chooses by development figures: give --validate, too")
+        result, points = search_grid(train, recipe, out, place, progress) if grid else (train(recipe, out), ())
+    for point in points:
+        print(f"{point.describe()}: {point.figure:.3f}")
+    if points:
+        print(f"best: {max(points, key=lambda point: point.figure).describe()}")
     for note in result.notes:
         print_note(note)
     for name, value in result.figures.items():

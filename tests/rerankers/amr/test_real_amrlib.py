@@ -3,6 +3,7 @@
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,12 +36,12 @@ def write_tiny_t5(folder: Path, text: str, written: str) -> Path:
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = Split(Regex(r"\s+"), "removed")
     tokenizer.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-    fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    )
+    make_tokenizer: Any = transformers.PreTrainedTokenizerFast
+    fast = make_tokenizer(tokenizer_object=tokenizer, eos_token="</s>", pad_token="<pad>", unk_token="<unk>")
     fast.save_pretrained(folder)
     torch.manual_seed(0)
-    config = transformers.T5Config(
+    make_config: Any = transformers.T5Config
+    config = make_config(
         vocab_size=len(words), d_model=32, d_kv=16, d_ff=64, num_layers=1, num_heads=2, dropout_rate=0.0,
         decoder_start_token_id=0, eos_token_id=1, pad_token_id=0,
     )  # fmt: skip

@@ -22,7 +22,8 @@ def write_tiny_bart(folder: Path, forms: Mapping[str, str], steps: int = 120) ->
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = Split(Regex(r"\s+"), "removed")
     tokenizer.post_processor = TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
-    fast = transformers.PreTrainedTokenizerFast(
+    make_tokenizer: Any = transformers.PreTrainedTokenizerFast
+    fast = make_tokenizer(
         tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>",
         mask_token="<mask>",
     )  # fmt: skip
