@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from tests.datasets.candidate_files import pool_records, write_candidates
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.models.tiny_llama import serve_model, tiny_llama, tiny_tokenizer
 
@@ -222,6 +223,44 @@ def test_a_table_of_trained_networks_has_its_rows(name: str, form: str, capsys: 
     assert ("MRR: z = " in printed) == (name == "scaling")
 
 
+G_RAG_ROWS = {
+    "1": ["w/o reranker", "MLP of the same build", "GCN without AMR", "G-RAG", "G-RAG-RL"],
+    "2": ["w/o reranker", "G-RAG-RL"],
+    "3": ["hashing:32", "hashing:64"],
+    "5": ["g-rag", "gcn", "gat", "sage", "gin"],
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "2" else pytest.mark.slow) for name in G_RAG_ROWS]
+)
+@pytest.mark.usefixtures("papers")
+def test_a_table_of_g_rag_has_its_rows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(capsys, "g_rag", name)
+    measures = ["MRR", "MH", "MTRR", "TMH"] if name == "2" else ["MRR", "MH"]
+    assert rows[0] == [f"table {name}", *(f"{measure} {split}" for measure in measures for split in ("dev", "test"))]
+    assert [row[0] for row in rows[2:]] == G_RAG_ROWS[name]
+    assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:])
+
+
+@pytest.mark.usefixtures("papers")
+def test_the_tables_of_g_rag_read_files_with_amr(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = write_candidates(tmp_path / "nq.json", pool_records(layout="fid", amr=True))
+    given = ("--train", str(file), "--dev", str(file), "--test", str(file))
+    printed = printed_by(capsys, "g_rag", "2", *given)
+    assert "AMR candidates; train nq.json dev nq.json test nq.json" in printed
+    (found, *_) = [row for row in cells(printed) if row[0] == "w/o reranker"]
+    positives = [[rank for rank, c in enumerate(one["ctxs"], 1) if c["has_answer"]] for one in pool_records()]
+    mrr = 100 * np.mean([np.mean([1 / rank for rank in ranks]) for ranks in positives])
+    assert found[1:3] == [f"{mrr:.1f}"] * 2
+    statistics = cells(printed_by(capsys, "g_rag", "statistics", *given))
+    nodes = [len(c["nodes"]) for one in pool_records(amr=True) for c in one["ctxs"]]
+    assert statistics[2][:4] == ["train", "32", "0", f"{np.mean(nodes):.1f} ({min(nodes)}-{max(nodes)})"]
+    shares = [float(cell) for cell in statistics[2][5:]]
+    assert shares[2:] == [0.0] * 6  # every concept is the question, its top, or next to it
+    assert sum(shares) == pytest.approx(100.0, abs=0.2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["parts", "losses", "rankers"])
 @pytest.mark.usefixtures("papers")
@@ -250,6 +289,7 @@ def test_hops_of_every_retriever_are_counted_and_drawn(capsys: pytest.CaptureFix
         ("gfm_rag", ["alpha", "--limit", "3"]),
         ("gfm_rag", ["retrieval", "--width", "8"]),
         ("gear", ["main", "--model", "x"]),
+        ("g_rag", ["1", "--model", "x"]),
     ],
 )
 @pytest.mark.usefixtures("papers")

@@ -115,3 +115,44 @@ def test_unusable_options_are_one_line(folder: Path, options: tuple[str, ...], m
     done = run_clew(*common, *options)
     assert done.code == 2
     assert message in done.err
+
+
+BRIDGE = "Who founded the school where the James Caird is kept?"
+
+
+def test_edges_that_lift_a_passage_are_named_with_what_they_are_made_of(folder: Path) -> None:
+    given = ("explain", BRIDGE, "--index", folder, "--retriever", "fused", "--rerank", "g-rag")
+    done = run_clew(*given, "--format", "json")
+    assert done.code == 0, done
+    found = json.loads(done.out)
+    ranked = run_clew("search", BRIDGE, "--index", folder, "--retriever", "fused", "--rerank", "g-rag", "--json")
+    (first, *_) = json.loads(ranked.out)["passages"]
+    assert (found["passage"], found["rank"]) == (first["id"], 1)
+    assert found["score"] == pytest.approx(first["score"], abs=1e-4)
+    (edge,) = found["edges"]  # the only one, between the two documents
+    assert {between.partition("#")[0] for between in edge["between"]} <= {"james-caird.md", "dulwich-college.md"}
+    assert "Dulwich College" in edge["parts"]["names"]
+    assert edge["effect"] == pytest.approx(sum(edge["features"].values()), abs=1e-6)
+    text = run_clew(*given)
+    assert text.code == 0, text
+    assert "names: " in text.out
+    other = next(between for between in edge["between"] if between != first["id"])
+    moved = run_clew(*given, "--target", other)
+    assert moved.code == 0, moved
+    assert f"[{other}]: rank " in moved.out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--rerank", "g-rag", "--retriever", "fused", "--format", "svg"), "with --rerank wanted one of text, json"),
+        (("--rerank", "g-rag", "--retriever", "fused", "--score", "sum"), "--score and --no-loops are of walks"),
+        (("--rerank", "none", "--retriever", "fused"), "reranks nothing"),
+        (("--rerank", "g-rag", "--retriever", "fused", "--target", "none.md"), "has the id or title 'none.md'"),
+        ((), "there is no --target"),
+    ],
+)
+def test_what_has_no_edges_is_refused(folder: Path, given: tuple[str, ...], message: str) -> None:
+    done = run_clew("explain", BRIDGE, "--index", folder, *given)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err

@@ -9,13 +9,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from clew.commands.candidates import CandidateOptions, evaluate_candidate_file, require_index
 from clew.commands.opening import make_llm_factory, retriever_names
 from clew.commands.options import (
     DeviceOption,
     FeedbackOption,
-    IndexOption,
     LLMOptions,
     ModelOption,
+    OptionalIndexOption,
     PathsOption,
     PromptsOption,
     RetrieverOptions,
@@ -31,19 +32,25 @@ from clew.evaluation.adaptation import FROM_MODEL
 from clew.evaluation.cluster import open_cluster_search
 from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.evaluation.reports import EvaluationReport
 from clew.index import Index
 from clew.index import open as open_index
+from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord
 from clew.protocols import Answerer
 from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.settings import load_settings
+from clew.types import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions:
     """Options of `clew eval`."""
 
-    questions: Annotated[Path, typer.Option(help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR.")]
+    questions: Annotated[
+        Path | None, typer.Option(help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR.")
+    ] = None
+    candidates: CandidateOptions = field(default_factory=CandidateOptions)
     retrievers: RetrieverOptions = field(default_factory=RetrieverOptions)
     cutoffs: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, separated by commas.")] = "2,5,10"
     where: WhereOption = None
@@ -78,47 +85,21 @@ class EvaluationOptions:
     llm: LLMOptions = field(default_factory=LLMOptions)
 
 
-def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
+def evaluate(options: EvaluationOptions, index: OptionalIndexOption = None) -> None:
     """Evaluate retrievers side by side on questions whose evidence is known."""
     if options.json_ is not None:
         check_file("--json", options.json_)
+    factory = make_llm_factory(options.llm)
     with progress_on_stderr() as progress:
-        opened = open_index(index, progress, make_llm_factory(options.llm), options.device)
-        cutoffs = _parse_cutoffs(options.cutoffs)
-        names = list(map(str.strip, retriever_names(options.retrievers, opened, several=True)))
-        questions = load_questions(options.questions)
-        retrievers = {name: parse_retriever(name) for name in names}
-        answerers = _open_answerers(opened, retrievers, options)
-        if are_graph_questions(questions):
-            _check_graph_options(options)
-            report = evaluate_path_retrievers(
-                opened, questions, retrievers, progress, answerers, options.feedback, options.adapt or ""
-            )
+        if options.candidates.candidates is None:
+            report = _evaluate_index(require_index(index, options.candidates), options, factory, progress)
         else:
-            if options.adapt is not None:
-                raise InputError("--adapt is for questions on a graph, with topics and answers: leave it out")
-            on_cluster = (
-                nullcontext() if options.ray is None else open_cluster_search(options.ray, opened, options.paths)
-            )
-            with on_cluster as cluster:
-                report = evaluate_retrievers(
-                    opened,
-                    options.questions,
-                    retrievers,
-                    cutoffs,
-                    options.where,
-                    options.runs,
-                    progress,
-                    answerers,
-                    paths=options.paths,
-                    positives=options.positives,
-                    cluster=cluster,
-                )
+            report = _evaluate_candidates(index, options, factory, progress)
     figures = report.to_json()
     if options.json_ is not None:
         write_json(options.json_, figures)
     print_scores(figures)
-    if message := opened.llm_factory.budget.exceeded_message:  # last: the figures so far are of use all the same
+    if message := factory.budget.exceeded_message:  # last: the figures so far are of use all the same
         raise BudgetError(message)
 
 
@@ -147,6 +128,50 @@ def _check_graph_options(options: EvaluationOptions) -> None:
         raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
     if options.positives:
         raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
+
+def _evaluate_candidates(
+    index: str | None, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
+) -> EvaluationReport:
+    names = ("questions", "where", "runs", "answer", "model", "feedback", "adapt", "ray")
+    others = {"index": index, **{name: getattr(options, name) for name in names}, "paths": options.paths or None}
+    others["prompts"] = options.prompts if options.prompts != "json" else None
+    given = options.candidates, options.retrievers, others, _parse_cutoffs(options.cutoffs), options.device
+    return evaluate_candidate_file(*given, factory, progress, positives=options.positives)
+
+
+def _evaluate_index(
+    index: str, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
+) -> EvaluationReport:
+    if options.questions is None:
+        raise InputError("there are no --questions: give a file of questions with gold")
+    opened = open_index(index, progress, factory, options.device)
+    cutoffs = _parse_cutoffs(options.cutoffs)
+    names = list(map(str.strip, retriever_names(options.retrievers, opened, several=True)))
+    questions = load_questions(options.questions)
+    retrievers = {name: parse_retriever(name) for name in names}
+    answerers = _open_answerers(opened, retrievers, options)
+    if are_graph_questions(questions):
+        _check_graph_options(options)
+        return evaluate_path_retrievers(
+            opened, questions, retrievers, progress, answerers, options.feedback, options.adapt or ""
+        )
+    if options.adapt is not None:
+        raise InputError("--adapt is for questions on a graph, with topics and answers: leave it out")
+    on_cluster = nullcontext() if options.ray is None else open_cluster_search(options.ray, opened, options.paths)
+    with on_cluster as cluster:
+        return evaluate_retrievers(
+            opened,
+            options.questions,
+            retrievers,
+            cutoffs,
+            options.where,
+            options.runs,
+            progress,
+            answerers,
+            paths=options.paths,
+            positives=options.positives,
+            cluster=cluster,
+        )
 
 
 def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR.")]) -> None:

@@ -22,8 +22,13 @@ _FORMATS = ("text", "json", "svg", "html")
 class ExplainOptions:
     """Options of `clew explain`."""
 
-    retriever: Annotated[str, typer.Option(help="gfm, with settings after a colon.")] = "gfm"
-    walks: Annotated[int, typer.Option(help="How many walks.", min=1)] = 5
+    retriever: Annotated[
+        str, typer.Option(help="gfm, with settings after a colon; with --rerank any retriever of passages.")
+    ] = "gfm"
+    rerank: Annotated[
+        str | None, typer.Option(help="Explain this reranker, g-rag, by the edges between the passages found.")
+    ] = None
+    walks: Annotated[int, typer.Option(help="How many walks, or edges.", min=1)] = 5
     score: Annotated[str, typer.Option(help="Score of a walk: mean of its edges' weights, as published, or sum.")] = (
         "mean"
     )
@@ -37,8 +42,13 @@ class ExplainOptions:
 def explain(
     question: str,
     index: IndexOption,
-    target: Annotated[str, typer.Option(help="Name of an entity, or id or title of a passage.")],
     options: ExplainOptions,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of an entity, or id or title of a passage; with --rerank the first passage by default."
+        ),
+    ] = None,
 ) -> None:
     """Explain why gfm ranks an entity or passage where it does: the walks to it, with the weight of each edge."""
     from clew.commands.explanation_output import format_explanation
@@ -49,12 +59,32 @@ def explain(
             raise InputError(f"{name} is {value!r}; wanted one of {', '.join(wanted)}")
     if options.out is not None:
         check_file("--out", options.out)
-    text = format_explanation(_explain(question, index, target, options), options.form)
+    if options.rerank is not None:
+        text = _explain_reranker(question, index, target, options)
+    elif target is None:
+        raise InputError("there is no --target: name an entity, or the id or title of a passage")
+    else:
+        text = format_explanation(_explain(question, index, target, options), options.form)
     if options.out is None:
         print_line(text) if options.form == "text" else print(text)
         return
     with atomic_file(options.out) as temporary:
         temporary.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _explain_reranker(question: str, location: str, target: str | None, options: ExplainOptions) -> str:
+    from clew.commands.rerank_explanation import FORMATS, explain_reranker, format_reranking
+
+    if options.form not in FORMATS:
+        raise InputError(f"--format is {options.form!r}; with --rerank wanted one of {', '.join(FORMATS)}")
+    if options.score != _SCORES[0] or not options.loops:
+        raise InputError("--score and --no-loops are of walks, and --rerank has edges: leave them out")
+    name = f"{options.retriever}{',' if ':' in options.retriever else ':'}rerank={options.rerank}"
+    with progress_on_stderr() as progress:
+        found = explain_reranker(
+            question, location, target, name, options.walks, options.where, options.device, progress
+        )
+    return format_reranking(found, options.form)
 
 
 def _explain(question: str, location: str, target: str, options: ExplainOptions) -> "TargetExplanation":

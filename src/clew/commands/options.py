@@ -10,6 +10,9 @@ import typer
 from clew.errors import InputError
 
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
+OptionalIndexOption = Annotated[
+    str | None, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix; or give --candidates.")
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WhereOption = Annotated[
     str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")
@@ -32,7 +35,10 @@ DeviceOption = Annotated[
 DtypeOption = Annotated[str, typer.Option(help="Type of a language model's weights: float32, bfloat16 or float16.")]
 EncoderOption = Annotated[
     str | None,
-    typer.Option(help="all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name; for a new index."),
+    typer.Option(
+        help="all-MiniLM-L6-v2-int8, hashing, none, a sentence-transformers name, or dpr:QUESTION_MODEL,PASSAGE_MODEL; "
+        "for a new index."
+    ),
 ]
 SentencesOption = Annotated[
     Literal["vectors", "none"] | None,

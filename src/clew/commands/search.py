@@ -14,6 +14,7 @@ from clew.commands.answers import (
     print_evidence,
     print_steps,
 )
+from clew.commands.candidates import CandidateOptions, require_index, search_candidates
 from clew.commands.garbage_collection import pause_collection
 from clew.commands.options import (
     DeviceOption,
@@ -22,6 +23,7 @@ from clew.commands.options import (
     JsonFlag,
     LLMOptions,
     ModelOption,
+    OptionalIndexOption,
     PathsOption,
     PromptsOption,
     RetrieverOptions,
@@ -29,6 +31,7 @@ from clew.commands.options import (
 )
 from clew.commands.output import print_json
 from clew.commands.progress import progress_on_stderr
+from clew.commands.record_options import Without
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,13 +55,17 @@ class SearchOptions:
     device: DeviceOption = None
     llm: LLMOptions = field(default_factory=LLMOptions)
     json_: JsonFlag = False
+    candidates: CandidateOptions = field(default_factory=CandidateOptions)
 
 
-def search(question: str, index: IndexOption, options: SearchOptions) -> None:
+def search(question: str, options: SearchOptions, index: OptionalIndexOption = None) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
     with pause_collection(), progress_on_stderr() as progress:
-        opened, retriever = _open_index(index, options, progress)
-        evidence = _find_evidence(opened, retriever, question, options)
+        if options.candidates.candidates is None:
+            opened, retriever = _open_index(require_index(index, options.candidates), options, progress)
+            evidence = _find_evidence(opened, retriever, question, options)
+        else:
+            retriever, evidence = _rerank_candidates(question, index, options, progress)
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
         return
@@ -70,7 +77,7 @@ def search(question: str, index: IndexOption, options: SearchOptions) -> None:
 def ask(
     question: str,
     index: IndexOption,
-    options: SearchOptions,
+    options: Annotated[SearchOptions, Without("candidates", "encoder")],
     model: ModelOption = None,
     feedback: FeedbackOption = None,
     prompts: PromptsOption = "json",
@@ -98,6 +105,26 @@ def ask(
             print_steps(evidence.steps)
     if answer.failure and answer.failure.run_error:
         raise answer.failure.run_error
+
+
+def _rerank_candidates(
+    question: str, index: str | None, options: SearchOptions, progress: "Progress"
+) -> "tuple[str, Evidence]":
+    from clew.commands.opening import make_llm_factory
+
+    others = {
+        "index": index,
+        "where": options.where,
+        "topic": options.topic,
+        "trace": options.trace,
+        "paths": None if options.paths == 1 else options.paths,
+    }
+    factory = make_llm_factory(options.llm)
+    given = options.candidates, options.retriever, others, options.k, options.device
+    name, evidence = search_candidates(question, *given, factory, progress)
+    if message := factory.budget.exceeded_message:
+        evidence = replace(evidence, notes=(*evidence.notes, message))
+    return name, evidence
 
 
 def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str]":

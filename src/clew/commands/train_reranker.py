@@ -1,51 +1,92 @@
 """`clew train reranker`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, check_folder
+from clew.commands.options import DeviceOption, EncoderOption, check_folder
+from clew.commands.output import print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.plugins.spec import split_list
 from clew.settings import load_settings
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
+from clew.training.result import TrainingResult
+
+
+@dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """Where the pools that are learned from come from."""
+
+    data: Annotated[list[Path] | None, typer.Option(help="Folders with corpus.jsonl and train.jsonl.")] = None
+    candidates: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files of questions with the passages found for them, as DPR and FiD write them."),
+    ] = None
+    validate: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folders with corpus.jsonl and dev.jsonl, or files of candidates; they choose the epoch."),
+    ] = None
+    base: Annotated[
+        str | None,
+        typer.Option(help=f"Retrievers whose pools are learned from, separated by commas; {','.join(DEFAULT_BASES)}."),
+    ] = None
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="FOLDER=RETRIEVER: one more for a single folder of data, which was not trained on it."),
+    ] = None
+    encoder: EncoderOption = None
 
 
 def reranker(
-    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and train.jsonl.")],
     out: Annotated[Path, typer.Option(help="Folder for the weights.")],
-    validate: Annotated[
-        list[Path] | None, typer.Option(help="Folders with corpus.jsonl and dev.jsonl; they choose the epoch.")
-    ] = None,
+    pools: PoolOptions,
     run: Annotated[
         Path | None,
         typer.Option(help="Folder for indexes and pools, which several trainings may share; by default in --out."),
     ] = None,
-    base: Annotated[str, typer.Option(help="Retrievers whose pools are learned from, separated by commas.")] = ",".join(
-        DEFAULT_BASES
-    ),
-    also: Annotated[
-        list[str] | None,
-        typer.Option(help="FOLDER=RETRIEVER: one more for a single folder of data, which was not trained on it."),
-    ] = None,
     *,
     recipe: RerankRecipe,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Train the 27 networks of G-RAG's rates, widths and dropout; keep the best.")
+    ] = False,
     device: DeviceOption = None,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
     from clew.training.distributed import join_process_group
     from clew.training.recipes.reranker import train_reranker
+    from clew.training.recipes.reranker_grid import search_grid
 
     check_folder("--out", out)
     check_folder("--run", out if run is None else run)
-    chosen = load_settings().device if device is None else device
-    with progress_on_stderr() as progress, join_process_group(chosen) as group:
-        result = train_reranker(
-            data, validate or (), out, split_list(base), recipe, progress, run, _parse_also(also or ()), group
-        )
+    settings = load_settings()
+    if pools.encoder is not None:
+        settings = settings.model_copy(update={"encoder": pools.encoder})
+    if pools.base is not None and not pools.data:
+        raise InputError("--base finds the pools of folders of data, and there is none: leave it out, or give --data")
+    bases = list(DEFAULT_BASES) if pools.base is None else split_list(pools.base)
+    also = _parse_also(pools.also or ())
+    with progress_on_stderr() as progress, join_process_group(settings.device if device is None else device) as group:
+        place = out / "run" if run is None else run
+
+        def train(one: RerankRecipe, folder: Path) -> TrainingResult:
+            data, validate, candidates = pools.data or (), pools.validate or (), pools.candidates or ()
+            return train_reranker(
+                data, validate, folder, bases, one, progress, place, also, group, candidates, settings
+            )
+
+        if grid and not pools.validate:
+            raise InputError("--grid chooses by development figures: give --validate, too")
+        result, points = search_grid(train, recipe, out, place, progress) if grid else (train(recipe, out), ())
+    for point in points:
+        print(f"{point.describe()}: {point.figure:.3f}")
+    if points:
+        print(f"best: {max(points, key=lambda point: point.figure).describe()}")
+    for note in result.notes:
+        print_note(note)
     for name, value in result.figures.items():
         before = result.initial_figures.get(name)
         print(f"{name}: {value:.3f}" if before is None else f"{name}: {value:.3f}, {before:.3f} before reranking")

@@ -6,6 +6,7 @@
     MuSiQue          {id, question, answer, paragraphs: [{title, paragraph_text, is_supporting}]}, passages pooled
     HippoRAG         X.json in either form above                      X_corpus.json [{title, text}]
     gfmrag           train.json, test.json (see `gfm_rag`)             documents.json {title: text}
+    DPR, FiD         {question, answers, ctxs: [{id, title, text, has_answer}]} (see `candidates`), passages united
     WebQSP, CWQ      their own files, RoG's records, FRAG's lines (see `published_kgqa`), without passages
     BEIR             folder: queries.jsonl, qrels/SPLIT.tsv           corpus.jsonl {_id, title, text}
 
@@ -17,16 +18,20 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from clew.datasets import beir, gfm_rag, published_kgqa
+from clew.datasets import beir, candidates, gfm_rag, published_kgqa
 from clew.datasets.passage_pool import PassagePool, join_sentences
 from clew.datasets.records import Record, check_unique, preview, read_records
 from clew.errors import InputError
 from clew.types import Document, Question
 
+CANDIDATES = "candidates"
+"""The layout of files of candidates."""
+
 _LAYOUTS = (
     "{id, question, answers, gold} (Clew), {_id, question, answer, supporting_facts, context} (HotpotQA, 2Wiki), "
     "{id, question, answer, paragraphs} (MuSiQue), "
-    "{id, question, answer, supporting_documents} (gfmrag), {title, text} (HippoRAG corpus), "
+    "{id, question, answer, supporting_documents} (gfmrag), {question, answers, ctxs} (DPR, FiD), "
+    "{title, text} (HippoRAG corpus), "
     "{id, question, answer, q_entity, graph} (RoG), {ID, question, answers, sparql} (CWQ), "
     "{id, title, text} (Clew corpus) or a BEIR folder"
 )
@@ -49,6 +54,8 @@ def load_questions(path: str | Path) -> list[Question]:
     records, layout = _detect_layout(source)
     if layout in ("own graph", "cwq"):
         return check_unique((record.location, published_kgqa.make_question(record, layout)) for record in records)
+    if layout == CANDIDATES:
+        return [pool.question for pool in candidates.load_candidates(source)]
     if layout == "titles":
         return check_unique((record.location, gfm_rag.make_question(record)) for record in records)
     if layout == "questions":
@@ -81,6 +88,8 @@ def load_corpus(path: str | Path) -> Iterator[Document]:
         return _read_documents(records)
     if layout == "untitled corpus":
         return _build_pool(source, records, _corpus_passages).documents()
+    if layout == CANDIDATES:
+        return candidates.candidate_documents(candidates.load_candidates(source))
     if layout in _PASSAGE_READERS:
         return _build_pool(source, records, _PASSAGE_READERS[layout]).documents()
     raise InputError(f"{source}: holds questions without passages; give the corpus that goes with them")
@@ -102,7 +111,9 @@ def _detect_layout(path: Path) -> tuple[Iterator[Record], str]:
     layout = published_kgqa.layout_of(first)
     if layout:
         return chain([first], records), layout
-    if "question" in keys:
+    if "question" in keys and candidates.CONTEXTS in keys:
+        layout = CANDIDATES
+    elif "question" in keys:
         layouts = {"gold": "questions", "paragraphs": "paragraphs", "context": "context", "answers": "questions"}
         layout = next((name for key, name in layouts.items() if key in keys), "")
         if layout in ("", "questions") and gfm_rag.is_question(first):

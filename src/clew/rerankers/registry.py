@@ -29,6 +29,8 @@ class RerankerEntry:
     record: type[SettingsRecord] | str
     build: Callable[..., Reranker] | str  # A function (context, settings) -> `Reranker`, or the place of it
     spelling: str  # how a user writes it
+    # whether it reads the index that passages are from; or the place of a function of its settings that returns it
+    reads_index: bool | str = True
 
 
 class CrossEncoder(SettingsRecord):
@@ -72,15 +74,22 @@ RERANKERS = Registry(
     "clew.rerankers",
     {
         "cross-encoder": RerankerEntry(
-            "a cross-encoder's score of question and passage", CrossEncoder, build_cross_encoder, "cross-encoder:NAME"
+            "a cross-encoder's score of question and passage",
+            CrossEncoder,
+            build_cross_encoder,
+            "cross-encoder:NAME",
+            reads_index=False,
         ),
         G_RAG: RerankerEntry(
             "a graph neural network over the graph that connects the passages, after G-RAG",
             "clew.rerankers.g_rag.settings:GRag",
             "clew.rerankers.g_rag.factory:build_g_rag",
             "g-rag or g-rag:FOLDER",
+            "clew.rerankers.g_rag.factory:reads_index",
         ),
-        "llm": RerankerEntry("a language model's score of each passage", LLMRerank, build_llm_reranker, "llm:MODEL"),
+        "llm": RerankerEntry(
+            "a language model's score of each passage", LLMRerank, build_llm_reranker, "llm:MODEL", reads_index=False
+        ),
     },
     RerankerEntry,
 )
@@ -96,6 +105,15 @@ def open_reranker(spec: SettingsRecord | str, context: IndexContext) -> Reranker
     settings = load_object(entry.record)() if isinstance(spec, str) else spec
     reranker: Reranker = load_object(entry.build)(context, settings)
     return reranker
+
+
+def reads_index(spec: SettingsRecord) -> bool:
+    """Return whether a reranker with some settings reads the index that passages are from; else it reads their texts.
+
+    Raises InputError where no reranker has that name, or the settings name no weights.
+    """
+    stated = RERANKERS.entry(reranker_name(spec)).reads_index
+    return stated if isinstance(stated, bool) else bool(load_object(stated)(spec))
 
 
 def parse_reranker(text: str, amr: str | None = None) -> SettingsRecord:

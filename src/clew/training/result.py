@@ -20,3 +20,4 @@ class TrainingResult:
     parameters: int = 0  # of the network
     gold_nodes: int = 0  # nodes that the questions ask for, over all questions
     gold_nodes_outside: int = 0  # those among them that the graph of their question does not hold
+    notes: tuple[str, ...] = ()  # for the user

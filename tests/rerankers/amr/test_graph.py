@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words, plain_word
+from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_lengths, path_words, plain_word
 
 VOYAGE = AMRGraph(
     ("sail-01", "question", "ship", '"Fram"', "who", "ice", "1893"),
@@ -132,3 +132,13 @@ def test_positions_outside_a_graph_are_refused(
 ) -> None:
     with pytest.raises(InputError, match="wanted"):
         AMRGraph(concepts, edges, top)
+
+
+@given(amr_graphs())
+def test_path_lengths_are_those_of_the_nearest_question(graph: AMRGraph) -> None:
+    joined = nx.Graph()
+    joined.add_nodes_from(range(len(graph.concepts)))
+    joined.add_edges_from((head, tail) for head, _, tail in graph.edges)
+    starts = [place for place, concept in enumerate(graph.concepts) if plain_word(concept) == "question"]
+    wanted = nx.multi_source_dijkstra_path_length(joined, starts) if starts else {}
+    assert path_lengths(graph) == tuple(wanted.get(place, -1) for place in range(len(graph.concepts)))

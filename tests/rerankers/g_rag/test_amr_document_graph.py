@@ -142,3 +142,15 @@ def test_the_fingerprint_tells_the_parser() -> None:
     assert len({graphs.fingerprint for graphs in builders}) == 2
     assert builders[0].fingerprint == AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).fingerprint
     assert (builders[0].node_features, builders[0].edge_features) == ((), EDGE_FEATURES)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_joins_two_passages_is_what_their_edge_counts(*, whole: bool) -> None:
+    builder = AMRDocumentGraphBuilder(FailingParser("palander"), ENCODER.encode, whole=whole)
+    (graph,) = builder.build(QUESTIONS[:1], [POOL])
+    for i in range(len(POOL)):
+        for j in range(i):
+            parts = builder.shared_parts(QUESTIONS[0], POOL, i, j)
+            counted = [len(parts["concepts"]), len(parts["edges"])]
+            assert counted == graph.edge_features[i, j].tolist()
+            assert builder.shared_parts(QUESTIONS[0], POOL, j, i) == parts

@@ -76,6 +76,22 @@ def path_words(graph: AMRGraph, start: str = QUESTION) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, words)))
 
 
+def path_lengths(graph: AMRGraph, start: str = QUESTION) -> tuple[int, ...]:
+    """Return for each concept (n,) the edges on its shortest path from those that mean `start`; -1 where there is none.
+
+    Edges are passed in either direction, as in `path_words`.
+    """
+    neighbours = _neighbours(graph)
+    level = [place for place, concept in enumerate(graph.concepts) if plain_word(concept) == start]
+    lengths = dict.fromkeys(level, 0)
+    while level:
+        length = lengths[level[0]] + 1
+        level = [other for node in level for other in neighbours.get(node, ()) if other not in lengths]
+        lengths.update(dict.fromkeys(level, length))
+        level = list(dict.fromkeys(level))
+    return tuple(lengths.get(place, -1) for place in range(len(graph.concepts)))
+
+
 def count_common_parts(graphs: Sequence[AMRGraph], ignored: Collection[str] = ()) -> IntArray:
     """Count the common concepts and edges of each pair of graphs.
 

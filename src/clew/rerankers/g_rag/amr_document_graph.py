@@ -6,6 +6,7 @@ all graphs of a question, such as the question's own, make no edges: counted as 
 nearly all passages. Without `words` a passage is encoded as it is, the source's ablation of the path words.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import final
 
@@ -72,6 +73,22 @@ class AMRDocumentGraphBuilder:
             graphs.append(DocumentGraph(vectors, no_features, edges, rows[number], _failure_notes(parsed[part])))
         return graphs
 
+    def shared_parts(
+        self, question: str, passages: Sequence[Scored[Passage]], first: int, second: int
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the concepts and the edges that count as common to both graphs."""
+        parsed = self._parser.parse([question] * len(passages), [scored.item for scored in passages])
+        graphs = [AMRGraph(()) if isinstance(graph, Failure) else graph for graph in parsed]
+        ignored = set() if self._whole else _shared_concepts(graphs)
+        owners = Counter(concept for graph in graphs for concept in set(graph.concepts))
+        concepts = (set(graphs[first].concepts) & set(graphs[second].concepts)) - ignored
+        edges = _named_edges(graphs[first]) & _named_edges(graphs[second])
+        kept = sorted(edge for edge in edges if not {edge[0], edge[2]} & ignored)
+        return {
+            "concepts": tuple(sorted(concepts, key=lambda concept: (owners[concept], concept))),
+            "edges": tuple(" ".join(edge) for edge in kept),
+        }
+
     def _node_text(self, passage: Passage, graph: AMRGraph) -> str:
         words = " ".join(path_words(graph)) if self._words else ""
         return " ".join(filter(None, (passage.title, passage.text, words)))
@@ -80,6 +97,10 @@ class AMRDocumentGraphBuilder:
 def _shared_concepts(graphs: Sequence[AMRGraph]) -> set[str]:
     concepts = [set(graph.concepts) for graph in graphs if graph.concepts]
     return set.intersection(*concepts) if len(concepts) > 1 else set()
+
+
+def _named_edges(graph: AMRGraph) -> set[tuple[str, str, str]]:
+    return {(graph.concepts[head], name, graph.concepts[tail]) for head, name, tail in graph.edges}
 
 
 def _failure_notes(parsed: Sequence[AMRGraph | Failure]) -> tuple[str, ...]:

@@ -75,6 +75,11 @@ class DocumentGraphBuilder(Protocol):
     def build(self, questions: Sequence[str], rankings: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
         """Return one graph per question, which depends on it and its passages only (best first, each once)."""
 
+    def shared_parts(
+        self, question: str, passages: Sequence[Scored[Passage]], first: int, second: int
+    ) -> dict[str, tuple[str, ...]]:
+        """Return what joins two passages of a pool, given by their places, by kind and the rarest first."""
+
 
 @final
 class IndexDocumentGraphBuilder:
@@ -118,6 +123,33 @@ class IndexDocumentGraphBuilder:
         links = [self._linker.link(question) for question in questions]
         texts = [linked.corrected_text(question) for linked, question in zip(links, questions, strict=True)]
         return [self._build_one(*each) for each in zip(links, self._encode(texts), rankings, strict=True)]
+
+    def shared_parts(
+        self,
+        question: str,  # noqa: ARG002 - of the protocol; names are those of the index
+        passages: Sequence[Scored[Passage]],
+        first: int,
+        second: int,
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the names that both mention, and the triples of one about the title of the other."""
+        snapshot = self._snapshot
+        positions = [snapshot.position(passages[place].item.id) for place in (first, second)]
+        members = [
+            {*snapshot.mentions.row(position).tolist(), int(snapshot.title_entities[position])} - {-1}
+            for position in positions
+        ]
+        common = members[0] & members[1]
+        rarest = sorted(common, key=lambda entity: (-float(self._rarity[self._nodes[entity]]), entity))
+        facts: dict[str, None] = {}
+        for stating, about in (positions, positions[::-1]):
+            title = int(snapshot.title_entities[about])
+            for row in snapshot.passage_triples.row(stating).tolist():
+                head, relation, tail = snapshot.triples[row].tolist()
+                if title >= 0 and title in (head, tail) and title != int(snapshot.title_entities[stating]):
+                    facts[f"{snapshot.entities[head]} | {snapshot.relations[relation]} | {snapshot.entities[tail]}"] = (
+                        None
+                    )
+        return {"names": tuple(snapshot.entities[entity] for entity in rarest), "facts": tuple(facts)}
 
     def _build_one(
         self, linked: LinkedQuestion, vector: FloatArray, passages: Sequence[Scored[Passage]]

@@ -16,9 +16,10 @@ from clew.arrays import FloatArray
 from clew.inference.document_network import NUMPY_NETWORKS, DocumentInput, DocumentNetwork
 from clew.protocols import check_lengths, fingerprint_of
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
+from clew.rerankers.g_rag.edge_gradients import EdgeGradients, edge_gradients
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN
 from clew.rerankers.ordering import sort_by_score
-from clew.types import Evidence
+from clew.types import Evidence, Passage, Scored
 
 
 @final
@@ -53,6 +54,23 @@ class DocumentGraphReranker:
             item = sort_by_score(evidence[place], scores.tolist())
             ranked[place] = replace(item, notes=(*item.notes, *graph.notes))
         return ranked
+
+    def explain(self, question: str, passages: Sequence[Scored[Passage]], place: int) -> EdgeGradients:
+        """Return the gradient of the score of the passage at a place, by the edges between all passages of a pool."""
+        (graph,) = self._graphs.build([question], [passages])
+        text = self._trained.model.settings.text > 0
+        return edge_gradients(self._trained.model, self._columns.select(graph, text=text), place)
+
+    @property
+    def edge_features(self) -> tuple[str, ...]:
+        """Names of the features of edges that the network reads, in order."""
+        return self._trained.edge_features
+
+    def shared_parts(
+        self, question: str, passages: Sequence[Scored[Passage]], first: int, second: int
+    ) -> dict[str, tuple[str, ...]]:
+        """Return what joins two passages of a pool, given by their places, by kind."""
+        return self._graphs.shared_parts(question, passages, first, second)
 
 
 def _open_scorer(network: DocumentNetwork) -> Callable[[DocumentInput], FloatArray]:

@@ -13,5 +13,7 @@ class GRag(SettingsRecord):
 
     weights: Path | None = setting(None, "weights that `clew train reranker` made", unset="the package's")
     amr: str | None = setting(
-        None, "AMR parser, for weights that read AMR: local, file:PATH or amrlib:MODEL", unset="local for such weights"
+        None,
+        "AMR parser, for weights that read AMR: local, candidates, file:PATH, amrbart:MODEL or amrlib:MODEL",
+        unset="local for such weights, or candidates where they learned from these",
     )

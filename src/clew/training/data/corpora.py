@@ -14,6 +14,7 @@ from clew.errors import InputError
 from clew.index import create, hash_new_index_settings
 from clew.index import open as open_index
 from clew.query.context import IndexContext
+from clew.settings import Settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.types import Progress
@@ -59,14 +60,14 @@ def question_files(data: Sequence[Path], validation: Sequence[Path]) -> list[tup
     return files
 
 
-def hash_folders(folders: Sequence[Path], questions: str) -> list[str]:
+def hash_folders(folders: Sequence[Path], questions: str, settings: Settings | None = None) -> list[str]:
     """Return a hash of each folder's question file, its corpus, and the settings that its index is made with."""
-    return [f"{corpus_key(folder)}{hash_file(folder / questions)}" for folder in folders]
+    return [f"{corpus_key(folder, settings=settings)}{hash_file(folder / questions)}" for folder in folders]
 
 
-def corpus_key(folder: Path, device: str | None = None) -> str:
+def corpus_key(folder: Path, device: str | None = None, settings: Settings | None = None) -> str:
     """Return a hash of a folder's corpus and of the settings that its index is made with, among them the encoder."""
-    return f"{hash_file(folder / CORPUS_FILE)}-{hash_new_index_settings(device=device)}"
+    return f"{hash_file(folder / CORPUS_FILE)}-{hash_new_index_settings(settings, device)}"
 
 
 def hash_file(path: Path) -> str:
@@ -88,16 +89,19 @@ def distinct_names(folders: Sequence[Path]) -> dict[Path, str]:
     }
 
 
-def open_corpus_index(folder: Path, run: Path, progress: Progress, device: str | None = None) -> IndexContext:
+def open_corpus_index(
+    folder: Path, run: Path, progress: Progress, device: str | None = None, settings: Settings | None = None
+) -> IndexContext:
     """Open the index of a folder's corpus below `run`; it is made or completed first if necessary.
 
     A complete index is only read, so that several training runs may share it at the same time; one of another encoder
-    or extractor than the settings name is never taken. `device` is as `clew.open` takes it. Raises InputError if a
-    document cannot be read, and IndexLockedError while another process makes the index.
+    or extractor than the settings name is never taken. `device` is as `clew.open` takes it; None for `settings` are
+    the user's. Raises InputError if a document cannot be read, and IndexLockedError while another process makes the
+    index.
     """
     # Named by content and settings: a changed corpus, another one of the same name, another encoder or another
     # extractor gets an index of its own.
-    location = run / "indexes" / f"{folder.resolve().name}-{corpus_key(folder, device)}"
+    location = run / "indexes" / f"{folder.resolve().name}-{corpus_key(folder, device, settings)}"
     location.parent.mkdir(parents=True, exist_ok=True)
     complete = location.with_name(f".{location.name}.whole")
     exists = open_dataset(locate(location)) is not None
@@ -105,7 +109,7 @@ def open_corpus_index(folder: Path, run: Path, progress: Progress, device: str |
         return open_index(location, progress, device=device).context
     if not exists:
         complete.unlink(missing_ok=True)  # left from an index that was removed
-        create(location, progress=progress, device=device)
+        create(location, settings, progress, device=device)
     index = open_index(location, progress, device=device)
     report = index.add([folder / CORPUS_FILE])
     if report.failures:
@@ -115,3 +119,14 @@ def open_corpus_index(folder: Path, run: Path, progress: Progress, device: str |
         raise report.stop_error
     complete.touch()
     return index.context
+
+
+def open_empty_index(
+    run: Path, progress: Progress, device: str | None = None, settings: Settings | None = None
+) -> IndexContext:
+    """Open an index without documents below `run`, which is made if absent, for its encoder and models."""
+    location = run / "indexes" / f"empty-{hash_new_index_settings(settings, device)}"
+    location.parent.mkdir(parents=True, exist_ok=True)
+    if open_dataset(locate(location)) is None:
+        create(location, settings, progress, device=device)
+    return open_index(location, progress, device=device).context

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray
 from clew.datasets.relevance import creditable_id, match_gold
+from clew.errors import InputError
 from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
 from clew.store.atomic import atomic_file
 from clew.types import Evidence, Question
@@ -64,6 +65,22 @@ def make_pool_examples(
         halved = DocumentGraph(graph.vectors, graph.node_features, edges, graph.question, graph.notes)
         examples.append(PoolExample(halved, relevant, others, judgments.gold_count))
     return examples
+
+
+def check_connected(examples: Sequence[PoolExample], source: str) -> None:
+    """Raise InputError where all pools of a source lack graphs, and edges."""
+    if all(one.graph.notes and not one.graph.edge_features.any() for one in examples):
+        raise InputError(
+            f"{source}: {examples[0].graph.notes[0]}; not one pool is connected: give another parser or file"
+        )
+
+
+def missing_graphs(examples: Sequence[PoolExample]) -> tuple[str, ...]:
+    """Return a note of the pools that lack graphs of passages, if any do; pools read from a file do not tell."""
+    lacking = [one.graph for one in examples if one.graph.notes]
+    if not lacking:
+        return ()
+    return (f"{len(lacking)} of {len(examples)} pools lack graphs, such as: {lacking[0].notes[0]}",)
 
 
 def save_pools(path: Path, examples: Sequence[PoolExample]) -> None:

@@ -180,7 +180,10 @@ class RerankRecipe:
     kind: Annotated[
         Literal["index", "amr"], Field(alias="graph", description="Graph of passages: index, or amr as published.")
     ] = "index"
-    parser: Annotated[str, Field(alias="amr", description="Parser of AMR: local, file:PATH or amrlib:MODEL.")] = "local"
+    parser: Annotated[
+        str,
+        Field(alias="amr", description="Parser of AMR: local, candidates, file:PATH, amrbart:MODEL or amrlib:MODEL."),
+    ] = "local"
     whole: Annotated[
         bool, Field(description="Join passages by concepts that all AMR graphs hold too, as published.")
     ] = False

@@ -6,7 +6,6 @@ in the run's folder, so that another network or loss is trained without retrievi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -20,12 +19,21 @@ from clew.query.context import IndexContext
 from clew.rerankers.g_rag.factory import AMRForm, make_document_graphs
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
+from clew.settings import Settings
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_file, hash_folders
-from clew.training.data.reranking_pools import PoolExample, load_pools, make_pool_examples, save_pools
+from clew.training.data.reranking_pools import (
+    PoolExample,
+    check_connected,
+    load_pools,
+    make_pool_examples,
+    missing_graphs,
+    save_pools,
+)
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reranking import Reranking, figures_by_set
+from clew.training.recipes.candidate_pools import PoolPlace, find_candidate_pools, hash_parts
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
 from clew.training.recipes.records import RerankRecipe
 from clew.training.result import TrainingResult
@@ -46,6 +54,8 @@ def train_reranker(
     run: Path | None = None,
     also: Mapping[Path, Sequence[str]] = MappingProxyType({}),
     group: ProcessGroup = SINGLE_PROCESS,
+    candidates: Sequence[Path] = (),
+    settings: Settings | None = None,
 ) -> TrainingResult:
     """Train the network that reranks on some folders of data, and write its weights.
 
@@ -54,23 +64,31 @@ def train_reranker(
     has further ones for one folder of data only, such as one that was trained on the other folders: on questions that
     it has learned from, its pools would be better than on others. `run`, by default `out`/run, holds the indexes, the
     pools and the state of the run, which resumes after a kill. Several recipes may share it.
+
+    `candidates` are files of pools (see `clew.datasets.candidates`) that are learned from beside the folders, or in
+    their place; a file among `validation` is one, too. `settings` are those of indexes, among them the encoder; None
+    for the user's.
     """
-    _check_inputs(data, validation, out, bases, also)
-    names, run = corpora.distinct_names([*data, *validation]), run or out / "run"
-    device = group.device.type
-    source = corpora.open_corpus_index(data[0], run, progress, device).encoder
+    files = [path for path in validation if path.is_file()]
+    folders = [path for path in validation if path not in files]
+    _check_inputs(data, folders, out, bases, also, (candidates, files))
+    names, run = corpora.distinct_names([*data, *validation, *candidates]), run or out / "run"
+    place = PoolPlace(run, progress, group.device.type, settings)
+    source = (place.open_index(data[0]) if data else place.open_candidates(candidates[0], recipe.kind)).encoder
     own = [also.get(folder, ()) for folder in data]
     training = [
         example
         for folder, others in zip(data, own, strict=True)
-        for pools in _find_folder_pools(folder, TRAIN_FILE, run, (*bases, *others), recipe, progress, device).values()
+        for pools in _find_folder_pools(folder, TRAIN_FILE, (*bases, *others), recipe, place).values()
         for example in pools
     ]
+    training += [example for file in candidates for example in find_candidate_pools(file, recipe, place)]
     held_out = {
         f"{names[folder]} {base}": examples
-        for folder in validation
-        for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, run, bases, recipe, progress, device).items()
+        for folder in folders
+        for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, bases, recipe, place).items()
     }
+    held_out |= {names[file]: find_candidate_pools(file, recipe, place) for file in files}
     read = input_columns(recipe)
     columns = FeatureColumns.locate(read, available_columns(recipe))
     objective = Reranking(training, held_out, columns, recipe.loss, recipe.steps, recipe.choose_by)
@@ -79,13 +97,14 @@ def train_reranker(
     # Warm-up and averaging have to fit a run of few steps.
     warmup, average = min(loop.warmup, steps // 5), min(loop.average, max(0.0, 1.0 - 5 / steps))
     recipe = replace(recipe, loop=replace(loop, warmup=warmup, average=average))
-    hashes = hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE)
-    key = _hash(repr(recipe), ARCHITECTURE_VERSION, bases, own, *hashes, source.fingerprint)
+    hashes = hash_folders(data, TRAIN_FILE, settings), hash_folders(folders, DEVELOPMENT_FILE, settings)
+    read_files = [[hash_file(file) for file in some] for some in (candidates, files) if some]
+    key = hash_parts(repr(recipe), ARCHITECTURE_VERSION, bases, own, *hashes, source.fingerprint, *read_files)
     result = train(model, objective, recipe.loop, run / f"state-{key}", progress, group)
     about = {
         **_describe_recipe(recipe),
-        "bases": [*bases, *sorted({name.partition(":")[0] for some in also.values() for name in some})],
-        "data": [names[folder] for folder in data],
+        "bases": [*bases, *sorted({name.partition(":")[0] for some in also.values() for name in some})] if data else [],
+        "data": [names[folder] for folder in (*data, *candidates)],
         "validation": [names[folder] for folder in validation],
         "pools": len(training),
         "best epoch": result.best_epoch,
@@ -96,6 +115,7 @@ def train_reranker(
         result,
         initial_figures=figures_by_set(held_out, lambda examples: [one.relevant for one in examples], recipe.choose_by),
         questions=len(training),
+        notes=missing_graphs([*training, *(example for some in held_out.values() for example in some)]),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
     )
 
@@ -106,20 +126,24 @@ def _check_inputs(
     out: Path,
     bases: Sequence[str],
     also: Mapping[Path, Sequence[str]],
+    files: tuple[Sequence[Path], Sequence[Path]],
 ) -> None:
     if unknown_folders := [folder for folder in also if folder not in data]:
         raise InputError(
             f"{unknown_folders[0]} has a retriever of its own and is no folder of data; give it as data too"
         )
     corpora.check_out_folder(out)
-    if not data:
+    if not (data or files[0]):
         raise InputError(
-            f"there is no folder of data to learn from: give one or more with {CORPUS_FILE} and {TRAIN_FILE}"
+            f"there is no folder of data to learn from: give one or more with {CORPUS_FILE} and {TRAIN_FILE}, or a "
+            "file of candidates"
         )
-    for folders in (data, validation):
-        if len({folder.resolve() for folder in folders}) < len(folders):
-            raise InputError(f"the folders {', '.join(map(str, folders))} hold one twice: give each once")
-    if not bases or len(set(bases)) < len(bases):
+    if missing := next((file for file in (*files[0], *files[1]) if not file.is_file()), None):
+        raise InputError(f"there is no file of candidates {str(missing)!r}: give one with 'ctxs'")
+    for places in (data, validation, *files):
+        if len({place.resolve() for place in places}) < len(places):
+            raise InputError(f"{', '.join(map(str, places))} hold one twice: give each once")
+    if (data and not bases) or len(set(bases)) < len(bases):
         raise InputError(f"the bases are {', '.join(bases) or 'none'}; wanted one or more retrievers, each once")
     if unknown := [base for base in (*bases, *chain(*also.values())) if base.partition(":")[0] not in RETRIEVERS]:
         raise InputError(f"no retriever is called {unknown[0]!r}; choose some of {', '.join(RETRIEVERS)}")
@@ -139,7 +163,7 @@ def find_pools(
     asked = (POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
     built = fingerprint_of(graphs), graphs.node_features, graphs.edge_features
     corpus = context.encoder.fingerprint, context.scope.snapshot.passage_ids[0], len(context.scope)
-    file = folder / f"{_hash(asked, (*built, *corpus))}.npz"
+    file = folder / f"{hash_parts(asked, (*built, *corpus))}.npz"
     stored = load_pools(file)
     if stored is not None:
         return stored
@@ -154,11 +178,7 @@ def find_pools(
     examples = make_pool_examples(questions, evidence, graphs)
     if not examples:
         raise InputError(f"{path} has no question with gold for which {base} finds a passage: give others")
-    if lacking := [example.graph for example in examples if example.graph.notes]:
-        note = lacking[0].notes[0]
-        if len(lacking) == len(examples) and not any(graph.edge_features.any() for graph in lacking):
-            raise InputError(f"{path}: {note}; not one pool is connected: give another parser or file")
-        progress(f"{len(lacking)} of {len(examples)} pools lack graphs, such as: {note}", 0, 0)
+    check_connected(examples, str(path))
     save_pools(file, examples)
     return examples
 
@@ -176,18 +196,11 @@ def _check_gold(questions: Sequence[Question], context: IndexContext, path: Path
 
 
 def _find_folder_pools(
-    folder: Path,
-    questions: str,
-    run: Path,
-    bases: Sequence[str],
-    recipe: RerankRecipe,
-    progress: Progress,
-    device: str,
+    folder: Path, questions: str, bases: Sequence[str], recipe: RerankRecipe, place: PoolPlace
 ) -> dict[str, list[PoolExample]]:
-    context = corpora.open_corpus_index(folder, run, progress, device)
-    pools = run / "pools" / corpora.corpus_key(folder, device)
-    pools.mkdir(parents=True, exist_ok=True)
-    return {base: find_pools(context, folder / questions, base, recipe, pools, progress) for base in bases}
+    context = place.open_index(folder)
+    pools = place.folder(corpora.corpus_key(folder, place.device, place.settings))
+    return {base: find_pools(context, folder / questions, base, recipe, pools, place.progress) for base in bases}
 
 
 def _describe_recipe(recipe: RerankRecipe) -> dict[str, Any]:
@@ -199,7 +212,3 @@ def _describe_recipe(recipe: RerankRecipe) -> dict[str, Any]:
         "loss": {"kind": loss.kind, "temperature": loss.temperature, "hardest": loss.hardest, "batch": loss.batch},
         "loop": {"epochs": loop.epochs, "rate": loop.rate, "average": loop.average, "seed": loop.seed},
     }
-
-
-def _hash(*parts: object) -> str:
-    return blake2b(repr(parts).encode(), digest_size=8).hexdigest()

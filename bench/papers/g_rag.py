@@ -1,0 +1,270 @@
+"""The tables of G-RAG: `python bench/papers/g_rag.py TABLE [--train FILE --dev FILE --test FILE] [--quick]`.
+
+    1  the file's order, an MLP of the same build, GCN without AMR, G-RAG and G-RAG-RL
+    2  the file's order, a language model's scores from 0 to 100 (--model PROVIDER:NAME) and G-RAG-RL, with ties
+    3  G-RAG-RL with text encoders (--encoders)
+    5  G-RAG-RL with GCN, GAT, GraphSAGE and GIN
+    statistics  figures 2 and 3: sizes of AMR graphs, and lengths of shortest paths from `question`
+
+Files are of candidates, as DPR and FiD write them; the published ones of NQ and TriviaQA bring their AMR (`--amr
+candidates`). Without files, the pools are those of `--base` on the data at hand: training and development questions of
+hotpotqa, 2wiki as test set, and AMR of the project's own parser; `--limit` takes the first questions of each. Networks
+are of `--preset paper`, of which `--epochs` and `--steps` change the length; the first line says what was run. MRR is
+the mean over positive passages, as published; MH is mean hits at 10. `--quick` runs on made data with tiny networks.
+
+Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), tables 1, 2, 3 and 5.
+Differs from the source: the data and the encoders at hand; BART-GST is not here.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+
+from clew.datasets.candidates import load_candidates
+from clew.datasets.loaders import load_questions
+from clew.evaluation.candidates import evaluate_candidates, open_candidates
+from clew.models.encoders.registry import DEFAULT_ENCODER
+from clew.models.llm.access import LLMClientFactory
+from clew.plugins.records import SettingsRecord
+from clew.rerankers.amr.graph import path_lengths
+from clew.rerankers.amr.parsers import AMRParser
+from clew.rerankers.g_rag.factory import open_amr_parser
+from clew.rerankers.g_rag.settings import GRag
+from clew.rerankers.registry import LLMRerank
+from clew.retrievers.registry import open_retriever, parse_retriever
+from clew.settings import Settings, load_settings
+from clew.training.data.corpora import open_corpus_index
+from clew.training.recipes.records import Network, RerankRecipe, published_rerank_recipe
+from clew.training.recipes.reranker import train_reranker
+from clew.types import Failure
+from papers.evaluated import check_options
+from papers.made_data import run_on_made_data
+from workbench import DATA, WORK, describe_machine, print_table
+
+RUN = WORK / "g-rag"
+AT_HAND = {"train": ("hotpotqa", "train.jsonl"), "dev": ("hotpotqa", "dev.jsonl"), "test": ("2wiki", "questions.jsonl")}
+"""For each split its corpus and its file of questions."""
+ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-MiniLM-L6-v2"
+LONGEST = 6
+"""Shortest paths of at least so many edges are counted together."""
+NETWORKS: tuple[Network, ...] = ("g-rag", "gcn", "gat", "sage", "gin")
+OPTIONS = {"model": "2", "encoders": "3"}
+"""The tables that read an option, of those that not all read."""
+MEASURES = {"MRR": "positives_rr", "MH": "recall@10"}
+TIED_MEASURES = {"MTRR": "tied_rr", "TMH": "tied_hits@10"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: a network to train, or another reranker; the file's order without both."""
+
+    label: str
+    recipe: RerankRecipe | None = None
+    reranker: SettingsRecord | None = None
+    encoder: str = ""  # "" for that of the settings
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Print one table."""
+    arguments = parse_arguments(given)
+    if arguments.quick:
+        if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
+            return
+        arguments.limit, arguments.epochs, arguments.steps, arguments.encoders = 4, 1, 3, "hashing:32,hashing:64"
+    print(describe_machine(), flush=True)
+    recipe = build_recipe(arguments)
+    files = {split: getattr(arguments, split) or pool_file(split, arguments) for split in AT_HAND}
+    print(f"AMR {recipe.parser};", *(f"{split} {file.name}" for split, file in files.items()), flush=True)
+    if arguments.table == "statistics":
+        print_statistics(files, open_amr_parser(recipe.parser))
+        return
+    loop = recipe.loop
+    print(
+        f"{loop.epochs} epochs of {recipe.steps} steps, batches of {recipe.loss.batch}, width {recipe.width}, rate "
+        f"{loop.rate:g}",
+        flush=True,
+    )
+    measures = {**MEASURES, **TIED_MEASURES} if arguments.table == "2" else MEASURES
+    heads = [f"{measure} {split}" for measure in measures for split in ("dev", "test")]
+    rows = []
+    for row in TABLES[arguments.table](recipe, arguments):
+        figures = measure_row(row, files)
+        cells = [f"{100 * figures[split][measures[name]]:.1f}" for name in measures for split in ("dev", "test")]
+        print(row.label, *cells, sep=" | ", file=sys.stderr, flush=True)
+        rows.append([row.label, *cells])
+    print_table((f"table {arguments.table}", *heads), rows)
+
+
+def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=(*TABLES, "statistics"))
+    for split in AT_HAND:
+        parser.add_argument(f"--{split}", type=Path, help="file of candidates, in place of the data at hand")
+    parser.add_argument("--base", default="fused", help="retriever of pools on the data at hand")
+    parser.add_argument("--amr", default="", help="parser of AMR; candidates for files, else local")
+    parser.add_argument("--limit", type=int, help="first questions of each split of the data at hand")
+    parser.add_argument("--epochs", type=int, help="in place of 5")
+    parser.add_argument("--steps", type=int, help="of an epoch, in place of 10,000")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", default="", help="PROVIDER:NAME that scores passages")
+    parser.add_argument("--encoders", default=ENCODERS)
+    parser.add_argument("--quick", action="store_true", help="tiny networks on made data")
+    arguments = parser.parse_args(given)
+    check_options(parser, arguments, OPTIONS)
+    stated = [split for split in AT_HAND if getattr(arguments, split)]
+    if stated and len(stated) < len(AT_HAND):
+        parser.error(f"--{stated[0]} is given: give --train, --dev and --test, or none of them")
+    arguments.amr = arguments.amr or ("candidates" if stated else "local")
+    return arguments
+
+
+def build_recipe(arguments: argparse.Namespace) -> RerankRecipe:
+    """Return the published recipe, with the length and the parser that the arguments name."""
+    recipe = published_rerank_recipe()
+    loop = replace(recipe.loop, seed=arguments.seed, epochs=arguments.epochs or recipe.loop.epochs)
+    width = 8 if arguments.quick else recipe.width
+    return replace(recipe, parser=arguments.amr, steps=arguments.steps or recipe.steps, loop=loop, width=width)
+
+
+def pool_file(split: str, arguments: argparse.Namespace) -> Path:
+    """Return the file of candidates of a split of the data at hand, made if absent."""
+    corpus, questions = AT_HAND[split]
+    limit = "" if arguments.limit is None else f"-first-{arguments.limit}"
+    path = RUN / f"{split}-{corpus}-{arguments.base.replace(':', '-')}{limit}.json"
+    if path.is_file():
+        return path
+    context = open_corpus_index(DATA / corpus, RUN, progress)
+    retriever = open_retriever(parse_retriever(arguments.base), context.with_paths_per_passage(0))
+    records = []
+    for question in islice(load_questions(DATA / corpus / questions), arguments.limit):
+        (found,) = retriever.retrieve([question.text], published_rerank_recipe().pool)
+        contexts = [
+            {
+                "id": one.item.id,
+                "title": one.item.title,
+                "text": one.item.text,
+                "score": one.score,
+                "has_answer": bool({one.item.id, one.item.document_id} & set(question.gold)),
+            }
+            for one in found.passages
+        ]
+        records.append({"id": question.id, "question": question.text, "answers": [*question.answers], "ctxs": contexts})
+    path.write_text(json.dumps(records), encoding="utf-8")
+    return path
+
+
+def table_1(recipe: RerankRecipe, _: argparse.Namespace) -> Iterator[Row]:
+    """Yield the strategies."""
+    without_amr = replace(
+        recipe,
+        kind="index",
+        words=True,
+        whole=False,
+        network="gcn",
+        parser="local",
+        edges=("common nodes", "common edges"),
+    )
+    cross_entropy = replace(recipe.loss, kind="cross-entropy")
+    yield Row("w/o reranker")
+    yield Row("MLP of the same build", replace(recipe, network="mlp", loss=cross_entropy))
+    yield Row("GCN without AMR", replace(without_amr, loss=cross_entropy))
+    yield Row("G-RAG", replace(recipe, loss=cross_entropy))
+    yield Row("G-RAG-RL", recipe)
+
+
+def table_2(recipe: RerankRecipe, arguments: argparse.Namespace) -> Iterator[Row]:
+    """Yield the language model beside G-RAG-RL."""
+    yield Row("w/o reranker")
+    if arguments.model:
+        yield Row(arguments.model, reranker=LLMRerank(model=arguments.model))
+    yield Row("G-RAG-RL", recipe)
+
+
+def table_3(recipe: RerankRecipe, arguments: argparse.Namespace) -> Iterator[Row]:
+    """Yield the encoders."""
+    for encoder in arguments.encoders.split(","):
+        yield Row(encoder, recipe, encoder=encoder)
+
+
+def table_5(recipe: RerankRecipe, _: argparse.Namespace) -> Iterator[Row]:
+    """Yield the networks; the first is the layer of the paper's equations."""
+    for network in NETWORKS:
+        width = max(recipe.width, 8)
+        yield Row(network, replace(recipe, network=network, width=width))
+
+
+TABLES = {"1": table_1, "2": table_2, "3": table_3, "5": table_5}
+
+
+def print_statistics(files: dict[str, Path], parser: AMRParser) -> None:
+    """Print sizes of the graphs of each split, and shares of concepts by their distance from the question."""
+    rows = []
+    for split, file in files.items():
+        nodes: list[int] = []
+        edges: list[int] = []
+        lengths: list[int] = []
+        failed = 0
+        for pool in load_candidates(file):
+            passages = [one.item for one in pool.passages]
+            for graph in parser.parse([pool.question.text] * len(passages), passages):
+                if isinstance(graph, Failure):
+                    failed += 1
+                    continue
+                nodes.append(len(graph.concepts))
+                edges.append(len(graph.edges))
+                lengths += path_lengths(graph)
+        counts = np.array(lengths or [-1])
+        shares = [100 * float((counts == length).mean()) for length in range(LONGEST)]
+        sizes = [
+            f"{np.mean(values or [0]):.1f} ({min(values, default=0)}-{max(values, default=0)})"
+            for values in (nodes, edges)
+        ]
+        beyond, unreached = 100 * float((counts >= LONGEST).mean()), 100 * float((counts < 0).mean())
+        rows.append(
+            [split, str(len(nodes)), str(failed), *sizes, *(f"{share:.1f}" for share in (*shares, beyond, unreached))]
+        )
+    heads = [*(f"{length} edges" for length in range(LONGEST)), f"{LONGEST} or more", "no path"]
+    print_table(("statistics", "graphs", "failed", "concepts", "edges", *heads), rows)
+
+
+def measure_row(row: Row, files: dict[str, Path]) -> dict[str, dict[str, float]]:
+    """Return the figures of a row on development and test pools; its network is trained first."""
+    settings, reranker = load_settings(), row.reranker
+    if row.encoder:
+        settings = settings.model_copy(update={"encoder": row.encoder})
+    if row.recipe is not None:
+        name = "-".join(part for part in (*row.label.replace("/", "-").split(), f"seed-{row.recipe.loop.seed}"))
+        out = RUN / "weights" / name
+        train_reranker(
+            [], [files["dev"]], out, (), row.recipe, progress, RUN, candidates=[files["train"]], settings=settings
+        )
+        named = row.recipe.kind == "amr" and ":" in row.recipe.parser  # a file or a model, which weights do not name
+        reranker = GRag(weights=out, amr=row.recipe.parser if named else None)
+    return {split: measure(files[split], reranker, settings) for split in ("dev", "test")}
+
+
+def measure(file: Path, reranker: SettingsRecord | None, settings: Settings) -> dict[str, float]:
+    """Return the figures of a reranker on the pools of a file, of the file's order without one."""
+    factory: LLMClientFactory = settings.make_llm_factory()
+    with open_candidates(file, reranker, settings, factory, progress) as ranking:
+        report = evaluate_candidates(ranking, str(file), (10,), factory, progress, positives=True)
+    return dict(list(report.retrievers.values())[-1].means)
+
+
+def progress(stage: str, done: int, _total: int) -> None:
+    """Print the stage that begins."""
+    if not done:
+        print(stage, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

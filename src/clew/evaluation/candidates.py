@@ -1,0 +1,127 @@
+"""Reranking of the pools of a file of candidates, and its evaluation beside the order of the file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from clew.datasets.candidates import CandidatePool, candidate_documents, load_candidates
+from clew.errors import BudgetError, InputError
+from clew.evaluation.evaluate_retrieval import POSITIVES_DEPTH, RUN_DEPTH
+from clew.evaluation.ranking_metrics import check_installed
+from clew.evaluation.reports import EvaluationReport
+from clew.evaluation.runs import execute
+from clew.evaluation.scoring import build_report, compare, score
+from clew.index import Index, create
+from clew.models.llm.access import LLMClientFactory
+from clew.plugins.records import SettingsRecord
+from clew.protocols import Retriever
+from clew.rerankers.registry import open_reranker, reads_index, reranker_text
+from clew.retrievers.candidate_pools import GivenPools, index_pools
+from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
+from clew.settings import Settings
+from clew.types import Document, Evidence, Progress
+
+AS_FOUND = "candidates"
+"""The name of the order of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRanking:
+    """Pools, and by name the rankings of them: that of the file, and that of a reranker if one was asked for."""
+
+    pools: Sequence[CandidatePool]
+    retrievers: Mapping[str, Retriever]
+
+
+@contextmanager
+def open_candidates(
+    path: Path,
+    reranker: SettingsRecord | None,
+    settings: Settings,
+    llm_factory: LLMClientFactory,
+    progress: Progress,
+    depth: int | None = None,
+    question: str | None = None,
+) -> Iterator[CandidateRanking]:
+    """Open a file of candidates for the block, with a reranker of the first `depth` (100) passages of each pool.
+
+    A reranker that reads an index gets one of all passages of the file, in a temporary folder, with the encoder and
+    the extractor of the settings; of the passages of one question if it is given. Raises InputError where the file or
+    the reranker cannot be used.
+    """
+    pools = load_candidates(path)
+    if question is not None:
+        pools = _pool_of(pools, question)
+    deepest = max((len(pool.passages) for pool in pools), default=0)
+    evidence = {pool.question.text: pool.evidence(deepest) for pool in pools}
+    given = GivenPools(evidence)
+    if reranker is None:
+        yield CandidateRanking(pools, {AS_FOUND: given})
+        return
+    with TemporaryDirectory(prefix="clew-candidates-") as folder:
+        documents = candidate_documents(pools) if reads_index(reranker) else None
+        index = _make_index(Path(folder) / "index", documents, settings, llm_factory, progress)
+        opened = open_reranker(reranker, index.context)
+        base = given
+        if documents is not None:
+            indexed = index_pools(index.snapshot, list(evidence.values()))
+            base = GivenPools(dict(zip(evidence, indexed, strict=True)))
+        name = reranker_text(reranker)
+        depth = RERANK_DEPTH if depth is None else depth
+        yield CandidateRanking(
+            pools, {AS_FOUND: given, f"{AS_FOUND}:rerank={name}": RerankedRetriever(base, opened, depth, name)}
+        )
+
+
+def evaluate_candidates(
+    ranking: CandidateRanking,
+    name: str,
+    cutoffs: Sequence[int],
+    llm_factory: LLMClientFactory,
+    progress: Progress,
+    *,
+    positives: bool = False,
+) -> EvaluationReport:
+    """Score all rankings of the pools of a file of some name by their positive passages; see `evaluate_retrievers`."""
+    check_installed()
+    questions = [pool.question for pool in ranking.pools]
+    depth = max(RUN_DEPTH, *cutoffs, POSITIVES_DEPTH if positives else 0)
+    scored = []
+    for label, retriever in ranking.retrievers.items():
+        run = execute(retriever, label, questions, depth, None, partial(progress, label))
+        if ended := llm_factory.budget.exceeded_message:
+            raise BudgetError(f"{ended}; an evaluation needs all questions: raise the budget")
+        scored.append(score(run, questions, cutoffs, positives=positives))
+    measures = [f"{kind}@{k}" for k in cutoffs for kind in ("recall", "all_gold")]
+    measures += ["positives_rr", "tied_rr"] if positives else []
+    comparisons = [compare(scored[0], other, measure) for other in scored[1:] for measure in measures]
+    return build_report(name, questions, scored, comparisons)
+
+
+def _pool_of(pools: Sequence[CandidatePool], question: str) -> list[CandidatePool]:
+    """Return the pool of a question alone."""
+    GivenPools({pool.question.text: Evidence() for pool in pools}).retrieve([question], 1)  # refuses another question
+    wanted = " ".join(question.split())
+    return [pool for pool in pools if " ".join(pool.question.text.split()) == wanted][:1]
+
+
+def _make_index(
+    folder: Path,
+    documents: Iterator[Document] | None,
+    settings: Settings,
+    llm_factory: LLMClientFactory,
+    progress: Progress,
+) -> Index:
+    index = create(folder, settings, progress, llm_factory)
+    if documents is None:
+        return index
+    report = index.add(documents)
+    if report.failures:
+        failure = report.failures[0]
+        raise InputError(f"the passage {failure.item} of the candidates: {failure.reason}: correct the file")
+    if report.stop_error is not None:
+        raise report.stop_error
+    return index

@@ -1,0 +1,191 @@
+"""`--candidates FILE` of train, eval and search: files of DPR, of FiD and with AMR go through the whole commands."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.rerankers.g_rag.weights import load_reranker
+from clew.training.recipes import reranker_grid
+from tests.datasets.candidate_files import QUESTIONS, pool_records, write_candidates
+from tests.faults.commands import Outcome, run_clew
+
+SMALL = ("--width", "8", "--epochs", "2", "--encoder", "hashing", "--seed", "1")
+AMR = ("--graph", "amr", "--amr", "candidates", "--whole", "--network", "g-rag", "--no-projection")
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLEW_ENCODER", raising=False)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A file of each layout."""
+    folder = tmp_path_factory.mktemp("candidates")
+    return {
+        "dpr": write_candidates(folder / "dpr.json", pool_records()),
+        "fid": write_candidates(folder / "fid.jsonl", pool_records(layout="fid")),
+        "amr": write_candidates(folder / "amr.json", pool_records(layout="fid", amr=True)),
+    }
+
+
+def train(file: Path, out: Path, *given: str) -> Outcome:
+    return run_clew("train", "reranker", "--candidates", file, "--validate", file, "--out", out, *SMALL, *given)
+
+
+@pytest.fixture(scope="module")
+def weights(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Weights that each layout was learned from."""
+    folder = tmp_path_factory.mktemp("weights")
+    for layout, file in files.items():
+        done = train(file, folder / layout, *(AMR if layout == "amr" else ()))
+        assert done.code == 0, done
+        assert f"{file.name} recall@5" in done.out
+    return {layout: folder / layout for layout in files}
+
+
+@pytest.mark.parametrize("layout", ["dpr", "fid", "amr"])
+def test_a_file_of_each_layout_goes_through_training_eval_and_search(
+    files: dict[str, Path], weights: dict[str, Path], tmp_path: Path, layout: str
+) -> None:
+    trained = load_reranker(weights[layout])
+    assert trained.kind == ("amr" if layout == "amr" else "index")
+    assert trained.about["pools"] == len(QUESTIONS)
+    assert trained.about["bases"] == []
+    given = ("--candidates", files[layout], "--rerank", f"g-rag:{weights[layout]}", "--encoder", "hashing")
+    figures = tmp_path / "figures.json"
+    done = run_clew("eval", *given, "--positives", "--json", figures)
+    assert done.code == 0, done
+    report = json.loads(figures.read_text(encoding="utf-8"))
+    found, reranked = report["retrievers"]
+    assert (found, reranked) == ("candidates", f"candidates:rerank=g-rag:{weights[layout]}")
+    positives = [
+        [rank for rank, context in enumerate(record["ctxs"], 1) if context["has_answer"]] for record in pool_records()
+    ]
+    wanted = sum(sum(1 / rank for rank in ranks) / len(ranks) for ranks in positives) / len(positives)
+    assert report["retrievers"][found]["positives_rr"] == pytest.approx(wanted)  # counted by hand from the file
+    done = run_clew("search", QUESTIONS[1][0], *given, "--json", "-k", "20")
+    assert done.code == 0, done
+    evidence = json.loads(done.out)
+    assert evidence["retriever"] == reranked
+    assert sorted(one["id"] for one in evidence["passages"]) == sorted(c["id"] for c in pool_records()[1]["ctxs"])
+    assert [one["id"] for one in evidence["passages"]] != [c["id"] for c in pool_records()[1]["ctxs"]]
+    assert not any(one["metadata"] for one in evidence["passages"])
+
+
+def test_graphs_of_the_file_join_its_passages(weights: dict[str, Path], files: dict[str, Path]) -> None:
+    given = ("--candidates", files["dpr"], "--rerank", f"g-rag:{weights['amr']}", "--encoder", "hashing")
+    done = run_clew("search", QUESTIONS[0][0], *given)  # of another file, without graphs
+    assert done.code == 0, done
+    assert "8 of 8 passages have no AMR graph" in done.out + done.err
+    assert "brings no 'nodes' and 'edges'" in done.out + done.err
+    with_graphs = run_clew("search", QUESTIONS[0][0], *given[:1], files["amr"], *given[2:])
+    assert "no AMR graph" not in with_graphs.out + with_graphs.err
+
+
+def test_training_on_files_without_graphs_is_refused(files: dict[str, Path], tmp_path: Path) -> None:
+    done = train(files["dpr"], tmp_path / "out", *AMR)
+    assert (done.code, done.out) == (2, "")
+    assert "not one pool is connected" in done.err
+    assert not (tmp_path / "out" / "config.json").exists()
+
+
+def test_an_edge_outside_a_graph_costs_its_passage_alone(tmp_path: Path) -> None:
+    records = pool_records(layout="fid", amr=True)
+    records[0]["ctxs"][0]["edges"].append([0, "ARG1", 4000])
+    file = write_candidates(tmp_path / "odd.json", records)
+    done = train(file, tmp_path / "out", *AMR)
+    assert done.code == 0, done
+    assert "note: 1 of 8 pools lack graphs" in done.err
+    assert "wanted [position, relation, position]" in done.err
+
+
+def test_the_order_of_the_file_needs_no_index_and_no_encoder(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.evaluation.candidates.create", None)
+    done = run_clew("search", QUESTIONS[0][0], "--candidates", files["dpr"], "--json", "-k", "3")
+    assert done.code == 0, done
+    evidence = json.loads(done.out)
+    assert [one["id"] for one in evidence["passages"]] == [c["id"] for c in pool_records()[0]["ctxs"][:3]]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("eval", "--candidates", "FILE", "--questions", "FILE"), "--questions needs an index"),
+        (("eval", "--candidates", "FILE", "--index", "x"), "--index needs an index"),
+        (("eval", "--candidates", "FILE", "--retriever", "bm25"), "--retriever needs an index"),
+        (("eval", "--candidates", "FILE", "--rerank-depth", "3"), "--rerank-depth is given, and no --rerank"),
+        (("eval", "--candidates", "FILE", "--rerank", "g-rat"), "no reranker is called 'g-rat'"),
+        (("eval", "--candidates", "MISSING"), "cannot be read"),
+        (("eval", "--questions", "FILE"), "there is no --index"),
+        (("eval", "--index", "x", "--encoder", "hashing", "--questions", "FILE"), "--encoder is of what is made"),
+        (("search", "Where?", "--candidates", "FILE", "--where", "a = 1"), "--where needs an index"),
+        (("search", "Where was Vega built?", "--candidates", "FILE"), "did you mean 'Where was the Vega built?'?"),
+        (("search", "Where was Vega built?"), "there is no --index"),
+        (("train", "reranker", "--out", "OUT"), "there is no folder of data to learn from"),
+        (("train", "reranker", "--out", "OUT", "--candidates", "MISSING"), "there is no file of candidates"),
+        (("train", "reranker", "--out", "OUT", "--candidates", "FILE", "--base", "bm25"), "--base finds the pools"),
+        (("train", "reranker", "--out", "OUT", "--candidates", "FILE", "--candidates", "FILE"), "hold one twice"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(
+    files: dict[str, Path], tmp_path: Path, given: tuple[str, ...], message: str
+) -> None:
+    places: dict[str, Any] = {"FILE": files["dpr"], "MISSING": tmp_path / "missing.json", "OUT": tmp_path / "out"}
+    done = run_clew(*(places.get(part, part) for part in given))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_shared_run_is_never_taken_with_another_encoder(files: dict[str, Path], tmp_path: Path) -> None:
+    """Of folders and of files: pools and indexes below --run are those of the encoder that was asked for."""
+    run, prints = tmp_path / "run", []
+    for number, encoder in enumerate(("hashing:32", "hashing:64", "hashing:32")):
+        out = tmp_path / f"out{number}"
+        for kind in (AMR, ("--text",)):
+            done = train(files["amr"], out, *kind, "--run", str(run), "--encoder", encoder)
+            assert done.code == 0, done
+            trained = load_reranker(out)
+            prints.append((trained.encoder, trained.model.settings.text))
+    assert [width for _, width in prints] == [32, 32, 64, 64, 32, 32]
+    assert prints[:2] == prints[4:]
+    assert prints[0][0] != prints[2][0]
+    assert len(list((run / "pools" / "candidates").glob("*.npz"))) == 4
+
+
+def test_a_grid_keeps_the_best_network_and_goes_on_after_a_stop(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reranker_grid, "RATES", (0.01, 0.02))
+    monkeypatch.setattr(reranker_grid, "WIDTHS", (4, 8))
+    monkeypatch.setattr(reranker_grid, "DROPOUTS", (0.1,))
+    out = tmp_path / "out"
+    done = train(files["amr"], out, *AMR, "--choose-by", "mrr", "--grid")
+    assert done.code == 0, done
+    rows = {line.partition(": ")[0]: line.partition(": ")[2] for line in done.out.splitlines() if ": " in line}
+    points = {
+        f"rate {rate}, width {width}, dropout 0.1": load_reranker(
+            out / "run" / "grid" / f"rate-{rate}-width-{width}-dropout-0.1"
+        )
+        for rate in ("0.01", "0.02")
+        for width in (4, 8)
+    }
+    figures = {name: trained.about["figures"]["mean"] for name, trained in points.items()}
+    assert {name: rows[name] for name in points} == {name: f"{figure:.3f}" for name, figure in figures.items()}
+    best = max(figures, key=lambda name: figures[name])
+    assert rows["best"] == best
+    assert load_reranker(out).fingerprint == points[best].fingerprint
+    epochs = []
+    monkeypatch.setattr("clew.training.loop._EpochRunner.run_epoch", lambda *given: epochs.append(given))
+    again = train(files["amr"], out, *AMR, "--choose-by", "mrr", "--grid")
+    assert (again.code, epochs) == (0, [])
+    assert load_reranker(out).fingerprint == points[best].fingerprint
+    refused = run_clew("train", "reranker", "--candidates", files["dpr"], "--out", tmp_path / "no", "--grid")
+    assert (refused.code, refused.out) == (2, "")
+    assert "give --validate, too" in refused.err
