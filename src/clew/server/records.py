@@ -25,23 +25,32 @@ class Record(BaseModel):
 class RetrieverChoice(Record):
     """A retriever and its settings, as `clew retrievers NAME` lists them."""
 
-    name: str = Field("auto", max_length=64, description="auto, or a name that `GET /v1/indexes` lists.")
-    settings: dict[str, Setting] = Field({}, description="Its settings by name; those that name files are refused.")
+    name: str = Field(default="auto", max_length=64, description="auto, or a name that `GET /v1/indexes` lists.")
+    settings: dict[str, Setting] = Field(
+        default={}, description="Its settings by name; those that name files are refused."
+    )
 
 
 class EvidenceOptions(Record):
     """What search and ask have in common."""
 
     retriever: str | RetrieverChoice = Field(
-        "auto", description="A name, or a name with settings.", examples=["auto", {"name": "pagerank", "settings": {}}]
+        default="auto",
+        description="A name, or a name with settings.",
+        examples=["auto", {"name": "pagerank", "settings": {}}],
     )
-    k: int = Field(5, ge=1, le=MAX_K, description="Passages, at most.")
+    k: int = Field(default=5, ge=1, le=MAX_K, description="Passages, at most.")
     where: str | None = Field(
-        None, max_length=50_000, description="Only passages whose metadata meet a condition.", examples=["year >= 1990"]
+        default=None,
+        max_length=50_000,
+        description="Only passages whose metadata meet a condition.",
+        examples=["year >= 1990"],
     )
-    paths: int = Field(1, ge=0, le=10, description="Paths that explain each passage, for gfm.")
-    topics: list[Question] = Field([], max_length=32, description="Entities to start from, for path retrievers.")
-    rerank: Literal["none", "g-rag"] = Field("none", description="Reranker of the passages found.")
+    paths: int = Field(default=1, ge=0, le=10, description="Paths that explain each passage, for gfm.")
+    topics: list[Question] = Field(
+        default=[], max_length=32, description="Entities to start from, for path retrievers."
+    )
+    rerank: Literal["none", "g-rag"] = Field(default="none", description="Reranker of the passages found.")
 
 
 class SearchRequest(EvidenceOptions):
@@ -51,8 +60,8 @@ class SearchRequest(EvidenceOptions):
         json_schema_extra={"examples": [{"question": "Where was the ship of Fridtjof Nansen built?", "k": 3}]}
     )
 
-    question: Question | None = Field(None, description="A question; give this or `questions`.")
-    questions: list[Question] | None = Field(None, min_length=1, max_length=MAX_QUESTIONS)
+    question: Question | None = Field(default=None, description="A question; give this or `questions`.")
+    questions: list[Question] | None = Field(default=None, min_length=1, max_length=MAX_QUESTIONS)
 
 
 class AskRequest(EvidenceOptions):
@@ -63,7 +72,9 @@ class AskRequest(EvidenceOptions):
     )
 
     question: Question
-    model: str = Field("", max_length=200, description="A language model that the server allows; empty for quotes.")
+    model: str = Field(
+        default="", max_length=200, description="A language model that the server allows; empty for quotes."
+    )
     stream: bool = Field(default=False, description="Whether the answer comes as server-sent events.")
 
 
@@ -186,7 +197,7 @@ class Answer(Record):
     candidates: list[Candidate]
     notes: list[str]
     usage: Usage
-    failure: str = Field("", description="Why a language model gave no usable reply.")
+    failure: str = Field(default="", description="Why a language model gave no usable reply.")
     evidence: Evidence
 
 
@@ -223,7 +234,7 @@ class StatedFact(Record):
     tail_id: str
     passages: list[str]
     imported: bool = Field(default=False, description="Whether an imported graph holds it.")
-    quotes: list[Quote] = Field([], description="Sentences that state it, one for each of its first passages.")
+    quotes: list[Quote] = Field(default=[], description="Sentences that state it, one for each of its first passages.")
 
 
 class Entity(EntitySummary):
@@ -277,8 +288,8 @@ class Document(Record):
     passages: int
     characters: int
     status: Literal["indexed", "partly failed", "failed"]
-    reason: str = Field("", description="Why a passage of it, or the whole, could not be read.")
-    job: str = Field("", description="The job that failed to read it.")
+    reason: str = Field(default="", description="Why a passage of it, or the whole, could not be read.")
+    job: str = Field(default="", description="The job that failed to read it.")
 
 
 class DocumentPage(Record):
@@ -294,10 +305,10 @@ class DocumentPage(Record):
 class NewDocument(Record):
     """A text to index."""
 
-    id: str = Field("", max_length=1_000, description="Replaces the document of this id; empty for a new id.")
-    title: str = Field("", max_length=2_000)
+    id: str = Field(default="", max_length=1_000, description="Replaces the document of this id; empty for a new id.")
+    title: str = Field(default="", max_length=2_000)
     text: str = Field(min_length=1)
-    metadata: dict[str, MetadataValue] = Field({}, max_length=200)
+    metadata: dict[str, MetadataValue] = Field(default={}, max_length=200)
 
 
 class NewDocuments(Record):
@@ -330,9 +341,9 @@ class Job(Record):
     created: float = Field(description="Seconds since 1970.")
     updated: float
     attempts: int
-    reason: str = Field("", description="Why it failed.")
+    reason: str = Field(default="", description="Why it failed.")
     failures: list[JobFailure] = []
-    version: int | None = Field(None, description="The version of the index that has the documents.")
+    version: int | None = Field(default=None, description="The version of the index that has the documents.")
 
 
 class JobList(Record):

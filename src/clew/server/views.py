@@ -18,12 +18,20 @@ def view_usage(usage: Usage) -> records.Usage:
 
 def view_passage(passage: Passage) -> records.Passage:
     """Return a passage."""
-    return records.Passage(**_passage_fields(passage))
+    return records.Passage(
+        id=passage.id,
+        document_id=passage.document_id,
+        title=passage.title,
+        text=passage.text,
+        start=passage.start,
+        end=passage.end,
+        metadata=dict(passage.metadata),
+    )
 
 
 def view_found(scored: Scored[Passage]) -> records.FoundPassage:
     """Return a passage that was found."""
-    return records.FoundPassage(score=scored.score, **_passage_fields(scored.item))
+    return records.FoundPassage(score=scored.score, **view_passage(scored.item).model_dump())
 
 
 def view_path(path: Scored[Path]) -> records.FoundPath:
@@ -110,18 +118,6 @@ def view_edge(edge: StatedEdge, browser: GraphBrowser) -> records.StatedFact:
         imported=edge.imported,
         quotes=[view_quote(quote) for quote in edge.quotes],
     )
-
-
-def _passage_fields(passage: Passage) -> dict[str, object]:
-    return {
-        "id": passage.id,
-        "document_id": passage.document_id,
-        "title": passage.title,
-        "text": passage.text,
-        "start": passage.start,
-        "end": passage.end,
-        "metadata": dict(passage.metadata),
-    }
 
 
 def _view_chain(chain: Scored[SentenceChain]) -> records.FoundChain:

@@ -19,6 +19,7 @@ _log = logging.getLogger("clew.server")
 OPEN_PATHS = frozenset({"/health", "/", "/explore", "/documents", "/admin", "/favicon.ico"})
 """Paths that need no key: they hold no data of an index."""
 OPEN_PREFIX = "/page/"
+MOUNTED_TOOLS = "/mcp"
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -49,6 +50,8 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
+        if scope["path"] == MOUNTED_TOOLS:  # a redirect to the path with a slash would lose what some clients send
+            scope = {**scope, "path": f"{MOUNTED_TOOLS}/", "raw_path": f"{MOUNTED_TOOLS}/".encode()}
         began, status = time.perf_counter(), 500
 
         async def send_guarded(message: Message) -> None:
@@ -93,8 +96,8 @@ class Guard:
 
     def _note(self, scope: Scope, access: Access, status: int, seconds: float) -> None:
         route = str(getattr(scope.get("route"), "path", "other"))
-        if scope["path"].startswith("/mcp"):
-            route = "/mcp"
+        if scope["path"].startswith(f"{MOUNTED_TOOLS}/"):
+            route = MOUNTED_TOOLS
         index = scope.get("path_params", {}).get("index", "")
         self._state.metrics.count(scope["method"], route, status, seconds)
         if not is_open(scope["path"]):

@@ -38,11 +38,13 @@ class Problem(BaseModel):
         }
     )
 
-    type: str = Field("about:blank", description="The kind of error.")
+    type: str = Field(default="about:blank", description="The kind of error.")
     title: str
     status: int
     detail: str
-    error: dict[str, Any] | None = Field(None, description="The same in OpenAI's form; of the chat routes alone.")
+    error: dict[str, Any] | None = Field(
+        default=None, description="The same in OpenAI's form; of the chat routes alone."
+    )
 
 
 @final

@@ -59,8 +59,8 @@ class ReadPassage(BaseModel):
     document_id: str
     title: str
     text: str
-    before: str = Field("", description="The text before it.")
-    after: str = Field("", description="The text after it.")
+    before: str = Field(default="", description="The text before it.")
+    after: str = Field(default="", description="The text after it.")
     entities: list[str]
 
 

@@ -1,6 +1,6 @@
 """Documents: those of an index, new ones, and the removal of old ones."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request
@@ -9,8 +9,10 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 
 from clew.server import browsing, records
+from clew.server.access import Access
 from clew.server.http.responses import ASKING, WRITING
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
 from clew.server.uploads.records import StoredJob
 from clew.server.uploads.spool import ReceivedFile
@@ -32,7 +34,9 @@ _BODY = {
         },
     },
 }
-_ACCEPTED = {202: {"model": records.Job, "description": "It is on disk, and will be indexed."}}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": records.Job, "description": "It is on disk, and will be indexed."}
+}
 
 
 def make_router(max_upload: int) -> APIRouter:
@@ -68,7 +72,7 @@ async def list_documents(
 ) -> records.DocumentPage:
     """Return a page of documents by id, with those that could not be read and why."""
 
-    def work(version: browsing.OpenVersion) -> records.DocumentPage:
+    def work(version: OpenVersion) -> records.DocumentPage:
         unread = failed_items(state, access, index)
         return browsing.list_documents(version, access, unread, after, limit, q, status)
 
@@ -109,7 +113,7 @@ async def remove_document(
     return _start(state, await anyio.to_thread.run_sync(spool.accept_removal, access.key_id, [document_id]))
 
 
-def check_writing(state: ServerState, access: browsing.Access, index: str) -> None:
+def check_writing(state: ServerState, access: Access, index: str) -> None:
     """Refuse an index that does not exist, and a key that may not write."""
     access.check_index(index)
     state.indexes.check(index)
@@ -118,7 +122,7 @@ def check_writing(state: ServerState, access: browsing.Access, index: str) -> No
         raise Refusal(403, "this server takes no documents: it was started with --read-only", "read-only")
 
 
-def failed_items(state: ServerState, access: browsing.Access, index: str) -> dict[str, tuple[str, str]]:
+def failed_items(state: ServerState, access: Access, index: str) -> dict[str, tuple[str, str]]:
     """Return by item why it could not be read, and the job, of the jobs that the key may see; the newest tells."""
     failed: dict[str, tuple[str, str]] = {}
     tried: set[str] = set()

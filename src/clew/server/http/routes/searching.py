@@ -7,6 +7,7 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 
 from clew.server import questions, records
+from clew.server.access import Access
 from clew.server.http.events import AnswerEvents, EventStream, format_event
 from clew.server.http.responses import ASKING
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
@@ -50,7 +51,7 @@ async def ask(
 
 
 async def stream_answer(
-    state: ServerState, access: questions.Access, index: str, asked: records.AskRequest
+    state: ServerState, access: Access, index: str, asked: records.AskRequest
 ) -> AsyncIterator[tuple[str, object] | None]:
     """Yield the events of an answer, None in pauses; where nobody listens any more, nothing more is done."""
     events = AnswerEvents()
