@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable, Mapping
 
 import uvicorn
-from fastapi import FastAPI
 
 from clew.commands.opening import make_llm_factory, open_index
 from clew.commands.options import LLMOptions
 from clew.index import Index
 from clew.models.threads import worker_count
 from clew.server.access import OPEN
+from clew.server.http.guard import Guard
 from clew.server.mcp.tools import describe, make_tools
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
@@ -30,7 +30,7 @@ def make_opener(llm: LLMOptions, device: str | None) -> Callable[[str], Index]:
     return lambda location: open_index(location, ignore_progress, factory, device)
 
 
-def run_server(app: FastAPI, host: str, port: int) -> None:
+def run_server(app: Guard, host: str, port: int) -> None:
     """Run an application until Ctrl-C or the signal TERM; answers under way are finished, for ten seconds at most."""
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
     uvicorn.run(

@@ -30,6 +30,8 @@ def choose_retriever(choice: str | RetrieverChoice, rerank: str = "none") -> str
         return AUTO
     if name == AUTO:
         raise InputError("the retriever auto takes no settings and no rerank: name one that GET /v1/indexes lists")
+    if not _WORD.fullmatch(name):
+        raise InputError(f"no retriever is called {name[:80]!r}: name one that GET /v1/indexes lists")
     for part in given:
         _check_word(part)
     record = parse_retriever(f"{name}:{','.join(given)}" if given else name)

@@ -9,7 +9,6 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 
 from clew.errors import ClewError
 from clew.index import Index
@@ -56,7 +55,7 @@ def make_state(
     )
 
 
-def make_app(state: ServerState) -> FastAPI:
+def make_app(state: ServerState) -> Guard:
     """Return the application of a server; entering its lifespan takes up the jobs that an earlier one has left."""
     tools, run_tools = mount_tools(state)
 
@@ -75,7 +74,6 @@ def make_app(state: ServerState) -> FastAPI:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
-        middleware=[Middleware(Guard, state=state)],
         exception_handlers={
             ClewError: problems.on_clew_error,
             HTTPException: problems.on_http_error,
@@ -95,7 +93,7 @@ def make_app(state: ServerState) -> FastAPI:
     app.include_router(page.router)
     app.mount("/page", page.page_files())
     app.mount("/mcp", tools)
-    return app
+    return Guard(app, state)  # around everything, so that the framework's own answers are guarded too
 
 
 def _close(state: ServerState) -> None:

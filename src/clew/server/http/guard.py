@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import final
 from urllib.parse import urlsplit
 
+from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from clew.server.access import OPEN, Access
-from clew.server.http.problems import problem_response
+from clew.server.http.problems import MEDIA_TYPE, problem_response
 from clew.server.http.state import ServerState
 from clew.server.refusals import Refusal
 
@@ -20,6 +21,7 @@ OPEN_PATHS = frozenset({"/health", "/", "/explore", "/documents", "/admin", "/fa
 """Paths that need no key: they hold no data of an index."""
 OPEN_PREFIX = "/page/"
 MOUNTED_TOOLS = "/mcp"
+TOO_LARGE = 413
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -34,29 +36,41 @@ HEADERS: Mapping[str, str] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _LOOPBACK_ADDRESS = "local"
+_TOO_LARGE = "the body is larger than this route takes: send less at once"
 
 
 @final
 class Guard:
-    """Checks each request before the application reads any of its body."""
+    """Checks each request before the application reads any of its body.
 
-    def __init__(self, app: ASGIApp, state: ServerState) -> None:
-        self._app = app
+    Attributes:
+        app: The application that is guarded.
+    """
+
+    def __init__(self, app: FastAPI, state: ServerState) -> None:
+        self.app = app
         self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+                await self.app(scope, receive, send)
             return
         if scope["path"] == MOUNTED_TOOLS:  # a redirect to the path with a slash would lose what some clients send
             scope = {**scope, "path": f"{MOUNTED_TOOLS}/", "raw_path": f"{MOUNTED_TOOLS}/".encode()}
-        began, status = time.perf_counter(), 500
+        began, status, is_replaced = time.perf_counter(), 500, False
 
         async def send_guarded(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_replaced
+            if is_replaced:
+                return
             if message["type"] == "http.response.start":
+                if message["status"] == TOO_LARGE and Headers(raw=message["headers"]).get("content-type") != MEDIA_TYPE:
+                    # The framework's own answer to a body over the limit is plain text.
+                    await problem_response(Refusal(TOO_LARGE, _TOO_LARGE), scope["path"])(scope, receive, send_guarded)
+                    is_replaced = True
+                    return
                 status = int(message["status"])
                 _add_headers(MutableHeaders(scope=message), scope["path"])
             await send(message)
@@ -65,7 +79,7 @@ class Guard:
         try:
             access = self._admit(scope)
             scope["clew.access"] = access
-            await self._app(scope, receive, send_guarded)
+            await self.app(scope, receive, send_guarded)
         except Refusal as refusal:  # raised above, before anything was sent
             await problem_response(refusal, scope["path"])(scope, receive, send_guarded)
         finally:

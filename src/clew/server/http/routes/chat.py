@@ -132,8 +132,7 @@ async def models(state: State, access: CallerAccess) -> ModelList:
 @router.post("/chat/completions", summary="Answer the last message", response_model=ChatReply, responses=ASKING)
 async def complete(request: Request, asked: ChatRequest, state: State, access: CallerAccess) -> Response:
     """Answer the last message of the user, with citations as an extra field."""
-    index, question = read_chat(asked, state)
-    access.check_index(index)
+    index, question = read_chat(asked, state, access)
     reply = _Reply(asked)
     if asked.stream:
         return EventStream(_stream(state, access, index, question, reply))
@@ -142,10 +141,11 @@ async def complete(request: Request, asked: ChatRequest, state: State, access: C
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
 
 
-def read_chat(asked: ChatRequest, state: ServerState) -> tuple[str, records.AskRequest]:
+def read_chat(asked: ChatRequest, state: ServerState, access: Access) -> tuple[str, records.AskRequest]:
     """Return the index and the question of a conversation; without one, or for another model, it is a Refusal."""
     name, _, retriever = asked.model.removeprefix(PREFIX).partition(":")
-    if not asked.model.startswith(PREFIX) or name not in state.indexes.locations:
+    hidden = access.indexes is not None and name not in access.indexes
+    if not asked.model.startswith(PREFIX) or name not in state.indexes.locations or hidden:
         raise unknown("model", asked.model)
     texts = [_text(message) for message in asked.messages if message.role == "user"]
     if not texts or not texts[-1].strip():
