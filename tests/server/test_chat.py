@@ -31,7 +31,9 @@ def served(plain_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     keys = tmp_path_factory.mktemp("chat") / "keys.json"
     key = make_key(keys)
     with server_process(f"small={plain_folder}", "--keys", str(keys)) as (_, client):
-        yield Served(str(client.base_url), key)
+        served = Served(str(client.base_url), key)
+        yield served
+        served.client.close()
 
 
 def messages(text: str = QUESTION) -> list[Any]:
@@ -100,16 +102,20 @@ def test_errors_are_those_that_the_client_knows(served: Served) -> None:
         create(model="clew/small", messages=[{"role": "system", "content": "a"}])
     with pytest.raises(openai.BadRequestError, match="nonesuch"):
         create(model="clew/small:nonesuch", messages=messages())
-    other = OpenAI(
-        base_url=f"{served.url}/v1", api_key="none", max_retries=0, http_client=httpx2.Client(trust_env=False)
-    )
-    with pytest.raises(openai.AuthenticationError):
+    with (
+        OpenAI(
+            base_url=f"{served.url}/v1", api_key="none", max_retries=0, http_client=httpx2.Client(trust_env=False)
+        ) as other,
+        pytest.raises(openai.AuthenticationError),
+    ):
         other.models.list()
 
 
 def test_a_streamed_error_is_an_error_of_the_client(served: Served) -> None:
-    stream = served.client.chat.completions.create(model="clew/small:nonesuch", messages=messages(), stream=True)
-    with pytest.raises(openai.APIError, match="nonesuch"):
+    with (
+        served.client.chat.completions.create(model="clew/small:nonesuch", messages=messages(), stream=True) as stream,
+        pytest.raises(openai.APIError, match="nonesuch"),
+    ):
         list(stream)
 
 

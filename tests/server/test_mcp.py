@@ -100,7 +100,8 @@ def check(found: dict[str, Any], small: Index) -> None:
     assert found["connect"]["paths"][0]["steps"][0]["quote"]
     assert found["entity"]["name"] == "Louis Palander"
     assert found["about"]["documents"] == len(DOCUMENTS)
-    assert found["refused"] == (True, "there is no passage 'none' here")
+    assert found["refused"][0]
+    assert "there is no passage 'none' here" in found["refused"][1]
     assert "no passage 'none'" in found["missing"]
 
 
@@ -124,8 +125,10 @@ def test_over_http_behind_a_key(plain_folder: Path, small: Index, tmp_path: Path
         url = str(client.base_url)
         check(over_http(url, reader, use_all), small)
         hidden, added = over_http(url, narrow, read_only)
-        assert (hidden.is_error, hidden.content[0].text) == (True, "there is no passage 'palander' here")
-        assert (added.is_error, added.content[0].text) == (True, "this key may not write")
+        assert hidden.is_error
+        assert "there is no passage 'palander' here" in hidden.content[0].text
+        assert added.is_error
+        assert "this key may not write" in added.content[0].text
         assert client.post("/mcp", json={}).status_code == 401
 
 
