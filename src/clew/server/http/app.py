@@ -18,6 +18,7 @@ from clew.server.http.audit import AuditLog
 from clew.server.http.guard import Guard
 from clew.server.http.metrics import Metrics
 from clew.server.http.rate_limit import RateLimit
+from clew.server.http.responses import describe_problems
 from clew.server.http.routes import chat, documents, graph, indexes, jobs, page, searching, status
 from clew.server.http.state import ServerState
 from clew.server.keys import KeyFile
@@ -93,6 +94,7 @@ def make_app(state: ServerState) -> Guard:
     app.include_router(page.router)
     app.mount("/page", page.page_files())
     app.mount("/mcp", tools)
+    describe_problems(app)
     return Guard(app, state)  # around everything, so that the framework's own answers are guarded too
 
 

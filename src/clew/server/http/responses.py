@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from fastapi import FastAPI
+
 from clew.server.http.problems import MEDIA_TYPE, Problem
+from clew.server.records import NewDocuments
 
 _MEANING = {
     400: "What was sent cannot be used.",
@@ -19,6 +22,8 @@ _MEANING = {
     503: "The index cannot be read now.",
     504: "No answer within the deadline.",
 }
+_SCHEMAS = "schemas"
+_REFERENCE = "#/components/schemas/{model}"
 _ALWAYS = (401, 403, 421, 429)
 _Responses = dict[int | str, dict[str, Any]]
 
@@ -27,7 +32,6 @@ def problems(*statuses: int) -> _Responses:
     """Return the descriptions of some errors, and of those that every route may answer with."""
     return {
         status: {
-            "model": Problem,
             "description": _MEANING[status],
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
@@ -39,3 +43,14 @@ ASKING = problems(400, 404, 422, 502, 503, 504)
 """Of routes that read an index."""
 WRITING = problems(400, 404, 409, 413, 415, 422)
 """Of routes that change one."""
+
+
+def describe_problems(app: FastAPI) -> None:
+    """Put the form of a problem into the application's description, beside the forms of its answers."""
+    document = app.openapi()  # is made once and kept
+    document["components"][_SCHEMAS]["Problem"] = Problem.model_json_schema()
+    for unused in ("HTTPValidationError", "ValidationError"):
+        document["components"][_SCHEMAS].pop(unused, None)
+    document["components"][_SCHEMAS] |= {
+        name: NewDocuments.model_json_schema(ref_template=_REFERENCE)["$defs"][name] for name in ("NewDocument",)
+    }
