@@ -3,10 +3,10 @@
 import { events } from "./api.js";
 import { chainList, pathList } from "./chains.js";
 import { byId, fill, make, say } from "./dom.js";
-import { passageCard } from "./passages.js";
+import { passageCard, readable } from "./passages.js";
 import { begin, recall, remember, tellIfEmpty } from "./shell.js";
 
-const CHAINS = 3;
+const CHAINS = 4; // shown, all but the first on demand
 let index = null;
 let running = null;
 
@@ -20,8 +20,7 @@ class AnswerColumn {
     this.answer = make("p", { class: "answer-text", "aria-live": "polite" });
     this.status = make("p", { class: "source" }, "searching …");
     this.parts = Object.fromEntries(["quotes", "steps", "chains", "passages", "notes"].map((part) => [part, make("div")]));
-    const head = make("header", {}, retriever === "auto" ? "the index's own retriever" : retriever);
-    this.element = make("section", { class: "answer", "aria-label": `Answer by ${retriever}` }, head, this.answer, this.status);
+    this.element = make("section", { class: "answer", "aria-label": `Answer by ${retriever}` }, this.answer, this.status);
     this.element.append(...Object.values(this.parts));
     this.notes = [];
     this.paths = [];
@@ -80,7 +79,7 @@ class AnswerColumn {
 
   showQuotes() {
     const items = this.quotes.map((quote) =>
-      make("li", {}, `“${quote.quote}” `, make("span", { class: "source" }, quote.title || quote.document_id)),
+      make("li", {}, "“", readable(quote.quote), "” ", make("span", { class: "source" }, quote.title || quote.document_id)),
     );
     fill(this.parts.quotes, items.length ? make("ul", { class: "quotes" }, items) : null);
   }
@@ -88,7 +87,9 @@ class AnswerColumn {
   showChains(found) {
     const chains = found.chains.slice(0, CHAINS).map((chain) => chainList(index.name, chain));
     const paths = this.paths.map((path) => pathList(index.name, path.triples));
-    if (chains.length || paths.length) fill(this.parts.chains, make("h2", {}, "How they connect"), paths, chains);
+    if (!chains.length && !paths.length) return;
+    const others = chains.length > 1 ? make("details", {}, make("summary", {}, "Other chains"), chains.slice(1)) : null;
+    fill(this.parts.chains, make("h2", {}, "How they connect"), paths, chains.slice(0, 1), others);
   }
 
   showSteps() {

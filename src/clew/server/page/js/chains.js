@@ -1,17 +1,18 @@
 /** Chains of sentences and paths of facts, drawn hop by hop. */
 
 import { make, say } from "./dom.js";
-import { openEdge, openPassage } from "./passages.js";
+import { openEdge, openPassage, readable } from "./passages.js";
 
 const guarded = (work) => () => work().catch((error) => say(error.message, true));
 
 /** Return a chain: its sentences in their order, and between two of them what joins them. */
 export function chainList(index, chain) {
   const items = chain.sentences.map((sentence, position) => {
-    const bridge = position ? make("span", { class: "bridge" }, `joined by ${chain.bridges[position - 1] || "a shared word"}`) : null;
     const open = guarded(() => openPassage(index, sentence.passage_id, [sentence]));
     const source = make("button", { type: "button", class: "link source", click: open }, sentence.title || sentence.document_id);
-    return make("li", { class: "arrives" }, bridge, make("span", {}, `“${sentence.quote}” `), source);
+    const last = position === chain.sentences.length - 1;
+    const bridge = last ? null : make("span", { class: "bridge" }, `joined by ${chain.bridges[position] || "a shared word"}`);
+    return make("li", { class: "arrives" }, "“", readable(sentence.quote), "” ", source, bridge);
   });
   return make("ol", { class: "chain" }, items);
 }

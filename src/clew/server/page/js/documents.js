@@ -9,7 +9,8 @@ const SHOWN = 8; // jobs
 let index = null;
 let next = "";
 let timer = 0;
-let before = "";
+let listed = 0; // version of the index that the list is of
+let before = null; // what the jobs were at the last look
 
 async function run(work) {
   try {
@@ -19,7 +20,11 @@ async function run(work) {
   }
 }
 
-const button = (label, work, kind = "") => make("button", { type: "button", class: kind, click: () => run(work) }, label);
+/** Return a button; `target` says what it is for, to those who do not see where it stands. */
+function button(label, work, target = "") {
+  const name = target ? { "aria-label": `${label} ${target}` } : {};
+  return make("button", { type: "button", ...name, click: () => run(work) }, label);
+}
 
 /** Return a line for a job. */
 function jobLine(job) {
@@ -57,9 +62,11 @@ async function watch() {
   byId("jobs-section").hidden = !jobs.length;
   fill(byId("jobs"), jobs.slice(0, SHOWN).map(jobLine));
   const state = jobs.map((job) => `${job.id} ${job.status}`).join();
-  if (before && state !== before) await listDocuments();
+  const newest = Math.max(0, ...jobs.map((job) => job.version || 0));
+  if ((before !== null && state !== before) || newest > listed) await listDocuments();
   before = state;
-  if (jobs.some((job) => ["queued", "running"].includes(job.status))) timer = setTimeout(() => run(watch), PAUSE);
+  const busy = jobs.some((job) => ["queued", "running"].includes(job.status));
+  if (busy || newest > listed) timer = setTimeout(() => run(watch), PAUSE);
 }
 
 function documentLine(found) {
@@ -72,7 +79,8 @@ function documentLine(found) {
     const text = "Its passages, and all facts that only it states, leave the index.";
     const dialog = showDialog(`Remove ${found.title || found.id}?`, make("p", {}, text), make("div", { class: "buttons" }, really));
   };
-  const state = found.status === "indexed" ? `${found.passages} passages` : found.status;
+  const passages = found.passages === 1 ? "1 passage" : `${found.passages} passages`;
+  const state = found.status === "indexed" ? passages : found.status;
   return make(
     "li",
     {},
@@ -84,7 +92,7 @@ function documentLine(found) {
       found.reason ? make("div", { class: "bad" }, found.reason) : null,
     ),
     make("span", { class: "source" }, state),
-    index.writable && found.status !== "failed" ? button("Remove", removal) : null,
+    index.writable && found.status !== "failed" ? button("Remove", removal, found.title || found.id) : null,
   );
 }
 
@@ -94,6 +102,7 @@ async function listDocuments(more = false) {
   if (more) query.set("after", next);
   const page = await request(`${route(index.name, "documents")}?${query}`);
   const lines = page.documents.map(documentLine);
+  listed = page.version;
   more ? byId("documents").append(...lines) : fill(byId("documents"), lines);
   next = page.next || "";
   byId("more").hidden = !next;
@@ -115,9 +124,10 @@ async function upload(files) {
 
 async function show(chosen) {
   index = chosen;
-  before = "";
+  before = null;
   byId("adding").hidden = !chosen.writable;
-  await Promise.all([listDocuments(), chosen.writable ? watch() : null]);
+  await listDocuments();
+  if (chosen.writable) await watch();
 }
 
 const drop = byId("drop");

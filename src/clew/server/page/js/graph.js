@@ -5,6 +5,11 @@ import cytoscape from "/page/vendor/cytoscape.esm.min.mjs";
 const SPREAD = 130;
 const MANY = 400; // nodes, from which labels of edges are left out and new nodes are placed without a layout
 
+const LAYOUT = {
+  name: "cose", animate: false, randomize: false, padding: 40, nodeDimensionsIncludeLabels: true,
+  nodeRepulsion: () => 400000, idealEdgeLength: () => 120, edgeElasticity: () => 60, nodeOverlap: 30, gravity: 0.4,
+};
+
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function style() {
@@ -37,7 +42,7 @@ export class Graph {
   /** `onNode(id)` and `onEdge(edge)` are called for what a person picks. */
   constructor(container, onNode, onEdge) {
     this.core = cytoscape({
-      container, style: style(), textureOnViewport: true, hideEdgesOnViewport: true, pixelRatio: 1, wheelSensitivity: 0.4,
+      container, style: style(), textureOnViewport: true, hideEdgesOnViewport: true, pixelRatio: 1,
     });
     this.core.on("tap", "node", (event) => onNode(event.target.id()));
     this.core.on("tap", "edge", (event) => onEdge(event.target.data("edge")));
@@ -87,7 +92,7 @@ export class Graph {
       this.core.edges().toggleClass("quiet", this.size > MANY);
     });
     if (this.size <= MANY && placed.length) {
-      this.core.layout({ name: "cose", animate: false, randomize: false, nodeRepulsion: 9000, idealEdgeLength: 110, fit: true }).run();
+      this.core.layout({ ...LAYOUT, numIter: this.size > 100 ? 300 : 1000 }).run();
     } else {
       this.fit();
     }

@@ -3,6 +3,19 @@
 import { request, route } from "./api.js";
 import { make, showDialog } from "./dom.js";
 
+const LINK = /\[([^[\]]+)\]\(([^()\s]+)\)/g; // of Markdown
+
+/** Return a text in pieces, with the words of a Markdown link alone; it leads nowhere, and its target is its title. */
+export function readable(text) {
+  const pieces = [];
+  let at = 0;
+  for (const link of text.matchAll(LINK)) {
+    pieces.push(text.slice(at, link.index), make("span", { class: "linked", title: link[2] }, link[1]));
+    at = link.index + link[0].length;
+  }
+  return [...pieces, text.slice(at)];
+}
+
 /** Return the pieces of a text, with the ranges `[start, end)` marked. */
 export function marked(text, ranges) {
   const characters = Array.from(text);
@@ -11,11 +24,11 @@ export function marked(text, ranges) {
   for (const [start, end] of [...ranges].sort((a, b) => a[0] - b[0])) {
     const from = Math.max(start, at);
     if (end <= from || from >= characters.length) continue;
-    pieces.push(characters.slice(at, from).join(""), make("mark", {}, characters.slice(from, end).join("")));
+    const inside = readable(characters.slice(from, end).join(""));
+    pieces.push(...readable(characters.slice(at, from).join("")), make("mark", {}, inside));
     at = end;
   }
-  pieces.push(characters.slice(at).join(""));
-  return pieces;
+  return [...pieces, ...readable(characters.slice(at).join(""))];
 }
 
 /** Return the ranges of a passage that quotes cover. */
@@ -25,7 +38,7 @@ export const quoted = (passage, quotes) =>
 /** Return a passage; `rank` stands before its title. */
 export function passageCard(passage, quotes, rank = "") {
   const text = make("p", { class: "text" }, marked(passage.text, quoted(passage, quotes)));
-  const heading = make("h3", {}, make("span", { class: "rank" }, rank), passage.title || passage.document_id);
+  const heading = make("h3", {}, rank ? make("span", { class: "rank" }, rank) : null, passage.title || passage.document_id);
   return make("article", { class: "passage arrives" }, heading, make("p", { class: "source" }, passage.document_id), text);
 }
 
