@@ -17,10 +17,10 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu check faults format docs clean
+.PHONY: help demo test test-gpu test-browser check faults format docs clean
 
 help:  ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed  ## Index the example corpus and answer a question that needs two of its articles
 	@rm -rf $(INDEX)
@@ -35,6 +35,9 @@ test: $(VENV)/installed-dev  ## Run all tests but the slow ones
 
 test-gpu: $(VENV)/installed-dev  ## Run the tests of kernels and devices on this machine's GPU
 	$(BIN)/python -m pytest -m gpu $(TESTS)
+
+test-browser: $(VENV)/installed-dev  ## Try the server's page in Chromium, which has to be installed
+	$(BIN)/python -m pytest -m browser $(TESTS)
 
 check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
 	$(BIN)/ruff format --check .
@@ -69,5 +72,5 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[encoders,eval,files,graphs,llm,local-llm,ray,train,watch,dev]'
+	@$(PIP) install -c constraints.txt -e '.[encoders,eval,files,graphs,llm,local-llm,ray,server,train,watch,dev]'
 	@touch $@ $(VENV)/installed

@@ -18,7 +18,7 @@ from clew.commands.record_options import expand_records
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 
-_ASKING = frozenset({"search", "evaluate", "explain"})  # modules of commands that answer questions
+_ASKING = frozenset({"search", "evaluate", "explain", "serve"})  # modules of commands that answer questions
 
 COMMANDS = {
     "index": (
@@ -45,6 +45,14 @@ COMMANDS = {
         "Compare ways of selecting subgraphs: the same questions, reader and budget; accuracy, gold, tokens, time.",
     ),
     "retrievers": ("retrievers:retrievers", "List the retrievers and what each needs, or print the settings of one."),
+    "serve": (
+        "serve:serve",
+        "Answer questions over HTTP and MCP, from any number of indexes, and take documents.",
+    ),
+    "mcp": (
+        "serve:mcp",
+        "Offer the tools search, ask, read, connect, entity and about to an assistant, over standard input and output.",
+    ),
     "stats": ("maintain:stats", "Print what an index holds and the settings it was made with."),
     "diff": (
         "maintain:diff",
@@ -143,6 +151,14 @@ GROUPS = {
         {
             "list": ("cache:list_replies", "Print the stored replies by model and prompt, with their usage."),
             "prune": ("cache:prune", "Drop stored replies; what was extracted from them stays in the index."),
+        },
+    ),
+    "keys": (
+        "Make, list and remove the keys of a server.",
+        {
+            "add": ("keys:add", "Make a key and print it, this once; give it to who is to use the server."),
+            "list": ("keys:list_keys", "Print the keys of a file: their ids, and what each allows."),
+            "remove": ("keys:remove", "Remove keys; a server that runs refuses them from the next request on."),
         },
     ),
     "kg": (

@@ -17,6 +17,11 @@ EXTRAS = {
     "peft": "local-llm",
     "ray": "ray",
     "watchfiles": "watch",
+    "fastapi": "server",
+    "mcp": "server",
+    "python_multipart": "server",
+    "starlette": "server",
+    "uvicorn": "server",
 }
 """The extra that installs a package, for packages that whole commands need."""
 

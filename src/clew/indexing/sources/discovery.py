@@ -23,6 +23,7 @@ class SourceFile:
     path: Path
     id: str  # the path relative to the given folder, with forward slashes; for a given file its name
     item: str  # name of the file in failures: the path as given, joined with the relative one
+    label: str = ""  # name without suffix, where the path has another one, as for a file that was sent to a server
 
     @property
     def suffix(self) -> str:
@@ -32,7 +33,7 @@ class SourceFile:
     @property
     def name(self) -> str:
         """The file's name without its suffix, with `-` and `_` as spaces."""
-        return " ".join(self.path.stem.replace("-", " ").replace("_", " ").split())
+        return " ".join((self.label or self.path.stem).replace("-", " ").replace("_", " ").split())
 
 
 class SourcedDocument(NamedTuple):

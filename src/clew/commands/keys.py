@@ -1,0 +1,50 @@
+"""`clew keys`: the keys of a server."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.commands.output import print_line
+
+KeysOption = Annotated[Path, typer.Option("--keys", help="The file of keys; only hashes of keys stand in it.")]
+
+
+def add(
+    keys: KeysOption,
+    label: Annotated[str, typer.Option(help="Whose key it is, for people.")] = "",
+    index: Annotated[
+        list[str] | None, typer.Option(help="Name of an index that it may ask; repeatable; else it may ask all.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help="Condition on metadata; of other passages the key learns nothing.")
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Let it add and remove documents; not with --where.")] = False,
+) -> None:
+    """Make a key and print it, this once; give it to who is to use the server."""
+    from clew.server.keys import KeyFile
+
+    print_line(KeyFile(keys).add(label, index, where, write=write))
+
+
+def list_keys(keys: KeysOption) -> None:
+    """Print the keys of a file: their ids, and what each allows."""
+    from clew.server.keys import KeyFile
+
+    for key in KeyFile(keys).stored():
+        names = "all indexes" if key.indexes is None else ", ".join(key.indexes)
+        rights = "may write" if key.write else "reads"
+        seen = f", where {key.where}" if key.where is not None else ""
+        print_line(f"{key.id}  {key.label or '-'}  {names}, {rights}{seen}")
+
+
+def remove(
+    ids: Annotated[list[str], typer.Argument(help="Ids of keys, as clew keys list prints them.")], keys: KeysOption
+) -> None:
+    """Remove keys; a server that runs refuses them from the next request on."""
+    from clew.server.keys import KeyFile
+
+    file = KeyFile(keys)
+    for id_ in ids:
+        file.remove(id_)
+    print_line(f"removed {len(ids)} keys")

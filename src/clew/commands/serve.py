@@ -1,0 +1,165 @@
+"""`clew serve` and `clew mcp`."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.commands.options import DeviceOption, LLMOptions
+from clew.commands.output import print_note
+from clew.errors import InputError
+from clew.plugins.extras import require_extra
+
+if TYPE_CHECKING:
+    from clew.server.options import ServerOptions
+
+PORT = 8377
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_RESERVED = frozenset({"indexes", "models", "chat"})
+_MEBIBYTE = 1 << 20
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+IndexesArgument = Annotated[list[str], typer.Argument(help="NAME=DIR for each index; NAME stands in paths.")]
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOptions:
+    """Where the server listens, and whom it answers."""
+
+    host: Annotated[str, typer.Option(help="Address to listen on; other than loopback only with --keys.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = PORT
+    keys: Annotated[
+        Path | None, typer.Option(help="File of keys, made by clew keys add; then each request needs one.")
+    ] = None
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Name under which the server is asked, beside localhost; repeatable.")
+    ] = None
+    read_only: Annotated[bool, typer.Option("--read-only", help="Take no documents, whatever a key allows.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class LimitOptions:
+    """Limits of the server."""
+
+    workers: Annotated[int, typer.Option(min=0, help="Questions answered at once; 0 for one a core.")] = 0
+    queue: Annotated[int, typer.Option(min=0, help="Questions that wait; one more is answered with 429.")] = 64
+    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer.")] = 30.0
+    rate: Annotated[int, typer.Option(min=0, help="Requests a minute of one key; 0 for no limit.")] = 0
+    max_upload: Annotated[int, typer.Option(min=1, help="MiB of an upload.")] = 64
+    max_open: Annotated[int, typer.Option(min=1, help="Indexes that are open at once; the others open when asked.")] = (
+        32
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOptions:
+    """What the server writes, and the models it may ask."""
+
+    state: Annotated[Path | None, typer.Option(help="Folder of uploads; else one beside each index.")] = None
+    audit_log: Annotated[Path | None, typer.Option(help="File that is told who asked which index, without texts.")] = (
+        None
+    )
+    model: Annotated[list[str] | None, typer.Option(help="Language model that ask may use; repeatable.")] = None
+    device: DeviceOption = None
+
+
+def serve(
+    indexes: IndexesArgument,
+    address: AddressOptions,
+    limits: LimitOptions,
+    places: PlaceOptions,
+    llm: LLMOptions,
+) -> None:
+    """Answer questions over HTTP and MCP, from any number of indexes, and take documents."""
+    require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
+    locations = parse_indexes(indexes)
+    check_address(address)
+    from clew.commands.serving import make_opener, run_server
+    from clew.server.http.app import make_app, make_state
+
+    hosts = (*_LOOPBACK, *(name.lower() for name in address.allow_host or ()))
+    options = _server_options(address, limits, places, hosts)
+    opener = make_opener(llm, places.device)
+    state = make_state(locations, opener, options, address.keys)
+    run_server(make_app(state), address.host, address.port)
+
+
+def mcp(
+    indexes: IndexesArgument,
+    llm: LLMOptions,
+    write: Annotated[bool, typer.Option("--write", help="Offer tools that add and remove documents.")] = False,
+    device: DeviceOption = None,
+) -> None:
+    """Offer the tools search, ask, read, connect, entity and about to an assistant, over standard input and output."""
+    require_extra(("mcp", "fastapi"), "server", "clew mcp")
+    locations = parse_indexes(indexes)
+    from clew.commands.serving import make_opener, run_tools
+    from clew.server.options import ServerOptions
+
+    run_tools(locations, make_opener(llm, device), ServerOptions(write=write))
+
+
+def parse_indexes(texts: Sequence[str]) -> dict[str, str]:
+    """Return the location of each index by its name; raises InputError for another form, or a name given twice."""
+    locations: dict[str, str] = {}
+    for text in texts:
+        name, equals, location = text.partition("=")
+        if not (equals and location and _NAME.fullmatch(name)) or name in _RESERVED:
+            raise InputError(
+                f"{text!r} names no index: give NAME=DIR, the name of letters, digits, dots, - and _, and none of "
+                f"{', '.join(sorted(_RESERVED))}"
+            )
+        if name in locations:
+            raise InputError(f"two indexes are called {name!r}: give them different names")
+        locations[name] = location
+    return locations
+
+
+def check_address(address: AddressOptions) -> None:
+    """Refuse another address than loopback without keys, and a file without keys."""
+    if address.keys is not None:
+        from clew.server.keys import KeyFile
+
+        if not KeyFile(address.keys).stored():
+            raise InputError(f"{address.keys} holds no key: make one by clew keys add --keys {address.keys}")
+        return
+    if not is_loopback(address.host):
+        raise InputError(
+            f"--host is {address.host!r}, which other machines reach, and no --keys are given: make a key by "
+            "clew keys add --keys FILE, and give --keys FILE"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _server_options(
+    address: AddressOptions, limits: LimitOptions, places: PlaceOptions, hosts: tuple[str, ...]
+) -> "ServerOptions":
+    from clew.server.options import ServerOptions
+
+    if not is_loopback(address.host) and not address.allow_host:
+        print_note("without --allow-host NAME only requests for localhost are answered")
+    return ServerOptions(
+        max_upload=limits.max_upload * _MEBIBYTE,
+        workers=limits.workers,
+        queue=limits.queue,
+        deadline=limits.deadline,
+        rate=limits.rate,
+        max_open=limits.max_open,
+        hosts=hosts,
+        models=tuple(places.model or ()),
+        write=not address.read_only,
+        state=places.state,
+        audit=places.audit_log,
+    )

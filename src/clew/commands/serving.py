@@ -1,0 +1,73 @@
+"""The running of servers; imported when one is started."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Mapping
+
+import uvicorn
+
+from clew.commands.opening import make_llm_factory, open_index
+from clew.commands.options import LLMOptions
+from clew.index import Index
+from clew.models.threads import worker_count
+from clew.server.access import OPEN
+from clew.server.http.guard import Guard
+from clew.server.mcp.tools import describe, make_tools
+from clew.server.open_indexes import OpenIndexes
+from clew.server.options import ServerOptions
+from clew.server.uploads.runner import Jobs
+from clew.server.worker_pool import WorkerPool
+from clew.types import ignore_progress
+
+_SHUTDOWN_SECONDS = 10
+_DESCRIBED = 10  # indexes whose counts stand in the description of a tool
+
+
+def make_opener(llm: LLMOptions, device: str | None) -> Callable[[str], Index]:
+    """Return what opens indexes; language models are asked within one budget for all of them."""
+    factory = make_llm_factory(llm)
+    return lambda location: open_index(location, ignore_progress, factory, device)
+
+
+def run_server(app: Guard, host: str, port: int) -> None:
+    """Run an application until Ctrl-C or the signal TERM; answers under way are finished, for ten seconds at most."""
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="info",
+        access_log=False,  # its lines would hold texts of questions; see --audit-log
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+
+
+def run_tools(locations: Mapping[str, str], opener: Callable[[str], Index], options: ServerOptions) -> None:
+    """Run the tools over standard input and output until the assistant closes them."""
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    indexes = OpenIndexes(locations, opener, options.max_open, options.poll)
+    jobs = Jobs(locations, opener, options.state)
+    pool = WorkerPool(worker_count(), options.queue, options.deadline)
+    if options.write:
+        jobs.resume()
+    try:
+        server = make_tools(indexes, pool, jobs, options, describe_indexes(indexes))
+        asyncio.run(server.run_stdio_async())
+    finally:
+        pool.close()
+        jobs.close()
+        indexes.close()
+
+
+def describe_indexes(indexes: OpenIndexes) -> str:
+    """Return what the first ten indexes hold, in words."""
+    parts = []
+    for name in indexes.names()[:_DESCRIBED]:
+        with indexes.lease(name) as version:
+            counts = describe(version, OPEN)
+        titles = ", ".join(counts.titles[:5])
+        parts.append(f"{name}: {counts.documents} documents, such as {titles}.")
+    return " ".join(parts)

@@ -1,0 +1,60 @@
+"""Access: which indexes a request may ask, which part of each it sees, and whether it may write."""
+
+from dataclasses import dataclass
+
+from clew.errors import InputError
+from clew.query.filters import parse_filter
+from clew.query.scope import Scope
+from clew.server.refusals import Refusal, unknown
+from clew.types import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rights of a key, or those of everyone where the server asks for no key."""
+
+    key_id: str = ""  # "" where no key is asked for
+    indexes: frozenset[str] | None = None  # None for all
+    where: Filter | None = None  # what is seen; None for everything
+    write: bool = True
+
+    def check_index(self, name: str) -> None:
+        """Refuse an index that the key may not ask, in the words of one that does not exist."""
+        if self.indexes is not None and name not in self.indexes:
+            raise unknown("index", name)
+
+    def check_write(self) -> None:
+        """Refuse a key that may not write."""
+        if not self.write:
+            raise Refusal(403, "this key may not write", "read-only")
+
+    def restrict(self, where: Filter | None, scope: Scope) -> Filter | None:
+        """Return a filter that has no passage which the key may not see.
+
+        A field that none of the visible passages has is refused in the same words whether or not others have it.
+
+        Raises:
+            Refusal: The key's own filter names a field that the index lacks.
+            InputError: The filter of the request cannot be parsed, or names a field that no visible passage has.
+        """
+        if self.where is None:
+            return where
+        try:
+            visible = scope.mask(self.where)
+        except InputError as error:
+            raise Refusal(403, "the filter of this key does not fit this index", "filter") from error
+        if where is None:
+            return self.where
+        for field in sorted(parse_filter(where).fields):
+            quoted = field.replace('"', '""')
+            try:
+                has_value = bool((scope.mask(f'"{quoted}" IS NOT NULL') & visible).any())
+            except InputError:
+                has_value = False
+            if len(scope) and not has_value:
+                raise InputError(f"no passage has the field {field!r} of the filter {where!r}")
+        return f"({self.where}) AND ({where})"  # each was parsed by itself, so that neither closes a parenthesis
+
+
+OPEN = Access()
+"""Everything is allowed: the access of a server without keys."""

@@ -1,0 +1,104 @@
+"""The application: all routes and what stands around them, as a list to read."""
+
+import asyncio
+import importlib.metadata
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from clew.errors import ClewError
+from clew.index import Index
+from clew.models.threads import worker_count
+from clew.server.http import problems
+from clew.server.http.audit import AuditLog
+from clew.server.http.guard import Guard
+from clew.server.http.metrics import Metrics
+from clew.server.http.rate_limit import RateLimit
+from clew.server.http.responses import describe_problems
+from clew.server.http.routes import chat, documents, graph, indexes, jobs, page, searching, status
+from clew.server.http.state import ServerState
+from clew.server.keys import KeyFile
+from clew.server.mcp.mounted import mount_tools
+from clew.server.open_indexes import OpenIndexes
+from clew.server.options import ServerOptions
+from clew.server.uploads.runner import Jobs
+from clew.server.worker_pool import WorkerPool
+
+
+def make_state(
+    locations: Mapping[str, str],
+    open_index: Callable[[str], Index],
+    options: ServerOptions | None = None,
+    keys: Path | None = None,
+) -> ServerState:
+    """Return the parts of a server.
+
+    Args:
+        locations: Where each index lies, by its name in paths.
+        open_index: Opens the newest version of the index at a location.
+        options: Limits and rights.
+        keys: The file of keys; None to ask for none.
+    """
+    chosen = ServerOptions() if options is None else options
+    return ServerState(
+        options=chosen,
+        indexes=OpenIndexes(locations, open_index, chosen.max_open, chosen.poll),
+        jobs=Jobs(locations, open_index, chosen.state),
+        pool=WorkerPool(chosen.workers or worker_count(), chosen.queue, chosen.deadline),
+        keys=None if keys is None else KeyFile(keys),
+        metrics=Metrics(),
+        audit=AuditLog(chosen.audit),
+        rate=RateLimit(chosen.rate),
+    )
+
+
+def make_app(state: ServerState) -> Guard:
+    """Return the application of a server; entering its lifespan takes up the jobs that an earlier one has left."""
+    tools, run_tools = mount_tools(state)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(run_tools())
+            state.jobs.resume()
+            yield
+        await asyncio.to_thread(_close, state)
+
+    app = FastAPI(
+        title="Clew",
+        summary="Multi-hop retrieval: the chain of passages that together answer a question.",
+        version=importlib.metadata.version("clew"),
+        docs_url=None,  # they would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        exception_handlers={
+            ClewError: problems.on_clew_error,
+            HTTPException: problems.on_http_error,
+            RequestValidationError: problems.on_invalid_request,
+            Exception: problems.on_failure,
+        },
+        max_body_size=state.options.max_body,
+    )
+    app.state.clew = state
+    app.include_router(status.router)
+    app.include_router(indexes.router)
+    app.include_router(chat.router)
+    app.include_router(searching.router)
+    app.include_router(documents.make_router(state.options.max_upload))
+    app.include_router(jobs.router)
+    app.include_router(graph.router)
+    app.include_router(page.router)
+    app.mount("/page", page.page_files())
+    app.mount("/mcp", tools)
+    describe_problems(app)
+    return Guard(app, state)  # around everything, so that the framework's own answers are guarded too
+
+
+def _close(state: ServerState) -> None:
+    state.pool.close()
+    state.jobs.close()
+    state.indexes.close()

@@ -1,0 +1,110 @@
+"""Errors as problem details, `application/problem+json`.
+
+Source: RFC 9457, "Problem Details for HTTP APIs". Differs from the source: nothing; a problem of the chat form has a
+member `error` beside, in OpenAI's form.
+"""
+
+from http import HTTPStatus
+from http.client import responses as phrases
+from typing import Any, final
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from clew.errors import ClewError
+from clew.server.refusals import Refusal, describe_error
+
+MEDIA_TYPE = "application/problem+json"
+CHAT_PREFIX = "/v1/chat/"
+_MAX_INPUT = 60
+
+
+class Problem(BaseModel):
+    """An error, as RFC 9457 describes it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:clew:no-index",
+                    "title": "Not Found",
+                    "status": 404,
+                    "detail": "there is no index 'x' here: GET /v1/indexes lists those that you may ask",
+                }
+            ]
+        }
+    )
+
+    type: str = Field(default="about:blank", description="The kind of error.")
+    title: str
+    status: int
+    detail: str
+    error: dict[str, Any] | None = Field(
+        default=None, description="The same in OpenAI's form; of the chat routes alone."
+    )
+
+
+@final
+class ProblemResponse(JSONResponse):
+    """A response that holds a problem."""
+
+    media_type = MEDIA_TYPE
+
+
+def make_problem(refusal: Refusal, *, chat: bool = False) -> Problem:
+    """Return a refusal as a problem."""
+    title = phrases.get(refusal.status, "Client Closed Request")
+    error = None
+    if chat:
+        kind = "invalid_request_error" if refusal.status < 500 else "server_error"
+        error = {"message": refusal.detail, "type": kind, "param": None, "code": refusal.kind or None}
+    kind = f"urn:clew:{refusal.kind}" if refusal.kind else "about:blank"
+    return Problem(type=kind, title=title, status=refusal.status, detail=refusal.detail, error=error)
+
+
+def problem_response(refusal: Refusal, path: str = "") -> ProblemResponse:
+    """Return the response for a refusal of a request for a path."""
+    headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    problem = make_problem(refusal, chat=path.startswith(CHAT_PREFIX))
+    return ProblemResponse(problem.model_dump(exclude_none=True), refusal.status, headers)
+
+
+async def on_clew_error(request: Request, error: Exception) -> ProblemResponse:
+    """Answer an error that Clew raised on purpose."""
+    assert isinstance(error, ClewError)
+    return problem_response(describe_error(error), request.url.path)
+
+
+async def on_http_error(request: Request, error: Exception) -> ProblemResponse:
+    """Answer an error of the framework, such as a route that does not exist."""
+    assert isinstance(error, HTTPException)
+    response = problem_response(Refusal(error.status_code, str(error.detail)), request.url.path)
+    for name, value in (error.headers or {}).items():
+        response.headers[name] = value
+    return response
+
+
+async def on_invalid_request(request: Request, error: Exception) -> ProblemResponse:
+    """Answer a request whose fields are not what its schema says, naming the first that is wrong."""
+    assert isinstance(error, RequestValidationError)
+    return problem_response(Refusal(422, describe_validation(error.errors())), request.url.path)
+
+
+async def on_failure(request: Request, _error: Exception) -> ProblemResponse:
+    """Answer a fault of the server, of which the client learns nothing but that it happened."""
+    return problem_response(Refusal(500, "the server failed; its log says why"), request.url.path)
+
+
+def describe_validation(errors: Any) -> str:
+    """Return the first of some validation errors in words."""
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"])
+    seen = first.get("input")
+    shown = f" (seen: {str(seen)[:_MAX_INPUT]!r})" if isinstance(seen, str | int | float | bool) else ""
+    more = f"; {len(errors) - 1} more are wrong" if len(errors) > 1 else ""
+    return f"{place}: {str(first['msg']).replace('Value error, ', '')}{shown}{more}"

@@ -1,0 +1,229 @@
+"""The chat form of OpenAI: an index as a model, for front ends that speak it.
+
+Source: OpenAI's API reference, "Chat completions". Differs from the source: the last message of a user is the question,
+earlier ones are not read; answers are quotes unless the server allows a language model; `citations`, `index_version`
+and `notes` are extra fields.
+"""
+
+import secrets
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from clew.server import questions, records
+from clew.server.access import Access
+from clew.server.http.events import EventStream, format_event
+from clew.server.http.responses import ASKING, problems
+from clew.server.http.routes.searching import stream_answer
+from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+from clew.server.refusals import Refusal, unknown
+
+router = APIRouter(prefix="/v1", tags=["chat"])
+PREFIX = "clew/"
+_MAX_MESSAGES = 1_000
+_NO_ANSWER = "The passages of this index do not hold an answer."
+
+
+class TextPart(BaseModel):
+    """A part of a message; only texts are read."""
+
+    type: str
+    text: str = ""
+
+
+class Message(BaseModel):
+    """A message of a conversation."""
+
+    role: str = Field(max_length=32)
+    content: str | list[TextPart] | None = None
+
+
+class StreamOptions(BaseModel):
+    """Options of a streamed answer."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A conversation, of which the last message of a user is the question; other fields are ignored."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "clew/polar",
+                    "messages": [{"role": "user", "content": "Where was the ship of Fridtjof Nansen built?"}],
+                }
+            ]
+        }
+    )
+
+    model: str = Field(max_length=300, description="`clew/INDEX`, or `clew/INDEX:RETRIEVER`.")
+    messages: list[Message] = Field(min_length=1, max_length=_MAX_MESSAGES)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] = 1
+
+
+class ChatMessage(BaseModel):
+    """The answer."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+
+
+class ChatChoice(BaseModel):
+    """The only choice."""
+
+    index: int = 0
+    message: ChatMessage
+    finish_reason: Literal["stop"] = "stop"
+
+
+class ChatUsage(BaseModel):
+    """Tokens of the language models that were asked; 0 where none was."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class ChatReply(BaseModel):
+    """An answer in the chat form."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: ChatUsage
+    citations: list[records.Quote]
+    notes: list[str]
+    index_version: int
+
+
+class Model(BaseModel):
+    """An index as a model."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "clew"
+
+
+class ModelList(BaseModel):
+    """The indexes that the key may ask, as models."""
+
+    object: Literal["list"] = "list"
+    data: list[Model]
+
+
+@router.get("/models", summary="The indexes as models", responses=problems())
+async def models(state: State, access: CallerAccess) -> ModelList:
+    """List the indexes that the key may ask."""
+    names = [name for name in state.indexes.names() if access.indexes is None or name in access.indexes]
+    return ModelList(data=[Model(id=f"{PREFIX}{name}") for name in names])
+
+
+@router.post("/chat/completions", summary="Answer the last message", response_model=ChatReply, responses=ASKING)
+async def complete(request: Request, asked: ChatRequest, state: State, access: CallerAccess) -> Response:
+    """Answer the last message of the user, with citations as an extra field."""
+    index, question = read_chat(asked, state, access)
+    reply = _Reply(asked)
+    if asked.stream:
+        return EventStream(_stream(state, access, index, question, reply))
+    allowed = state.options.models
+    answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, question, allowed))
+    return JSONResponse(reply.whole(answer).model_dump(mode="json"))
+
+
+def read_chat(asked: ChatRequest, state: ServerState, access: Access) -> tuple[str, records.AskRequest]:
+    """Return the index and the question of a conversation; without one, or for another model, it is a Refusal."""
+    name, _, retriever = asked.model.removeprefix(PREFIX).partition(":")
+    hidden = access.indexes is not None and name not in access.indexes
+    if not asked.model.startswith(PREFIX) or name not in state.indexes.locations or hidden:
+        raise unknown("model", asked.model)
+    texts = [_text(message) for message in asked.messages if message.role == "user"]
+    if not texts or not texts[-1].strip():
+        raise Refusal(400, "no message of a user has a text: send one with the role user", "input")
+    if len(texts[-1]) > records.MAX_QUESTION:
+        raise Refusal(400, f"the question has {len(texts[-1])} characters; at most {records.MAX_QUESTION} are read")
+    model = state.options.models[0] if state.options.models else ""
+    return name, records.AskRequest(question=texts[-1], retriever=retriever or "auto", model=model)
+
+
+class _Reply:
+    """The parts of a reply that all of its chunks share."""
+
+    def __init__(self, asked: ChatRequest) -> None:
+        self.model = asked.model
+        self.id = f"chatcmpl-{secrets.token_hex(12)}"
+        self.created = int(time.time())
+        self.with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+
+    def whole(self, answer: records.Answer) -> ChatReply:
+        """Return the answer at once."""
+        return ChatReply(
+            id=self.id,
+            created=self.created,
+            model=self.model,
+            choices=[ChatChoice(message=ChatMessage(content=answer.answer or _NO_ANSWER))],
+            usage=_usage(answer),
+            citations=answer.citations,
+            notes=[*answer.evidence.notes, *answer.notes],
+            index_version=answer.version,
+        )
+
+    def chunk(self, delta: dict[str, Any], finish: str | None = None, **extra: Any) -> dict[str, Any]:
+        """Return a part of the answer."""
+        return {
+            "id": self.id,
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.model,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            **extra,
+        }
+
+
+async def _stream(
+    state: ServerState, access: Access, index: str, question: records.AskRequest, reply: _Reply
+) -> AsyncIterator[str]:
+    yield format_event("", reply.chunk({"role": "assistant", "content": ""}))
+    async for event in stream_answer(state, access, index, question):
+        if event is None:
+            yield ": still at it\n\n"
+            continue
+        name, data = event
+        if name == "token" and isinstance(data, dict):
+            start = "\n\n" if data.get("restart") else ""  # what was sent cannot be taken back
+            yield format_event("", reply.chunk({"content": start + str(data["text"])}))
+        elif name == "done" and isinstance(data, records.Answer):
+            whole = reply.whole(data)
+            if not data.answer:
+                yield format_event("", reply.chunk({"content": _NO_ANSWER}))
+            fields = whole.model_dump(mode="json", include={"citations", "notes", "index_version"})
+            yield format_event("", reply.chunk({}, "stop", **fields))
+            if reply.with_usage:
+                last = {**reply.chunk({}), "choices": [], "usage": whole.usage.model_dump()}
+                yield format_event("", last)
+            yield "data: [DONE]\n\n"
+        elif name == "error" and isinstance(data, BaseModel):
+            detail = getattr(data, "detail", "")
+            yield format_event("", {"error": {"message": detail, "type": "server_error", "code": None}})
+
+
+def _text(message: Message) -> str:
+    if isinstance(message.content, list):
+        return "\n".join(part.text for part in message.content if part.type == "text")
+    return message.content or ""
+
+
+def _usage(answer: records.Answer) -> ChatUsage:
+    spent = (answer.usage, answer.evidence.usage)
+    read, written = sum(u.input_tokens for u in spent), sum(u.output_tokens for u in spent)
+    return ChatUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)

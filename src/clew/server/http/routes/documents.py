@@ -1,0 +1,147 @@
+"""Documents: those of an index, new ones, and the removal of old ones."""
+
+from typing import Annotated, Any, Literal
+
+import anyio.to_thread
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.datastructures import UploadFile
+
+from clew.server import browsing, records
+from clew.server.access import Access
+from clew.server.http.responses import ASKING, WRITING
+from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+from clew.server.open_indexes import OpenVersion
+from clew.server.refusals import Refusal
+from clew.server.uploads.records import StoredJob
+from clew.server.uploads.spool import ReceivedFile
+
+FILES = "multipart/form-data"
+_MAX_FIELD = 4_096
+_BODY = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": records.NewDocuments.model_json_schema(ref_template="#/components/schemas/{model}")
+        },
+        FILES: {
+            "schema": {
+                "type": "object",
+                "required": ["files"],
+                "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+            }
+        },
+    },
+}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": records.Job, "description": "It is on disk, and will be indexed."}
+}
+
+
+def make_router(max_upload: int) -> APIRouter:
+    """Return the routes; `max_upload` are the bytes of an upload."""
+    router = APIRouter(prefix="/v1/{index}", tags=["documents"])
+    router.get("/documents", summary="The documents of an index", responses=ASKING)(list_documents)
+    router.post(
+        "/documents",
+        summary="Add documents",
+        status_code=202,
+        responses={**WRITING, **_ACCEPTED},
+        openapi_extra={"requestBody": _BODY},
+        max_body_size=max_upload,
+    )(add_documents)
+    router.delete(
+        "/documents/{document_id:path}",
+        summary="Remove a document",
+        status_code=202,
+        responses={**WRITING, **_ACCEPTED},
+    )(remove_document)
+    return router
+
+
+async def list_documents(
+    request: Request,
+    index: str,
+    state: State,
+    access: CallerAccess,
+    after: Annotated[str, Query(max_length=4_000, description="`next` of the page before.")] = "",
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    q: Annotated[str, Query(max_length=500, description="A part of an id or a title.")] = "",
+    status: Literal["", "indexed", "partly failed", "failed"] = "",
+) -> records.DocumentPage:
+    """Return a page of documents by id, with those that could not be read and why."""
+
+    def work(version: OpenVersion) -> records.DocumentPage:
+        unread = failed_items(state, access, index)
+        return browsing.list_documents(version, access, unread, after, limit, q, status)
+
+    return await run_on_version(request, state, access, index, work)
+
+
+async def add_documents(request: Request, index: str, state: State, access: CallerAccess) -> records.Job:
+    """Store texts or files; the answer comes when they are on disk, so that no end of the server loses them."""
+    check_writing(state, access, index)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    spool = state.jobs.spool(index)
+    if kind == "application/json":
+        documents = _parse_texts(await request.body())
+        job = await anyio.to_thread.run_sync(spool.accept_texts, access.key_id, documents)
+    elif kind == FILES:
+        async with request.form(max_files=state.options.max_files, max_fields=10, max_part_size=_MAX_FIELD) as form:
+            files = [part for part in form.getlist("files") if isinstance(part, UploadFile)]
+            if not files:
+                raise Refusal(422, "no files were sent: send at least one in the field 'files'")
+            received = [ReceivedFile(file.filename or "", file.file) for file in files]
+            job = await anyio.to_thread.run_sync(spool.accept_files, access.key_id, received)
+    else:
+        raise Refusal(415, f"the body is {kind[:100]!r}; wanted application/json or {FILES}", "kind")
+    return _start(state, job)
+
+
+async def remove_document(
+    request: Request,
+    index: str,
+    document_id: Annotated[str, Path(max_length=4_000)],
+    state: State,
+    access: CallerAccess,
+) -> records.Job:
+    """Queue the removal of a document, and of all that was extracted from it."""
+    check_writing(state, access, index)
+    await run_on_version(request, state, access, index, lambda v: browsing.check_removable(v, access, document_id))
+    spool = state.jobs.spool(index)
+    return _start(state, await anyio.to_thread.run_sync(spool.accept_removal, access.key_id, [document_id]))
+
+
+def check_writing(state: ServerState, access: Access, index: str) -> None:
+    """Refuse an index that does not exist, and a key that may not write."""
+    access.check_index(index)
+    state.indexes.check(index)
+    access.check_write()
+    if not state.options.write:
+        raise Refusal(403, "this server takes no documents: it was started with --read-only", "read-only")
+
+
+def failed_items(state: ServerState, access: Access, index: str) -> dict[str, tuple[str, str]]:
+    """Return by item why it could not be read, and the job, of the jobs that the key may see; the newest tells."""
+    failed: dict[str, tuple[str, str]] = {}
+    tried: set[str] = set()
+    for job in state.jobs.spool(index).jobs():
+        if not job.is_over or not job.is_visible(access):
+            continue
+        reasons = dict(job.failures) or ({file.name: job.reason for file in job.files} if job.reason else {})
+        failed.update({item: (reason, job.id) for item, reason in reasons.items() if item not in tried})
+        tried.update((*reasons, *(file.name for file in job.files), *job.remove))
+    return failed
+
+
+def _parse_texts(body: bytes) -> list[records.NewDocument]:
+    try:
+        return records.NewDocuments.model_validate_json(body).documents
+    except ValidationError as error:
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in error.errors()]) from error
+
+
+def _start(state: ServerState, job: StoredJob) -> records.Job:
+    state.jobs.start(job)
+    return job.view()

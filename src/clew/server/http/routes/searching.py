@@ -1,0 +1,71 @@
+"""`POST /v1/{index}/search` and `POST /v1/{index}/ask`."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import JSONResponse
+
+from clew.server import questions, records
+from clew.server.access import Access
+from clew.server.http.events import AnswerEvents, EventStream, format_event
+from clew.server.http.responses import ASKING
+from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+
+router = APIRouter(prefix="/v1/{index}", tags=["questions"])
+_EVENTS = {
+    "description": "The answer, or with `stream` its events `note, step, passage, path, token, citation, done, error`.",
+    "content": {
+        "text/event-stream": {
+            "schema": {"type": "string"},
+            "example": 'event: token\ndata: {"text": "Larvik"}\n\n',
+        }
+    },
+}
+
+
+@router.post("/search", summary="Find passages, paths and chains", responses=ASKING)
+async def search(
+    request: Request, index: str, asked: records.SearchRequest, state: State, access: CallerAccess
+) -> records.SearchReply:
+    """Return the evidence for each question; all of it belongs to one version."""
+    return await run_on_version(request, state, access, index, lambda v: questions.search(v, access, asked))
+
+
+@router.post("/ask", summary="Answer a question", response_model=records.Answer, responses={**ASKING, 200: _EVENTS})
+async def ask(
+    request: Request,
+    index: str,
+    asked: records.AskRequest,
+    state: State,
+    access: CallerAccess,
+    accept: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
+) -> Response:
+    """Return an answer in quoted sentences, or written by a language model with quotes that were checked."""
+    if asked.stream or "text/event-stream" in accept:
+        access.check_index(index)
+        return EventStream(_encode(stream_answer(state, access, index, asked)))
+    models = state.options.models
+    answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, asked, models))
+    return JSONResponse(answer.model_dump(mode="json"))
+
+
+async def stream_answer(
+    state: ServerState, access: Access, index: str, asked: records.AskRequest
+) -> AsyncIterator[tuple[str, object] | None]:
+    """Yield the events of an answer, None in pauses; where nobody listens any more, nothing more is done."""
+    events = AnswerEvents()
+
+    def make() -> None:
+        with state.indexes.lease(index) as version:
+            models = state.options.models
+            events.on_answer(questions.ask(version, access, asked, models, events, events.cancelled))
+
+    future = state.pool.submit(make)
+    async for event in events.follow(state.pool, future):
+        yield event
+
+
+async def _encode(events: AsyncIterator[tuple[str, object] | None]) -> AsyncIterator[str]:
+    async for event in events:
+        yield ": still at it\n\n" if event is None else format_event(*event)

@@ -1,0 +1,86 @@
+"""The parts of one server, and how a route runs its work on a version of an index."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request
+
+from clew.server.access import Access
+from clew.server.http.audit import AuditLog
+from clew.server.http.metrics import Metrics
+from clew.server.http.rate_limit import RateLimit
+from clew.server.keys import KeyFile
+from clew.server.open_indexes import OpenIndexes, OpenVersion
+from clew.server.options import ServerOptions
+from clew.server.refusals import Refusal
+from clew.server.uploads.runner import Jobs
+from clew.server.worker_pool import WorkerPool
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServerState:
+    """The parts of one server."""
+
+    options: ServerOptions
+    indexes: OpenIndexes
+    jobs: Jobs
+    pool: WorkerPool
+    keys: KeyFile | None  # None where no key is asked for
+    metrics: Metrics
+    audit: AuditLog
+    rate: RateLimit
+
+
+def _state(request: Request) -> ServerState:
+    state: ServerState = request.app.state.clew
+    return state
+
+
+def _access(request: Request) -> Access:
+    access: Access = request.scope["clew.access"]  # set by the guard, without which no route is reached
+    return access
+
+
+State = Annotated[ServerState, Depends(_state)]
+CallerAccess = Annotated[Access, Depends(_access)]
+
+
+async def run_on_version(
+    request: Request, state: ServerState, access: Access, index: str, work: Callable[[OpenVersion], T]
+) -> T:
+    """Return the result of work on the newest version of an index, in a thread of the pool.
+
+    Raises:
+        Refusal: The index does not exist or the key may not ask it (404), the queue is full (429), the deadline
+            passed (504), or the client has left.
+    """
+    access.check_index(index)
+
+    def run() -> T:
+        with state.indexes.lease(index) as version:
+            return work(version)
+
+    return await run_unless_left(request, state.pool, run)
+
+
+async def run_unless_left(request: Request, pool: WorkerPool, work: Callable[[], T]) -> T:
+    """Return the result of work; where the client leaves first, work that has not begun is not done."""
+    answer = asyncio.ensure_future(pool.run(work))
+    left = asyncio.ensure_future(_wait_until_left(request))
+    try:
+        await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise Refusal(499, "the client has left", "left")
+        return answer.result()
+    finally:
+        left.cancel()
+        answer.cancel()
+
+
+async def _wait_until_left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

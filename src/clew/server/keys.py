@@ -1,0 +1,139 @@
+"""Keys of the server: random texts, of which a file holds hashes alone, and what each allows.
+
+A key is `clew_ID_SECRET`. The secret has 256 random bits, so that a plain hash is enough: there is nothing to guess.
+"""
+
+import hmac
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, final
+
+from clew.errors import InputError
+from clew.query.filters import parse_filter
+from clew.server.access import Access
+from clew.store.atomic import atomic_file
+
+_KEY = re.compile(r"clew_(?P<id>[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43})")
+_NO_HASH = "0" * 64
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key as the file holds it."""
+
+    id: str
+    hash: str  # SHA-256 of the secret, hexadecimal
+    label: str  # for people
+    indexes: tuple[str, ...] | None  # None for all
+    where: str | None
+    write: bool
+    created: float  # seconds since 1970
+
+    @property
+    def access(self) -> Access:
+        """What the key allows."""
+        return Access(self.id, None if self.indexes is None else frozenset(self.indexes), self.where, self.write)
+
+
+@final
+class KeyFile:
+    """A file of keys; a change of the file is seen at the next request.
+
+    Raises InputError where the file is not one of keys.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._state: tuple[int, int, int] | None = None
+        self._keys: dict[str, StoredKey] = {}
+
+    def stored(self) -> list[StoredKey]:
+        """Return the keys, in the order they were made; none where there is no file."""
+        return list(self._read().values())
+
+    def add(
+        self, label: str = "", indexes: Sequence[str] | None = None, where: str | None = None, *, write: bool = False
+    ) -> str:
+        """Make a key, store its hash, and return its text, which nothing can restore.
+
+        A key with a filter may not write: what it adds could replace what it does not see. Raises InputError for that,
+        and for a filter that cannot be parsed.
+        """
+        if where is not None:
+            parse_filter(where)
+            if write:
+                raise InputError("a key with a filter may not write, since it could replace what it does not see")
+        id_, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        names = None if indexes is None else tuple(indexes)
+        stored = StoredKey(id_, _hash(secret), label, names, where, write, round(time.time(), 3))
+        self._write([*self.stored(), stored])
+        return f"clew_{id_}_{secret}"
+
+    def remove(self, id_: str) -> None:
+        """Remove a key; an unknown id is an InputError."""
+        if id_ not in (keys := self._read()):
+            raise InputError(f"no key has the id {id_!r}; the ids are: {', '.join(keys) or 'none'}")
+        self._write([key for key in keys.values() if key.id != id_])
+
+    def verify(self, text: str) -> Access | None:
+        """Return what a key allows, None for one that is not in the file; the time tells nothing of the secret."""
+        match = _KEY.fullmatch(text)
+        keys = self._read()
+        stored = keys.get(match["id"]) if match else None
+        given = _hash(match["secret"] if match else "")
+        fits = hmac.compare_digest(given, stored.hash if stored else _NO_HASH)
+        return stored.access if stored and fits else None
+
+    def _read(self) -> dict[str, StoredKey]:
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            self._state, self._keys = None, {}
+            return {}
+        state = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if state != self._state:
+            self._keys = {key.id: key for key in _parse(self._path)}
+            self._state = state
+        return self._keys
+
+    def _write(self, keys: Sequence[StoredKey]) -> None:
+        record = {"version": _VERSION, "keys": [asdict(key) for key in keys]}
+        with atomic_file(self._path) as temporary:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(record, file, indent=1)
+
+
+def _hash(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()
+
+
+def _parse(path: Path) -> list[StoredKey]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return [_parse_key(key) for key in record["keys"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a file of keys ({error}): make one by clew keys add --keys FILE") from error
+
+
+def _parse_key(record: dict[str, Any]) -> StoredKey:
+    names = record["indexes"]
+    if not isinstance(record["write"], bool) or not (record["where"] is None or isinstance(record["where"], str)):
+        raise ValueError("a key has a value of another type")
+    return StoredKey(
+        str(record["id"]),
+        str(record["hash"]),
+        str(record["label"]),
+        None if names is None else tuple(str(name) for name in names),
+        record["where"],
+        record["write"],
+        float(record["created"]),
+    )

@@ -1,0 +1,1 @@
+"""The interface for assistants: tools and resources of the Model Context Protocol."""

@@ -1,0 +1,235 @@
+"""The indexes of a server: opened when they are asked for, followed to newer versions, closed when others are used.
+
+An answer holds a lease of one version. A version is closed when a newer one, or another index, has taken its place
+and its last lease has ended; so each answer belongs to one version, and two of an index are open for no longer than the
+answers that were under way.
+"""
+
+import gc
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from threading import Condition, Lock
+from typing import final
+
+from clew.errors import ClewError
+from clew.index import Index
+from clew.protocols import Retriever
+from clew.query.document_list import DocumentList
+from clew.query.graph_browsing import GraphBrowser
+from clew.query.scope import Scope
+from clew.server.refusals import unknown
+
+_log = logging.getLogger("clew.server")
+_MAX_RETRIEVERS = 8  # of one version, each with its settings
+
+
+@final
+class OpenVersion:
+    """One version of an index, open.
+
+    Attributes:
+        name: The name of the index on this server.
+        index: The version.
+        documents: Its documents.
+        browser: Its graph.
+    """
+
+    def __init__(self, name: str, index: Index) -> None:
+        self.name = name
+        self.index = index
+        self.documents = DocumentList(index.snapshot)
+        self.browser = GraphBrowser(index.context.scope)
+        self._building = Lock()
+        self._retrievers: OrderedDict[Hashable, Retriever] = OrderedDict()
+        self.leases = 0
+        self.replaced = False
+
+    @property
+    def number(self) -> int:
+        """The number of the version."""
+        return self.index.table.version
+
+    @property
+    def scope(self) -> Scope:
+        """The passages and links of the version."""
+        return self.index.context.scope
+
+    @cached_property
+    def extraction_failures(self) -> dict[str, str]:
+        """By document, why nothing could be extracted from a passage of it."""
+        rows = self.index.table.read_failed(["document_id", "failure"])
+        return {
+            str(d): str(r) for d, r in zip(rows["document_id"].to_pylist(), rows["failure"].to_pylist(), strict=True)
+        }
+
+    def drop(self) -> None:
+        """Let go of all arrays; nothing may be asked after that."""
+        self._retrievers.clear()
+        del self.index, self.browser, self.documents
+
+    def retriever(self, key: Hashable, build: Callable[[], Retriever]) -> Retriever:
+        """Return the retriever of a key, built unless it is one of the last that were asked for."""
+        with self._building:  # not twice at once: some take seconds and much memory
+            retriever = self._retrievers.pop(key, None) or build()
+            self._retrievers[key] = retriever
+            while len(self._retrievers) > _MAX_RETRIEVERS:
+                self._retrievers.popitem(last=False)
+        return retriever
+
+
+@final
+class _Entry:
+    """An index that is open or is being opened."""
+
+    def __init__(self, opening: "Future[OpenVersion]") -> None:
+        self.opening = opening
+        self.checked = time.monotonic()
+        self.following: Future[None] | None = None
+
+
+@final
+class OpenIndexes:
+    """The indexes of a server by name; at most `max_open` are open, but for those with answers under way.
+
+    `open_index` opens the newest version at a location; `poll` is after how many seconds a lease looks for a newer one.
+    """
+
+    def __init__(
+        self,
+        locations: Mapping[str, str],
+        open_index: Callable[[str], Index],
+        max_open: int = 32,
+        poll: float = 1.0,
+    ) -> None:
+        self.locations = dict(locations)
+        self._open_index = open_index
+        self._max_open = max(1, max_open)
+        self._poll = poll
+        self._changed = Condition()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()  # the least recently used first
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="clew-open")
+
+    def names(self) -> list[str]:
+        """Return the names of all indexes, sorted."""
+        return sorted(self.locations)
+
+    def check(self, name: str) -> None:
+        """Refuse (404) a name that no index has."""
+        if name not in self.locations:
+            raise unknown("index", name)
+
+    def open_versions(self) -> dict[str, int]:
+        """Return the versions that are open, by name."""
+        with self._changed:
+            entries = list(self._entries.items())
+        return {name: e.opening.result().number for name, e in entries if _is_open(e.opening)}
+
+    @contextmanager
+    def lease(self, name: str) -> Iterator[OpenVersion]:
+        """Hold the newest version that is open of an index, opening it if none is; an unknown name is a Refusal."""
+        version = self._acquire(name)
+        try:
+            yield version
+        finally:
+            self._release(version)
+
+    def close(self) -> None:
+        """Close all indexes that no answer holds."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        with self._changed:
+            entries = [self._entries.pop(name) for name in list(self._entries)]
+        for entry in entries:
+            if _is_open(entry.opening):
+                self._retire(entry.opening.result())
+
+    def _acquire(self, name: str) -> OpenVersion:
+        self.check(name)
+        while True:
+            with self._changed:
+                entry = self._entries.get(name)
+                if entry is None or (entry.opening.done() and not _is_open(entry.opening)):
+                    entry = self._entries[name] = _Entry(self._threads.submit(self._open, name))
+                self._entries.move_to_end(name)
+                surplus = self._pop_surplus(name)
+            for version in surplus:
+                self._retire(version)
+            version = entry.opening.result()
+            with self._changed:
+                if version.replaced:
+                    continue
+                version.leases += 1
+            self._follow(name, entry)
+            return version
+
+    def _open(self, name: str) -> OpenVersion:
+        return OpenVersion(name, self._open_index(self.locations[name]))
+
+    def _pop_surplus(self, name: str) -> list[OpenVersion]:
+        surplus = []
+        for other in list(self._entries):
+            if len(self._entries) <= self._max_open:
+                break
+            entry = self._entries[other]
+            if other != name and entry.opening.done() and (entry.following is None or entry.following.done()):
+                del self._entries[other]
+                if _is_open(entry.opening):
+                    surplus.append(entry.opening.result())
+        return surplus
+
+    def _release(self, version: OpenVersion) -> None:
+        with self._changed:
+            version.leases -= 1
+            last = version.replaced and version.leases == 0
+        if last:
+            _close(version)
+
+    def _retire(self, version: OpenVersion) -> None:
+        with self._changed:
+            version.replaced = True
+            unused = version.leases == 0
+        if unused:
+            _close(version)
+
+    def _follow(self, name: str, entry: _Entry) -> None:
+        """Look for a newer version in the background, where the last look is long enough ago."""
+        with self._changed:
+            now = time.monotonic()
+            busy = entry.following is not None and not entry.following.done()
+            if busy or now - entry.checked < self._poll:
+                return
+            entry.checked = now
+            entry.following = self._threads.submit(self._open_newer, name, entry)
+
+    def _open_newer(self, name: str, entry: _Entry) -> None:
+        old = entry.opening.result()
+        try:
+            if old.index.table.is_newest:
+                return
+            new = self._open(name)
+        except ClewError as error:  # the version that is open goes on answering
+            _log.warning("%s: no newer version can be opened: %s", name, error)
+            return
+        opening: Future[OpenVersion] = Future()
+        opening.set_result(new)
+        with self._changed:
+            is_current = self._entries.get(name) is entry
+            if is_current:
+                entry.opening = opening
+        self._retire(old if is_current else new)
+
+
+def _is_open(opening: "Future[OpenVersion]") -> bool:
+    return opening.done() and not opening.cancelled() and opening.exception() is None
+
+
+def _close(version: OpenVersion) -> None:
+    """Let a version go: its arrays are mapped files, which are unmapped with the last reference to them."""
+    name, number = version.name, version.number
+    version.drop()
+    gc.collect()  # retrievers and contexts refer to each other
+    _log.info("%s: version %d is closed", name, number)

@@ -1,0 +1,100 @@
+"""Questions to one version of an index: search and ask, within what a key may see."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event
+from typing import Protocol
+
+from clew.errors import InputError
+from clew.plugins.records import SettingsRecord
+from clew.protocols import Retriever, TopicRetriever
+from clew.retrievers.registry import describe_default, open_retriever
+from clew.server import records
+from clew.server.access import Access
+from clew.server.open_indexes import OpenVersion
+from clew.server.refusals import Refusal
+from clew.server.retriever_choice import AUTO, choose_retriever, describe_retriever
+from clew.server.views import view_answer, view_evidence
+from clew.types import Evidence
+
+
+class Listener(Protocol):
+    """Is told of an answer while it is made; all calls come from the thread that makes it."""
+
+    def on_evidence(self, evidence: records.Evidence) -> None:
+        """Take the evidence, before the answer is written."""
+
+    def on_text(self, text: str) -> None:
+        """Take the text of the answer as far as it is written."""
+
+
+def search(version: OpenVersion, access: Access, request: records.SearchRequest) -> records.SearchReply:
+    """Return the evidence for each question of a request."""
+    questions = _questions(request)
+    name, found = _retrieve(version, access, questions, request)
+    pairs = zip(questions, found, strict=True)
+    results = [view_evidence(question, name, version.number, evidence) for question, evidence in pairs]
+    return records.SearchReply(index=version.name, version=version.number, results=results)
+
+
+def ask(
+    version: OpenVersion,
+    access: Access,
+    request: records.AskRequest,
+    models: Sequence[str],
+    listener: Listener | None = None,
+    cancelled: Event | None = None,
+) -> records.Answer:
+    """Return the answer to a question; nothing more is done once `cancelled` is set after the search."""
+    if request.model and request.model not in models:
+        raise InputError(
+            f"model is {request.model!r}; this server allows: {', '.join(models) or 'none, leave it empty'}"
+        )
+    spec = choose_retriever(request.retriever, request.rerank)
+    answerer = version.index.answerer(request.model, version.index.resolve_retriever(spec))
+    name, (evidence,) = _retrieve(version, access, [request.question], request)
+    shown = view_evidence(request.question, name, version.number, evidence)
+    if listener is not None:
+        listener.on_evidence(shown)
+    if cancelled is not None and cancelled.is_set():
+        raise Refusal(499, "the client has left", "left")
+    on_text = None if listener is None else listener.on_text
+    answer = answerer.answer([request.question], [evidence], on_text)[0]
+    return view_answer(version.name, shown, answer)
+
+
+def _questions(request: records.SearchRequest) -> list[str]:
+    if (request.question is None) == (request.questions is None):
+        raise InputError("give a question or questions, and not both")
+    return [request.question] if request.question is not None else list(request.questions or ())
+
+
+def _retrieve(
+    version: OpenVersion, access: Access, questions: Sequence[str], request: records.EvidenceOptions
+) -> tuple[str, list[Evidence]]:
+    """Return the name of the retriever that was used, and what it found for each question."""
+    index = version.index
+    where = access.restrict(request.where, version.scope)
+    chosen = choose_retriever(request.retriever, request.rerank)
+    spec = index.resolve_retriever(chosen)
+    retriever = open_version_retriever(version, spec, request.paths)
+    if not request.topics:
+        found = retriever.retrieve(list(questions), request.k, where)
+    elif isinstance(retriever, TopicRetriever):
+        found = retriever.retrieve_about(list(questions), [request.topics] * len(questions), request.k, where)
+    else:
+        raise InputError(f"topics are for retrievers of paths, such as frag, not {describe_retriever(spec)}")
+    notes = describe_default(describe_retriever(spec)) if chosen == AUTO else ()
+    return describe_retriever(spec), [_with_notes(version, evidence, notes) for evidence in found]
+
+
+def _with_notes(version: OpenVersion, evidence: Evidence, notes: Sequence[str]) -> Evidence:
+    aliases = version.index.describe_aliases([triple for path in evidence.paths for triple in path.item])
+    return replace(evidence, notes=(*evidence.notes, *aliases, *notes))
+
+
+def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, paths: int) -> Retriever:
+    """Return a retriever over a version; the most recently used ones are kept."""
+    return version.retriever(
+        (spec, paths), lambda: open_retriever(spec, version.index.context.with_paths_per_passage(paths))
+    )

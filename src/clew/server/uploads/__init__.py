@@ -1,0 +1,1 @@
+"""Documents that were sent to the server: stored first, indexed by jobs after that."""

@@ -1,0 +1,166 @@
+"""The folder of what was sent to an index: a job is answered for only when all of it is on disk.
+
+uploads/
+  0001764000000000-1a2b3c4d5e6f/      a job; it appears by one rename, flushed to disk
+    job.json                          what is to be done, and how far it is
+    texts.jsonl                       texts that were sent as JSON
+    file-0000.md                      files; only the suffix is the client's, one of a fixed list
+"""
+
+import json
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from threading import Lock
+from typing import IO, final
+
+from clew.indexing.sources.discovery import READABLE_SUFFIXES, SourceFile
+from clew.indexing.sources.reader import read_sources
+from clew.server import records
+from clew.server.refusals import Refusal
+from clew.server.uploads.records import StoredJob, UploadedFile, read_job, write_job
+from clew.store.atomic import atomic_folder, discard, remove_leftovers
+from clew.types import Document, Failure
+
+TEXTS_FILE = "texts.jsonl"
+_JOB_ID = re.compile(r"[0-9]{16}-[0-9a-f]{12}")
+_MAX_NAME = 255
+_MAX_JOBS = 1_000  # that are kept when they are over
+_MAX_WAITING = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedFile:
+    """A file that a client sends."""
+
+    name: str
+    content: IO[bytes]
+
+
+@final
+class Spool:
+    """The jobs of one index, in a folder."""
+
+    def __init__(self, folder: Path, index: str) -> None:
+        self.folder = folder
+        self._index = index
+        self._lock = Lock()
+        remove_leftovers(folder)
+
+    def accept_texts(self, key_id: str, documents: Sequence[records.NewDocument]) -> StoredJob:
+        """Store texts, and return their job; texts without an id get one."""
+        job = self._new_job(key_id, len(documents))
+        with atomic_folder(self.folder / job.id) as folder:
+            with (folder / TEXTS_FILE).open("w", encoding="utf-8") as file:
+                for number, document in enumerate(documents):
+                    record = {**document.model_dump(), "id": document.id or f"text-{job.id}-{number}"}
+                    file.write(json.dumps(record) + "\n")
+            write_job(folder, job)
+        return job
+
+    def accept_files(self, key_id: str, files: Sequence[ReceivedFile]) -> StoredJob:
+        """Store files, and return their job; one that Clew does not read is a Refusal (415), and nothing is stored."""
+        named = [(clean_name(file.name), file.content) for file in files]
+        for name, _ in named:
+            if _suffix(name) not in READABLE_SUFFIXES:
+                wanted = ", ".join(sorted(READABLE_SUFFIXES))
+                raise Refusal(415, f"the file {name!r} is of a kind that is not read; wanted one of {wanted}", "kind")
+        uploaded = tuple(UploadedFile(f"file-{i:04}{_suffix(name)}", name) for i, (name, _) in enumerate(named))
+        job = self._new_job(key_id, len(files), uploaded)
+        with atomic_folder(self.folder / job.id) as folder:
+            for file, (_, content) in zip(uploaded, named, strict=True):
+                with (folder / file.stored).open("wb") as target:
+                    shutil.copyfileobj(content, target)
+            write_job(folder, job)
+        return job
+
+    def accept_removal(self, key_id: str, document_ids: Sequence[str]) -> StoredJob:
+        """Store that documents are to be removed, and return the job."""
+        job = self._new_job(key_id, len(document_ids), remove=tuple(document_ids))
+        with atomic_folder(self.folder / job.id) as folder:
+            write_job(folder, job)
+        return job
+
+    def jobs(self) -> list[StoredJob]:
+        """Return all jobs, the newest first."""
+        if not self.folder.is_dir():
+            return []
+        folders = [folder for folder in self.folder.iterdir() if _JOB_ID.fullmatch(folder.name)]
+        read = (read_job(folder) for folder in sorted(folders, reverse=True))
+        return [job for job in read if job is not None]
+
+    def find(self, job_id: str) -> StoredJob | None:
+        """Return a job, None where there is none of the id."""
+        return read_job(self.folder / job_id) if _JOB_ID.fullmatch(job_id) else None
+
+    def update(self, job_id: str, *wanted: str, **values: object) -> StoredJob | None:
+        """Change a job that is in one of the wanted states, any by default; return None where it is in none of them."""
+        with self._lock:
+            job = self.find(job_id)
+            if job is None or (wanted and job.status not in wanted):
+                return None
+            changed = job.changed(**values)
+            write_job(self.folder / job_id, changed)
+            return changed
+
+    def has_content(self, job: StoredJob) -> bool:
+        """Return whether what was sent is still there, so that the job can be tried again."""
+        folder = self.folder / job.id
+        return (
+            bool(job.remove) or (folder / TEXTS_FILE).exists() or any((folder / f.stored).exists() for f in job.files)
+        )
+
+    def documents(self, job: StoredJob) -> Iterator[Document | Failure]:
+        """Yield the documents of a job, and a failure for each that cannot be read."""
+        folder = self.folder / job.id
+        if (folder / TEXTS_FILE).exists():
+            yield from _read_texts(folder / TEXTS_FILE)
+        yield from read_sources([SourceFile(folder / f.stored, f.name, f.name, _stem(f.name)) for f in job.files])
+
+    def drop_content(self, job: StoredJob) -> None:
+        """Remove what was sent; the job itself stays."""
+        folder = self.folder / job.id
+        for name in (TEXTS_FILE, *(file.stored for file in job.files)):
+            (folder / name).unlink(missing_ok=True)
+
+    def drop_old_jobs(self) -> None:
+        """Remove the oldest jobs that are over, but for the last thousand."""
+        for job in [job for job in self.jobs() if job.is_over][_MAX_JOBS:]:
+            discard(self.folder / job.id)
+
+    def _new_job(
+        self, key_id: str, documents: int, files: tuple[UploadedFile, ...] = (), remove: tuple[str, ...] = ()
+    ) -> StoredJob:
+        if sum(not job.is_over for job in self.jobs()) >= _MAX_WAITING:
+            raise Refusal(429, f"{_MAX_WAITING} uploads are waiting; send more when they are done", "busy", 60)
+        id_ = f"{time.time_ns() // 1_000:016}-{secrets.token_hex(6)}"
+        return StoredJob(id_, self._index, key_id, documents, files, remove)
+
+
+def clean_name(name: str) -> str:
+    """Return a file's name without folders and unprintable characters, at most 255 characters, never empty."""
+    last = PurePosixPath(name.replace("\\", "/")).name
+    printable = "".join(c for c in last if c.isprintable()).strip()
+    if len(printable) > _MAX_NAME:
+        suffix = _suffix(printable)[:16]
+        printable = printable[: _MAX_NAME - len(suffix)] + suffix
+    return printable or "file"
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name).stem
+
+
+def _read_texts(path: Path) -> Iterator[Document]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            yield Document(record["id"], record["title"], record["text"], record["metadata"])

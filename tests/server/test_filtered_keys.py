@@ -1,0 +1,197 @@
+"""A key with a filter learns nothing of what the filter hides: every route, every retriever.
+
+The oracle is an index that was made without the hidden documents.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.types import Document
+from tests.server.serving import make_key, serving
+from tests.small_index import DOCUMENTS, make_index
+
+SECRETS = ("Xylophia", "Quorn", "Zanthor", "Brimwick")
+HIDDEN = (
+    Document(
+        "hidden-1",
+        "Xylophia Quorn",
+        "Xylophia Quorn was born in Karlskrona and commanded the Zanthor.",
+        {"tenant": "b", "rank": 1},
+    ),
+    Document("hidden-2", "Zanthor", "Zanthor was built in Brimwick by Louis Palander.", {"tenant": "b", "rank": 2}),
+    Document("hidden-3", "Brimwick", "Brimwick lies in Blekinge. Vega sank off Brimwick.", {"tenant": "b", "rank": 3}),
+    Document(
+        "vega-2", "Vega (ship)", "Vega was sold to Xylophia Quorn of Brimwick in 1903.", {"tenant": "b", "rank": 4}
+    ),
+)
+SHOWN = tuple(replace(d, metadata={**d.metadata, "tenant": "a"}) for d in DOCUMENTS)
+NAMES = (
+    "Vega (ship)",
+    "Louis Palander",
+    "Karlskrona",
+    "Blekinge",
+    "Bornholm",
+    "Xylophia Quorn",
+    "Zanthor",
+    "Brimwick",
+    "Nobody",
+)
+QUESTIONS = (
+    "Where was the commander of the Zanthor born?",
+    "Who bought the Vega?",
+    "In which province is the town where Louis Palander was born?",
+    "Xylophia Quorn",
+    "Where was Xilophia Kworn born?",
+)
+RETRIEVERS = ("auto", *(name for name in clew.RETRIEVERS if name not in ("gfm", "g-rag")))
+
+
+class Clients(NamedTuple):
+    """Clients of two servers."""
+
+    filtered: TestClient  # of all documents, with a key that hides some
+    reduced: TestClient  # of the index without the hidden ones
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
+    folder = tmp_path_factory.mktemp("filtered")
+    make_index(folder / "all", [*SHOWN, *HIDDEN])
+    make_index(folder / "reduced", SHOWN)
+    key = make_key(folder / "keys.json", where="tenant = 'a'")
+    with (
+        serving({"own": folder / "all"}, keys=folder / "keys.json", key=key) as filtered,
+        serving({"own": folder / "reduced"}) as reduced,
+    ):
+        yield Clients(filtered, reduced)
+
+
+def without_versions(reply: Any) -> Any:
+    """Return a reply without what differs from one index to another: versions, and that a key is filtered."""
+    if isinstance(reply, dict):
+        return {k: without_versions(v) for k, v in reply.items() if k not in ("version", "filtered", "settings")}
+    return [without_versions(one) for one in reply] if isinstance(reply, list) else reply
+
+
+def same(clients: Clients, path: str, **parameters: Any) -> None:
+    """Check that both servers answer alike."""
+    filtered, reduced = (client.get(f"/v1/own/{path}", params=parameters) for client in clients)
+    assert filtered.status_code == reduced.status_code
+    assert without_versions(filtered.json()) == without_versions(reduced.json())
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(1, 4))
+def test_paths_are_those_of_an_index_without_the_hidden(clients: Clients, start: str, end: str, hops: int) -> None:
+    same(clients, "paths", **{"from": start, "to": end, "hops": hops, "limit": 10})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entities_are_those_of_an_index_without_the_hidden(clients: Clients, name: str) -> None:
+    same(clients, f"entities/{name}")
+
+
+@pytest.mark.parametrize("text", ["", "a", "x", "vega", "brim", "quorn", "la"])
+def test_names_are_found_as_without_the_hidden(clients: Clients, text: str) -> None:
+    same(clients, "entities", q=text, limit=200)
+    same(clients, "documents", q=text, limit=200)
+
+
+@pytest.mark.parametrize("path", ["stats", "documents", *(f"passages/{d.id}" for d in (*SHOWN, *HIDDEN))])
+def test_counts_documents_and_passages_are_those_without_the_hidden(clients: Clients, path: str) -> None:
+    same(clients, path)
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_no_answer_has_a_hidden_word(clients: Clients, retriever: str, question: str) -> None:
+    asked = {"question": question, "retriever": retriever, "k": 50}
+    chat = {"model": f"clew/own:{retriever}", "messages": [{"role": "user", "content": question}]}
+    replies = [
+        clients.filtered.post("/v1/own/search", json=asked),
+        clients.filtered.post("/v1/own/ask", json=asked),
+        clients.filtered.post("/v1/own/ask", json={**asked, "stream": True}),
+        clients.filtered.post("/v1/chat/completions", json=chat),
+    ]
+    for reply in replies:
+        said = reply.text
+        for own in (question, question.replace('"', '\\"')):
+            said = said.replace(own, "")
+        asked_words = {word for word in SECRETS if word in question}
+        told = [word for word in SECRETS if word in said and word not in asked_words]
+        assert not told, (reply.url, told)
+        assert "hidden-" not in said
+        assert "vega-2" not in said
+
+
+@pytest.mark.parametrize(
+    "where", ["rank = 1", "rank >= 0", "tenant = 'b'", "tenant = 'a' OR tenant = 'b'", "nothing = 1"]
+)
+def test_a_filter_of_the_request_cannot_widen_that_of_the_key(clients: Clients, where: str) -> None:
+    asked = {"question": "Karlskrona Vega Blekinge", "retriever": "bm25", "k": 100, "where": where}
+    reply = clients.filtered.post("/v1/own/search", json=asked)
+    if where.startswith(("rank", "nothing")):  # a field of hidden passages alone is one that no passage has
+        name = where.split()[0]
+        assert reply.status_code == 400
+        assert reply.json()["detail"] == f"no passage has the field {name!r} of the filter {where!r}"
+    else:
+        found = [p["metadata"]["tenant"] for p in reply.json()["results"][0]["passages"]]
+        assert set(found) == ({"a"} if "OR" in where else set())
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["1 = 1) OR (1 = 1", "tenant = 'a' -- ", "tenant = 'a'; tenant", "(tenant = 'a'", "'a' = 'a') OR ('a' = 'a"],
+)
+def test_a_filter_that_is_more_than_one_condition_is_refused(clients: Clients, where: str) -> None:
+    asked = {"question": "Karlskrona", "where": where}
+    assert clients.filtered.post("/v1/own/search", json=asked).status_code == 400
+
+
+def test_a_filter_that_does_not_fit_the_index_hides_everything(tmp_path: Path, plain_folder: Path) -> None:
+    key = make_key(tmp_path / "keys.json", where="no_such_field = 'secret tenant'")
+    with serving({"own": plain_folder}, keys=tmp_path / "keys.json", key=key) as client:
+        for reply in (
+            client.post("/v1/own/search", json={"question": "Karlskrona"}),
+            client.get("/v1/own/stats"),
+            client.get("/v1/own/documents"),
+            client.get("/v1/own/entities"),
+        ):
+            assert reply.status_code == 403
+            assert "secret tenant" not in reply.text
+
+
+def test_the_tools_of_assistants_obey_the_filter(clients: Clients) -> None:
+    headers = {"accept": "application/json, text/event-stream"}
+    calls = (
+        ("search", {"question": "Who bought the Vega?", "k": 50, "full": True}),
+        ("ask", {"question": "Who bought the Vega?"}),
+        ("connect", {"start": "Vega (ship)", "end": "Blekinge"}),
+        ("entity", {"name": "Vega (ship)"}),
+        ("read", {"passage_id": "hidden-1"}),
+        ("about", {}),
+    )
+    for name, arguments in calls:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        reply = clients.filtered.post("/mcp", json=call, headers=headers)
+        assert reply.status_code == 200, reply.text
+        assert '"result"' in reply.text
+        assert not [word for word in SECRETS if word in reply.text], name
+
+
+def test_a_key_without_a_filter_finds_the_hidden(clients: Clients, tmp_path: Path) -> None:
+    make_index(tmp_path / "all", [*SHOWN, *HIDDEN])
+    with serving({"own": tmp_path / "all"}) as client:
+        found = client.post("/v1/own/search", json={"question": QUESTIONS[0], "k": 50}).text
+        paths = client.get("/v1/own/paths", params={"from": "Vega (ship)", "to": "Blekinge"}).text
+        assert "hidden-1" in found
+        assert "Brimwick" in paths
+    assert clients.filtered.post("/v1/own/search", json={"question": QUESTIONS[0], "k": 50}).status_code == 200

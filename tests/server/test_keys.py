@@ -1,0 +1,85 @@
+"""The file of keys, and the commands on it."""
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError
+from clew.server.access import Access
+from clew.server.keys import KeyFile
+from tests.faults.commands import run_clew
+
+
+def test_a_key_gives_what_it_was_made_with(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    plain, narrow = file.add("everything", write=True), file.add("a part", ["a"], "tenant = 'x'")
+    id_ = plain.split("_")[1]
+    assert file.verify(plain) == Access(id_, None, None, write=True)
+    assert file.verify(narrow) == Access(narrow.split("_")[1], frozenset({"a"}), "tenant = 'x'", write=False)
+    assert file.verify(f"clew_{id_}_{narrow.split('_', 2)[2]}") is None
+
+
+def test_the_file_holds_hashes_alone_and_is_its_owner_s(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    key = KeyFile(path).add()
+    text = path.read_text()
+    assert key not in text
+    assert key.split("_", 2)[2] not in text
+    if sys.platform != "win32":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_keys_are_random(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    secrets = {file.add().split("_", 2)[2] for _ in range(20)}
+    assert len(secrets) == 20
+    assert {len(secret) for secret in secrets} == {43}
+
+
+def test_a_key_with_a_filter_may_not_write(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="may not write"):
+        KeyFile(tmp_path / "keys.json").add(where="a = 1", write=True)
+    with pytest.raises(InputError, match="filter"):
+        KeyFile(tmp_path / "keys.json").add(where="a = 1) OR (1 = 1")
+    assert not (tmp_path / "keys.json").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"keys": 3}', '{"keys": [{"id": 1}]}', "\0"])
+def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="is not a file of keys"):
+        KeyFile(path).stored()
+
+
+def test_the_commands_make_list_and_remove(tmp_path: Path) -> None:
+    path = str(tmp_path / "keys.json")
+    made = run_clew("keys", "add", "--keys", path, "--label", "Phone", "--index", "wiki", "--where", "year > 1990")
+    assert made.code == 0, made.err
+    id_ = made.out.split("_")[1]
+    listed = run_clew("keys", "list", "--keys", path)
+    assert listed.out == f"{id_}  Phone  wiki, reads, where year > 1990\n"
+    assert run_clew("keys", "remove", "none", "--keys", path).code == 2
+    assert run_clew("keys", "remove", id_, "--keys", path).code == 0
+    assert json.loads(Path(path).read_text())["keys"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a=b", "--host", "0.0.0.0"], "no --keys are given"),
+        (["a=b", "--host", "example.org"], "no --keys are given"),
+        (["a=b", "--keys", "absent.json"], "holds no key"),
+        (["a"], "names no index"),
+        (["a/b=c"], "names no index"),
+        (["models=c"], "names no index"),
+        (["a=b", "a=c"], "two indexes"),
+    ],
+)
+def test_a_server_that_is_not_safe_does_not_start(arguments: list[str], words: str) -> None:
+    done = run_clew("serve", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err

@@ -1,0 +1,161 @@
+"""The tools and resources of assistants, by the client of the SDK: over standard input, and over HTTP."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+import clew
+from clew.index import Index
+from tests.server.serving import make_key, server_process
+from tests.small_index import DOCUMENTS, make_index
+
+T = TypeVar("T")
+QUESTION = "Where was the commander of the Vega born?"
+READING = {"search", "ask", "read", "connect", "entity", "about"}
+
+
+def over_stdio(folder: Path, use: Callable[[Client], Awaitable[T]], *options: str) -> T:
+    """Return what a client gets of `clew mcp` in another process."""
+    arguments = ["-m", "clew", "mcp", f"small={folder}", *options]
+    parameters = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+
+    async def run() -> T:
+        async with Client(stdio_client(parameters)) as client:
+            return await use(client)
+
+    return asyncio.run(run())
+
+
+def over_http(url: str, key: str, use: Callable[[Client], Awaitable[T]]) -> T:
+    """Return what a client gets of a server's tools."""
+
+    async def run() -> T:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=60) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+        ):
+            return await use(client)
+
+    return asyncio.run(run())
+
+
+async def call(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return dict(result.structured_content)
+
+
+async def use_all(client: Client) -> dict[str, Any]:
+    """Return what each tool and resource gives."""
+    tools = await client.list_tools()
+    about = next(tool for tool in tools.tools if tool.name == "about")
+    passage = await client.read_resource("clew://small/passage/palander")
+    document = await client.read_resource("clew://small/document/vega")
+    refused = await client.call_tool("read", {"passage_id": "none"})
+    try:
+        await client.read_resource("clew://small/passage/none")
+        missing = ""
+    except MCPError as error:
+        missing = str(error)
+    return {
+        "tools": {tool.name for tool in tools.tools},
+        "typed": all(tool.output_schema for tool in tools.tools),
+        "about_text": about.description,
+        "search": await call(client, "search", question=QUESTION, k=3),
+        "ask": await call(client, "ask", question=QUESTION),
+        "read": await call(client, "read", passage_id="palander"),
+        "connect": await call(client, "connect", start="Vega (ship)", end="Karlskrona"),
+        "entity": await call(client, "entity", name="louis palander"),
+        "about": await call(client, "about", index="small"),
+        "passage": passage.contents[0].text,  # type: ignore[union-attr]
+        "document": document.contents[0].text,  # type: ignore[union-attr]
+        "refused": (refused.is_error, refused.content[0].text),  # type: ignore[union-attr]
+        "missing": missing,
+    }
+
+
+def check(found: dict[str, Any], small: Index) -> None:
+    expected = small.search(QUESTION, 3)
+    assert found["typed"]
+    assert [p["id"] for p in found["search"]["passages"]] == [p.item.id for p in expected.passages]
+    answer = small.ask(QUESTION)
+    assert found["ask"]["answer"] == answer.text
+    assert [q["quote"] for q in found["ask"]["quotes"]] == [c.quote for c in answer.citations]
+    text = small.snapshot.texts[small.snapshot.position("palander")]
+    assert found["read"]["text"] == found["passage"] == text
+    assert found["document"] == small.snapshot.texts[small.snapshot.position("vega")]
+    assert found["connect"]["paths"][0]["entities"] == ["Vega (ship)", "Louis Palander", "Karlskrona"]
+    assert found["connect"]["paths"][0]["steps"][0]["quote"]
+    assert found["entity"]["name"] == "Louis Palander"
+    assert found["about"]["documents"] == len(DOCUMENTS)
+    assert found["refused"][0]
+    assert "there is no passage 'none' here" in found["refused"][1]
+    assert "no passage 'none'" in found["missing"]
+
+
+def test_over_standard_input(plain_folder: Path, small: Index) -> None:
+    found = over_stdio(plain_folder, use_all)
+    assert found["tools"] == READING
+    assert f"small: {len(DOCUMENTS)} documents" in found["about_text"]
+    check(found, small)
+
+
+def test_over_http_behind_a_key(plain_folder: Path, small: Index, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    reader, narrow = make_key(keys), make_key(keys, indexes=["small"], where="lang = 'de'")
+
+    async def read_only(client: Client) -> tuple[Any, Any]:
+        hidden = await client.call_tool("read", {"passage_id": "palander", "index": "small"})
+        added = await client.call_tool("add", {"text": "a", "index": "small"})
+        return hidden, added
+
+    with server_process(f"small={plain_folder}", "--keys", str(keys)) as (_, client):
+        url = str(client.base_url)
+        check(over_http(url, reader, use_all), small)
+        hidden, added = over_http(url, narrow, read_only)
+        assert hidden.is_error
+        assert "there is no passage 'palander' here" in hidden.content[0].text
+        assert added.is_error
+        assert "this key may not write" in added.content[0].text
+        assert client.post("/mcp", json={}).status_code == 401
+
+
+def test_tools_that_write_are_there_where_they_are_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    make_index(folder, DOCUMENTS[:3])
+
+    async def write(client: Client) -> tuple[set[str], dict[str, Any], dict[str, Any], dict[str, Any]]:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        added = await call(client, "add", text="Zorg was launched by Ada Quux.", title="Zorg", id="zorg")
+        found: dict[str, Any] = {}
+        for _ in range(200):
+            found = await call(client, "search", question="Who launched the Zorg?", k=1)
+            if found["passages"] and found["passages"][0]["id"] == "zorg":
+                break
+            await asyncio.sleep(0.05)
+        return names, added, found, await call(client, "remove", id="zorg")
+
+    names, added, found, removed = over_stdio(folder, write, "--write")
+    assert names == READING | {"add", "remove"}
+    assert (added["status"], removed["status"]) == ("done", "done")
+    assert found["passages"][0]["id"] == "zorg"
+    assert "zorg" not in clew.open(folder).table.stored_documents()
+
+
+@pytest.mark.parametrize("options", [["small"], ["small=a", "small=b"]])
+def test_indexes_have_names(options: list[str]) -> None:
+    from tests.faults.commands import run_clew
+
+    assert run_clew("mcp", *options).code == 2
