@@ -100,11 +100,11 @@ class CountingAgent:
 def test_the_answer_of_an_agent_is_searched_for_once(polar: Index) -> None:
     agent = CountingAgent(polar, calls=1)
     report = evaluate_retrievers(
-        polar, QUESTIONS, {"agent": agent}, (2,), None, None, ignore_progress, ExtractiveAnswerer()
+        polar, QUESTIONS, {"agent": agent}, (2,), None, None, ignore_progress, {"agent": ExtractiveAnswerer()}
     )
     assert set(agent.asked.values()) == {1}
     plain = evaluate_retrievers(
-        polar, QUESTIONS, {"bm25": "bm25"}, (2,), None, None, ignore_progress, ExtractiveAnswerer()
+        polar, QUESTIONS, {"bm25": "bm25"}, (2,), None, None, ignore_progress, {"bm25": ExtractiveAnswerer()}
     )
     measures = ("em", "f1", "abstained")
     assert [report.retrievers["agent"].costs[m] for m in measures] == [
