@@ -33,7 +33,8 @@ def explain_reranker(
     ranked = opened.retriever(parse_retriever(retriever), 0)
     if not isinstance(ranked, RerankedRetriever):
         raise InputError(f"{retriever} reranks nothing: name the reranker g-rag, and an index with documents")
-    return explain_reranking(opened.context, ranked, question, target, count, where)
+    parts = ranked.base, ranked.reranker, ranked.rerank_depth
+    return explain_reranking(opened.context, *parts, question, target, count, where)
 
 
 def format_reranking(explanation: "RerankExplanation", form: str) -> str:

@@ -1,6 +1,6 @@
 """Why a reranker over document graphs ranks a passage where it does: the edges that lift it, and what they are made of.
 
-Source: none. Differs from the source: see `clew.rerankers.g_rag.edge_gradients`.
+Source: none. Differs from the source: see `clew.nn.edge_gradients`.
 """
 
 from dataclasses import dataclass, replace
@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from clew.errors import InputError
+from clew.protocols import Reranker, Retriever
 from clew.query.context import IndexContext
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.retrievers.quoted_chains import ChainQuoter
-from clew.retrievers.reranked import RerankedRetriever
 from clew.types import Filter, Passage, Scored
 
 _CHAIN = "chain"  # what names of features of chains begin with
@@ -43,7 +43,9 @@ class RerankExplanation:
 
 def explain_reranking(
     context: IndexContext,
-    retriever: RerankedRetriever,
+    base: Retriever,
+    reranker: Reranker,
+    depth: int,
     question: str,
     target: str | None = None,
     count: int = 5,
@@ -51,16 +53,19 @@ def explain_reranking(
 ) -> RerankExplanation:
     """Return the `count` edges with the greatest effects on the score of a passage of the pool.
 
+    The pool are the first `depth` passages of the retriever `base`.
+
     `target` is its id, or its title; None for the passage that is ranked first. Raises InputError where nothing is
     found, the pool has no such passage, or the reranker reads no graph of passages.
     """
-    reranker = retriever.reranker
     if not isinstance(reranker, DocumentGraphReranker):
-        raise InputError(f"the reranker is {retriever.name}; wanted g-rag, which reads how passages are connected")
-    (found,) = retriever.base.retrieve([question], retriever.rerank_depth, where)
+        raise InputError(
+            f"the reranker is {type(reranker).__name__}; wanted g-rag, which reads how passages are connected"
+        )
+    (found,) = base.retrieve([question], depth, where)
     if not found.passages:
         raise InputError(f"no passage is found for the question {question!r}: there is nothing to explain")
-    pool = found.passages[: retriever.rerank_depth]
+    pool = found.passages[:depth]
     (ranked,) = reranker.rerank([question], [replace(found, passages=pool)])
     order = [scored.item.id for scored in ranked.passages]
     place = _find(pool, order[0] if target is None else target)

@@ -3,7 +3,7 @@
 Source: Bai et al., "Graph Pre-training for AMR Parsing and Generation" (2022): the text with `<AMR> <mask> </AMR>`
 behind it, five beams; Dong et al., "Don't Forget to Connect!" (2024), section 3.1, for question and passage as one
 text.
-Differs from the source: graphs are repaired by rules of our own (see `linearized`).
+Differs from the source: graphs are repaired by rules of our own (see `linear_form`).
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import final
 from clew.errors import InputError
 from clew.models.sequence_to_sequence import Marks, SequenceToSequenceModel
 from clew.rerankers.amr.graph import AMRGraph
-from clew.rerankers.amr.linearized import to_penman
+from clew.rerankers.amr.linear_form import to_penman
 from clew.rerankers.amr.parsers import check_pairs, pair_text
 from clew.rerankers.amr.penman_notation import parse_penman
 from clew.types import Failure, Passage

@@ -10,16 +10,18 @@ is ranked with the others.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from clew.arrays import FloatArray
 from clew.inference.document_network import NUMPY_NETWORKS, DocumentInput, DocumentNetwork
 from clew.protocols import check_lengths, fingerprint_of
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
-from clew.rerankers.g_rag.edge_gradients import EdgeGradients, edge_gradients
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN
 from clew.rerankers.ordering import sort_by_score
 from clew.types import Evidence, Passage, Scored
+
+if TYPE_CHECKING:
+    from clew.nn.edge_gradients import EdgeGradients
 
 
 @final
@@ -55,8 +57,10 @@ class DocumentGraphReranker:
             ranked[place] = replace(item, notes=(*item.notes, *graph.notes))
         return ranked
 
-    def explain(self, question: str, passages: Sequence[Scored[Passage]], place: int) -> EdgeGradients:
+    def explain(self, question: str, passages: Sequence[Scored[Passage]], place: int) -> "EdgeGradients":
         """Return the gradient of the score of the passage at a place, by the edges between all passages of a pool."""
+        from clew.nn.edge_gradients import edge_gradients  # and torch, which ranking does not need
+
         (graph,) = self._graphs.build([question], [passages])
         text = self._trained.model.settings.text > 0
         return edge_gradients(self._trained.model, self._columns.select(graph, text=text), place)

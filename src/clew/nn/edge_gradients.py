@@ -5,15 +5,14 @@ part of what the score would lose without it.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from clew.arrays import FloatArray
 from clew.inference.document_network import DocumentInput, DocumentNetwork
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from clew.nn.document_gnn import DocumentBatch, DocumentGNN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +34,6 @@ class EdgeGradients:
 
 def edge_gradients(network: DocumentNetwork, documents: DocumentInput, place: int) -> EdgeGradients:
     """Return the scores of a question's passages, and the gradient of that at a place (0 to n - 1)."""
-    import torch
-
-    from clew.nn.document_gnn import DocumentBatch, DocumentGNN
-
     model = DocumentGNN.from_network(network)
     batch = DocumentBatch.from_inputs([documents])
     batch.edges.requires_grad_()

@@ -6,7 +6,7 @@ import torch
 
 from clew.inference.document_network import DocumentGNNSettings, DocumentInput
 from clew.nn.document_gnn import DocumentBatch, DocumentGNN
-from clew.rerankers.g_rag.edge_gradients import edge_gradients
+from clew.nn.edge_gradients import edge_gradients
 
 N, TEXT, FEATURES = 5, 8, 2
 

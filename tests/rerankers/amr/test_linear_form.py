@@ -6,7 +6,7 @@ import re
 import penman
 import pytest
 
-from clew.rerankers.amr.linearized import to_penman
+from clew.rerankers.amr.linear_form import to_penman
 from clew.rerankers.amr.penman_notation import parse_penman
 
 TAKE = "( <pointer:0> take-10 :ARG0 ( <pointer:1> it ) :ARG1 ( <pointer:2> long-03 :polarity - :ARG1 <pointer:1> ) )"
