@@ -56,7 +56,7 @@ class LimitOptions:
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    """What the server writes, and the models it may ask."""
+    """Places that the server writes to, and the models it may ask."""
 
     state: Annotated[Path | None, typer.Option(help="Folder of uploads; else one beside each index.")] = None
     audit_log: Annotated[Path | None, typer.Option(help="File that is told who asked which index, without texts.")] = (
@@ -123,7 +123,7 @@ def check_address(address: AddressOptions) -> None:
     if address.keys is not None:
         from clew.server.keys import KeyFile
 
-        if not KeyFile(address.keys).stored():
+        if not KeyFile(address.keys).list_keys():
             raise InputError(f"{address.keys} holds no key: make one by clew keys add --keys {address.keys}")
         return
     if not is_loopback(address.host):

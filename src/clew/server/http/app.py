@@ -22,7 +22,7 @@ from clew.server.http.responses import describe_problems
 from clew.server.http.routes import chat, documents, graph, indexes, jobs, page, searching, status
 from clew.server.http.state import ServerState
 from clew.server.keys import KeyFile
-from clew.server.mcp.mounted import MountedTools
+from clew.server.mcp.http_mount import MountedTools
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs

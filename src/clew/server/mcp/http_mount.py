@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from clew.server.http.state import ServerState
 
 if TYPE_CHECKING:
-    from clew.server.mcp import tools
+    from mcp.server import MCPServer
 
 
 @final
@@ -50,7 +50,7 @@ class MountedTools:
         self._wanted.set()
 
 
-def _make_app(server: "tools.MCPServer[object]", names: tuple[str, ...]) -> ASGIApp:
+def _make_app(server: "MCPServer[object]", names: tuple[str, ...]) -> ASGIApp:
     from mcp.server.transport_security import TransportSecuritySettings
 
     hosts = [name for host in names for name in (host, f"{host}:*")]
