@@ -32,7 +32,7 @@ LAYERS = (
     {"commands", "server", "integrations"},
     {"__main__"},
 )
-SIDEWAYS = {("arrays", "errors"), ("answering", "query"), ("answering", "nn")}
+SIDEWAYS = {("arrays", "errors"), ("answering", "query"), ("answering", "nn"), ("commands", "server")}
 TOP = "__init__"  # the package's face: lazily imports `index` and what stands below it
 
 FORBIDDEN = {

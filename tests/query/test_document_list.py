@@ -36,23 +36,22 @@ def test_documents_are_sorted_and_their_passages_in_order(snapshot: Snapshot) ->
     assert max(map(len, expected.values())) > 2
     for number, id_ in enumerate(expected):
         assert documents.find(id_) == number
-        assert documents.after(id_) == number + 1
+        assert documents.first_after(id_) == number + 1
     assert documents.find("none") is None
-    assert (documents.after(""), documents.after("zzzz") < len(documents), documents.after("\U0010ffff")) == (
-        0, True, len(documents)
-    )  # fmt: skip
+    assert documents.first_after("") == 0
+    assert documents.first_after("b") == list(expected).index("b") + 1
+    assert documents.first_after("\U0010ffff") == len(documents)
 
 
-def test_which_are_visible_and_which_are_whole(snapshot: Snapshot) -> None:
+def test_a_document_is_visible_by_any_of_its_passages(snapshot: Snapshot) -> None:
     documents, expected = DocumentList(snapshot), list(plain(snapshot).values())
     for seed in range(20):
         allowed = np.random.default_rng(seed).random(len(snapshot.passage_ids)) < 0.6
         assert documents.visible(allowed).tolist() == [any(allowed[p] for p in group) for group in expected]
-        assert documents.whole(allowed).tolist() == [all(allowed[p] for p in group) for group in expected]
 
 
 def test_an_index_without_passages_has_none(tmp_path: Path) -> None:
     empty = clew.create(tmp_path / "index", Settings(encoder="none", extractor="rules"))
     documents = DocumentList(empty.snapshot)
-    assert (len(documents), documents.find("a"), documents.after("a")) == (0, None, 0)
+    assert (len(documents), documents.find("a"), documents.first_after("a")) == (0, None, 0)
     assert documents.visible(np.zeros(0, dtype=np.bool_)).tolist() == []

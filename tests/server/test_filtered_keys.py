@@ -171,7 +171,7 @@ def test_a_filter_that_does_not_fit_the_index_hides_everything(tmp_path: Path, p
 
 def test_the_tools_of_assistants_obey_the_filter(clients: Clients) -> None:
     headers = {"accept": "application/json, text/event-stream"}
-    calls = (
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("search", {"question": "Who bought the Vega?", "k": 50, "full": True}),
         ("ask", {"question": "Who bought the Vega?"}),
         ("connect", {"start": "Vega (ship)", "end": "Blekinge"}),

@@ -215,7 +215,7 @@ def test_a_full_queue_is_429_and_a_deadline_504(plain_folder: Path) -> None:
         lease = state_of(client).indexes.lease
         assert client.get("/v1/small/stats").status_code == 200
         with lease("small") as version:
-            version.browser.count_visible = lambda _where=None: slow.wait()  # type: ignore[method-assign,assignment,misc]
+            version.browser.count_visible = lambda _where=None: slow.wait()  # type: ignore[method-assign,assignment]
             assert client.get("/v1/small/stats").status_code == 504
             slow.set()
         assert pool.deadline == 0.3

@@ -52,7 +52,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "keys.json"
     path.write_text(text)
     with pytest.raises(InputError, match="is not a file of keys"):
-        KeyFile(path).stored()
+        KeyFile(path).list_keys()
 
 
 def test_the_commands_make_list_and_remove(tmp_path: Path) -> None:

@@ -263,9 +263,9 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_answered_for(folder: Path, 
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         thread.join()
-    with serving({"own": folder}) as client:
-        for job in client.get("/v1/own/jobs").json()["jobs"]:
-            assert wait_for_job(client, "own", job)["status"] == "done"
+    with serving({"own": folder}) as next_client:
+        for job in next_client.get("/v1/own/jobs").json()["jobs"]:
+            assert wait_for_job(next_client, "own", job)["status"] == "done"
     stored = clew.open(folder).table.stored_documents()
     assert not [id_ for id_ in answered if id_ not in stored]
     assert not [path for path in (folder / "uploads").iterdir() if path.name.startswith(".")]

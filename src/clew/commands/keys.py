@@ -31,7 +31,7 @@ def list_keys(keys: KeysOption) -> None:
     """Print the keys of a file: their ids, and what each allows."""
     from clew.server.keys import KeyFile
 
-    for key in KeyFile(keys).stored():
+    for key in KeyFile(keys).list_keys():
         names = "all indexes" if key.indexes is None else ", ".join(key.indexes)
         rights = "may write" if key.write else "reads"
         seen = f", where {key.where}" if key.where is not None else ""

@@ -45,7 +45,9 @@ class LimitOptions:
     """Limits of the server."""
 
     workers: Annotated[int, typer.Option(min=0, help="Questions answered at once; 0 for one a core.")] = 0
-    queue: Annotated[int, typer.Option(min=0, help="Questions that wait; one more is answered with 429.")] = 64
+    queue: Annotated[
+        int | None, typer.Option(min=0, help="Questions that wait, 8 a worker by default; one more gets 429.")
+    ] = None
     deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer.")] = 30.0
     rate: Annotated[int, typer.Option(min=0, help="Requests a minute of one key; 0 for no limit.")] = 0
     max_upload: Annotated[int, typer.Option(min=1, help="MiB of an upload.")] = 64
@@ -56,7 +58,7 @@ class LimitOptions:
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    """What the server writes, and the models it may ask."""
+    """Places that the server writes to, and the models it may ask."""
 
     state: Annotated[Path | None, typer.Option(help="Folder of uploads; else one beside each index.")] = None
     audit_log: Annotated[Path | None, typer.Option(help="File that is told who asked which index, without texts.")] = (
@@ -123,7 +125,7 @@ def check_address(address: AddressOptions) -> None:
     if address.keys is not None:
         from clew.server.keys import KeyFile
 
-        if not KeyFile(address.keys).stored():
+        if not KeyFile(address.keys).list_keys():
             raise InputError(f"{address.keys} holds no key: make one by clew keys add --keys {address.keys}")
         return
     if not is_loopback(address.host):

@@ -45,7 +45,7 @@ class DocumentList:
         number = bisect_left(range(len(self)), document_id, key=self.id)
         return number if number < len(self) and self.id(number) == document_id else None
 
-    def after(self, document_id: str) -> int:
+    def first_after(self, document_id: str) -> int:
         """Return the number of the first document with a greater id, D where there is none."""
         return bisect_right(range(len(self)), document_id, key=self.id)
 
@@ -55,12 +55,4 @@ class DocumentList:
         if not len(order):
             return np.zeros(0, dtype=np.bool_)
         mask: BoolArray = np.logical_or.reduceat(allowed[order], first[:-1])
-        return mask
-
-    def whole(self, allowed: BoolArray) -> BoolArray:
-        """Return which documents (D,) have allowed passages (P,) alone."""
-        order, first = self._order
-        if not len(order):
-            return np.zeros(0, dtype=np.bool_)
-        mask: BoolArray = np.logical_and.reduceat(allowed[order], first[:-1])
         return mask

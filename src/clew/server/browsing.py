@@ -185,7 +185,7 @@ def list_documents(
     visible = np.flatnonzero(documents.visible(allowed))
     extra = [id_ for id_ in sorted(unread) if not _is_visible(version, id_, allowed)]
     is_filtered = bool(text or status)
-    first = 0 if is_filtered else int(np.searchsorted(visible, documents.after(after))) if after else 0
+    first = 0 if is_filtered else int(np.searchsorted(visible, documents.first_after(after))) if after else 0
     ids = merge((documents.id(number) for number in visible[first:].tolist()), extra)
     described = (_describe_document(version, id_, allowed, unread) for id_ in ids if is_filtered or id_ > after)
     if is_filtered:

@@ -39,7 +39,7 @@ class StoredKey:
 
     @property
     def access(self) -> Access:
-        """What the key allows."""
+        """The rights of the key."""
         return Access(self.id, None if self.indexes is None else frozenset(self.indexes), self.where, self.write)
 
 
@@ -55,7 +55,7 @@ class KeyFile:
         self._state: tuple[int, int, int] | None = None
         self._keys: dict[str, StoredKey] = {}
 
-    def stored(self) -> list[StoredKey]:
+    def list_keys(self) -> list[StoredKey]:
         """Return the keys, in the order they were made; none where there is no file."""
         return list(self._read().values())
 
@@ -74,7 +74,7 @@ class KeyFile:
         id_, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         names = None if indexes is None else tuple(indexes)
         stored = StoredKey(id_, _hash(secret), label, names, where, write, round(time.time(), 3))
-        self._write([*self.stored(), stored])
+        self._write([*self.list_keys(), stored])
         return f"clew_{id_}_{secret}"
 
     def remove(self, id_: str) -> None:

@@ -32,7 +32,7 @@ class RetrieverChoice(Record):
 
 
 class EvidenceOptions(Record):
-    """What search and ask have in common."""
+    """The fields that search and ask have in common."""
 
     retriever: str | RetrieverChoice = Field(
         default="auto",

@@ -10,6 +10,7 @@ from clew.server.refusals import Refusal
 
 T = TypeVar("T")
 _RETRY_SECONDS = 1
+_WAITING_PER_WORKER = 8
 
 
 @final
@@ -21,10 +22,11 @@ class WorkerPool:
         deadline: Seconds after which an answer is no longer waited for.
     """
 
-    def __init__(self, workers: int, queue: int, deadline: float) -> None:
+    def __init__(self, workers: int, queue: int | None, deadline: float) -> None:
         self.workers = workers
         self.deadline = deadline
-        self._capacity = workers + queue
+        # With more, those at the end wait longer than twenty answers take.
+        self._capacity = workers + (_WAITING_PER_WORKER * workers if queue is None else queue)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="clew-answer")
         self._lock = Lock()
         self._pending = 0

@@ -3,7 +3,7 @@
 import asyncio
 import importlib.metadata
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -22,7 +22,7 @@ from clew.server.http.responses import describe_problems
 from clew.server.http.routes import chat, documents, graph, indexes, jobs, page, searching, status
 from clew.server.http.state import ServerState
 from clew.server.keys import KeyFile
-from clew.server.mcp.mounted import mount_tools
+from clew.server.mcp.http_mount import MountedTools
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
@@ -58,14 +58,15 @@ def make_state(
 
 def make_app(state: ServerState) -> Guard:
     """Return the application of a server; entering its lifespan takes up the jobs that an earlier one has left."""
-    tools, run_tools = mount_tools(state)
+    tools = MountedTools(state)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(run_tools())
-            state.jobs.resume()
-            yield
+        sessions = asyncio.create_task(tools.run())
+        await asyncio.to_thread(state.jobs.resume)
+        yield
+        tools.stop()
+        await sessions
         await asyncio.to_thread(_close, state)
 
     app = FastAPI(

@@ -1,4 +1,4 @@
-"""What stands before every route: names of hosts, origins, keys, limits, headers; and what is counted behind it."""
+"""Checks before every route: names of hosts, origins, keys, limits, headers; and the counts behind it."""
 
 import logging
 import time

@@ -20,7 +20,7 @@ class ShortPassage(BaseModel):
 
 
 class ShortEvidence(BaseModel):
-    """What was found for a question."""
+    """The evidence for a question."""
 
     index: str
     version: int
@@ -99,7 +99,7 @@ class ShortEntity(BaseModel):
 
 
 class About(BaseModel):
-    """What an index holds."""
+    """The contents of an index."""
 
     index: str
     version: int
@@ -111,7 +111,7 @@ class About(BaseModel):
 
 
 class Stored(BaseModel):
-    """What became of a document that was added or removed."""
+    """The state of a document that was added or removed."""
 
     index: str
     job: str

@@ -33,7 +33,7 @@ Where = Annotated[str | None, Field(description="Condition on metadata: year >= 
 
 
 class ToolSet:
-    """What the tools share: the indexes, and how work runs on one of them within the rights of the caller."""
+    """The indexes that the tools read, and how work runs on one of them within the rights of the caller."""
 
     def __init__(self, indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, options: ServerOptions) -> None:
         self.indexes = indexes
@@ -47,11 +47,11 @@ class ToolSet:
             access = caller(context)
             name = self.choose(index, access)
 
-            def leased() -> T:
+            def run_leased() -> T:
                 with self.indexes.lease(name) as version:
                     return work(version, access)
 
-            return await self._pool.run(leased)
+            return await self._pool.run(run_leased)
         except ClewError as error:
             raise ToolError(describe_error(error).detail) from error
 
@@ -121,8 +121,8 @@ def _add_questions(server: MCPServer[Any], tools: ToolSet) -> None:
         full: Annotated[bool, Field(description="Whether passages come whole.")] = False,
     ) -> results.ShortEvidence:
         """Find the passages that together answer a question, and how they connect."""
-        asked = records.SearchRequest(question=question, k=k, where=where, retriever=retriever)
-        reply = await tools.run(context, index, lambda version, access: questions.search(version, access, asked))
+        body = records.SearchRequest(question=question, k=k, where=where, retriever=retriever)
+        reply = await tools.run(context, index, lambda version, access: questions.search(version, access, body))
         return results.short_evidence(reply, full=full)
 
     @server.tool()
@@ -134,9 +134,9 @@ def _add_questions(server: MCPServer[Any], tools: ToolSet) -> None:
         retriever: str = "auto",
     ) -> results.ShortAnswer:
         """Answer a question by quoted sentences; nothing is made up."""
-        asked = records.AskRequest(question=question, where=where, retriever=retriever)
+        body = records.AskRequest(question=question, where=where, retriever=retriever)
         return results.short_answer(
-            await tools.run(context, index, lambda version, access: questions.ask(version, access, asked, ()))
+            await tools.run(context, index, lambda version, access: questions.ask(version, access, body, ()))
         )
 
 
@@ -165,10 +165,10 @@ def _add_graph(server: MCPServer[Any], tools: ToolSet, about_text: str) -> None:
         found = await tools.run(context, index, lambda v, access: browsing.find_entity(v, access, name, 50))
         return results.short_entity(found)
 
-    async def about(context: Context[Any, Any], index: Index = "") -> results.About:
+    async def describe_contents(context: Context[Any, Any], index: Index = "") -> results.About:
         return await tools.run(context, index, describe)
 
-    server.add_tool(about, description=f"Tell what an index holds. {about_text}".strip())
+    server.add_tool(describe_contents, name="about", description=f"Tell what an index holds. {about_text}".strip())
 
 
 def describe(version: OpenVersion, access: Access) -> results.About:

@@ -49,7 +49,7 @@ class StoredJob:
         """Whether nothing more happens unless it is retried."""
         return self.status in OVER
 
-    def changed(self, **values: Any) -> "StoredJob":
+    def with_changes(self, **values: Any) -> "StoredJob":
         """Return the job with other values, and the time of the change."""
         return replace(self, updated=time.time(), **values)
 

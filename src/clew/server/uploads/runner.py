@@ -141,7 +141,7 @@ class Jobs:
             try:
                 if job.remove:
                     return self._remove(index, job), index.table.version
-                documents = self._counted(spool, job, cancelled)
+                documents = self._read_documents(spool, job, cancelled)
                 return index.add(documents, retry_failed=job.attempts > 1), index.table.version
             except IndexLockedError:
                 if cancelled.wait(_LOCKED_SECONDS):
@@ -153,7 +153,7 @@ class Jobs:
         present = [id_ for id_ in job.remove if id_ in stored]  # the others were removed before a kill
         return index.remove(present) if present else IndexingReport(removed=len(job.remove))
 
-    def _counted(self, spool: Spool, job: StoredJob, cancelled: Event) -> Iterator[Document | Failure]:
+    def _read_documents(self, spool: Spool, job: StoredJob, cancelled: Event) -> Iterator[Document | Failure]:
         for done, item in enumerate(spool.documents(job), 1):
             if cancelled.is_set():
                 return

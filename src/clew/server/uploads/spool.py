@@ -103,7 +103,7 @@ class Spool:
             job = self.find(job_id)
             if job is None or (wanted and job.status not in wanted):
                 return None
-            changed = job.changed(**values)
+            changed = job.with_changes(**values)
             write_job(self.folder / job_id, changed)
             return changed
 

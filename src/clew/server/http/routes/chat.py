@@ -130,24 +130,24 @@ async def models(state: State, access: CallerAccess) -> ModelList:
 
 
 @router.post("/chat/completions", summary="Answer the last message", response_model=ChatReply, responses=ASKING)
-async def complete(request: Request, asked: ChatRequest, state: State, access: CallerAccess) -> Response:
+async def complete(request: Request, body: ChatRequest, state: State, access: CallerAccess) -> Response:
     """Answer the last message of the user, with citations as an extra field."""
-    index, question = read_chat(asked, state, access)
-    reply = _Reply(asked)
-    if asked.stream:
+    index, question = read_chat(body, state, access)
+    reply = _Reply(body)
+    if body.stream:
         return EventStream(_stream(state, access, index, question, reply))
     allowed = state.options.models
     answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, question, allowed))
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
 
 
-def read_chat(asked: ChatRequest, state: ServerState, access: Access) -> tuple[str, records.AskRequest]:
+def read_chat(body: ChatRequest, state: ServerState, access: Access) -> tuple[str, records.AskRequest]:
     """Return the index and the question of a conversation; without one, or for another model, it is a Refusal."""
-    name, _, retriever = asked.model.removeprefix(PREFIX).partition(":")
+    name, _, retriever = body.model.removeprefix(PREFIX).partition(":")
     hidden = access.indexes is not None and name not in access.indexes
-    if not asked.model.startswith(PREFIX) or name not in state.indexes.locations or hidden:
-        raise unknown("model", asked.model)
-    texts = [_text(message) for message in asked.messages if message.role == "user"]
+    if not body.model.startswith(PREFIX) or name not in state.indexes.locations or hidden:
+        raise unknown("model", body.model)
+    texts = [_text(message) for message in body.messages if message.role == "user"]
     if not texts or not texts[-1].strip():
         raise Refusal(400, "no message of a user has a text: send one with the role user", "input")
     if len(texts[-1]) > records.MAX_QUESTION:
@@ -159,11 +159,11 @@ def read_chat(asked: ChatRequest, state: ServerState, access: Access) -> tuple[s
 class _Reply:
     """The parts of a reply that all of its chunks share."""
 
-    def __init__(self, asked: ChatRequest) -> None:
-        self.model = asked.model
+    def __init__(self, body: ChatRequest) -> None:
+        self.model = body.model
         self.id = f"chatcmpl-{secrets.token_hex(12)}"
         self.created = int(time.time())
-        self.with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+        self.with_usage = body.stream_options is not None and body.stream_options.include_usage
 
     def whole(self, answer: records.Answer) -> ChatReply:
         """Return the answer at once."""

@@ -26,32 +26,32 @@ _EVENTS = {
 
 @router.post("/search", summary="Find passages, paths and chains", responses=ASKING)
 async def search(
-    request: Request, index: str, asked: records.SearchRequest, state: State, access: CallerAccess
+    request: Request, index: str, body: records.SearchRequest, state: State, access: CallerAccess
 ) -> records.SearchReply:
     """Return the evidence for each question; all of it belongs to one version."""
-    return await run_on_version(request, state, access, index, lambda v: questions.search(v, access, asked))
+    return await run_on_version(request, state, access, index, lambda v: questions.search(v, access, body))
 
 
 @router.post("/ask", summary="Answer a question", response_model=records.Answer, responses={**ASKING, 200: _EVENTS})
 async def ask(
     request: Request,
     index: str,
-    asked: records.AskRequest,
+    body: records.AskRequest,
     state: State,
     access: CallerAccess,
     accept: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
 ) -> Response:
     """Return an answer in quoted sentences, or written by a language model with quotes that were checked."""
-    if asked.stream or "text/event-stream" in accept:
+    if body.stream or "text/event-stream" in accept:
         access.check_index(index)
-        return EventStream(_encode(stream_answer(state, access, index, asked)))
+        return EventStream(_encode(stream_answer(state, access, index, body)))
     models = state.options.models
-    answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, asked, models))
+    answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, body, models))
     return JSONResponse(answer.model_dump(mode="json"))
 
 
 async def stream_answer(
-    state: ServerState, access: Access, index: str, asked: records.AskRequest
+    state: ServerState, access: Access, index: str, body: records.AskRequest
 ) -> AsyncIterator[tuple[str, object] | None]:
     """Yield the events of an answer, None in pauses; where nobody listens any more, nothing more is done."""
     events = AnswerEvents()
@@ -59,7 +59,7 @@ async def stream_answer(
     def make() -> None:
         with state.indexes.lease(index) as version:
             models = state.options.models
-            events.on_answer(questions.ask(version, access, asked, models, events, events.cancelled))
+            events.on_answer(questions.ask(version, access, body, models, events, events.cancelled))
 
     future = state.pool.submit(make)
     async for event in events.follow(state.pool, future):
