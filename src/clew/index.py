@@ -146,7 +146,8 @@ class Index:
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
                 kind than the index's. Nothing was added, unless the documents are an iterator, which is not looked
-                ahead.
+                ahead. Or `memory` is too little to merge what the index holds, with the new documents or before: they
+                are added then, and a run with more finishes the merge.
             IndexLockedError: Another process is writing.
         """
         from clew.indexing import entry
@@ -154,7 +155,7 @@ class Index:
         source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
         tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
-        with self._writing():
+        with self._writing(memory):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
         report.seconds = time.perf_counter() - started
@@ -175,7 +176,7 @@ class Index:
             address: Of the cluster, "auto" for the one that this machine belongs to, or "local" for one of its own.
             extractor: As in `add`.
             actors: Number of actors that keep the models open; one for each core of this machine if None.
-            memory: Bytes that an actor may use.
+            memory: Bytes that an actor may use, and this process for the merge at the end.
 
         Raises:
             InputError: A path does not exist, or the extractor asks a language model.
@@ -187,7 +188,7 @@ class Index:
         tools = self._writer_tools(extractor, entry.open_source(paths))
         settings = entry.writer_settings(self.table, tools)
         started = time.perf_counter()
-        with self._writing():
+        with self._writing(memory):
             run = entry.ClusterRun(address, worker_count() if actors is None else actors, memory, self._progress)
             report = run.index(self.table, settings, [Path(path).absolute() for path in paths])
         report.seconds = time.perf_counter() - started
@@ -335,21 +336,28 @@ class Index:
         return entry.IndexingReport(removed=len(documents), removed_graphs=len(named))
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the writer lock at the newest version; then build the snapshot of the version that was written."""
+    def _writing(self, memory: int = 0) -> Iterator[None]:
+        """Hold the writer lock at the newest version; then build the snapshot of the version that was written.
+
+        A budget of bytes that is too little to merge what the index holds already is refused before anything is done.
+        """
+        from clew.indexing import entry
+
         check_device(self.device)  # the snapshot's names are encoded
         with writer_lock(self.table.location):
             self._move_to_version(self.table.open_latest())
+            if memory:
+                entry.check_merge_memory(self.table, self._encoder.dimension, memory, self._progress)
             try:
                 yield
             finally:
                 self._move_to_version(self.table)
-            self._build_snapshot()
+            self._build_snapshot(memory)
 
-    def _build_snapshot(self) -> None:
+    def _build_snapshot(self, memory: int = 0) -> None:
         from clew.indexing import entry
 
-        entry.ensure_snapshot(self.table, self._encoder, self._progress)
+        entry.ensure_snapshot(self.table, self._encoder, self._progress, memory)
 
     def _move_to_version(self, table: PassageTable) -> None:
         self.table = table
