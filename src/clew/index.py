@@ -17,6 +17,7 @@ from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
+from clew.query.alias_notes import describe_aliases, note_aliases
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
 from clew.retrievers.registry import (
@@ -34,7 +35,6 @@ from clew.store.passage_table import PassageTable, restore_version
 from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, missing_segments, snapshot_folder
 from clew.store.writer_lock import writer_lock
-from clew.text.normalization import name_key
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, Triple, count_progress, ignore_progress
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
 AUTO = "auto"
-_MAX_ALIAS_NOTES = 10
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
@@ -415,28 +414,15 @@ class Index:
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         if not topics:
-            return self._note_aliases(opened.retrieve([question], k, where)[0])
+            return note_aliases(self.table, opened.retrieve([question], k, where)[0])
         if not isinstance(opened, TopicRetriever):
             able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name))
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return self._note_aliases(opened.retrieve_about([question], [topics], k, where)[0])
-
-    def _note_aliases(self, evidence: Evidence) -> Evidence:
-        notes = self.describe_aliases([triple for path in evidence.paths for triple in path.item])
-        return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+        return note_aliases(self.table, opened.retrieve_about([question], [topics], k, where)[0])
 
     def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
         """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
-        written = self.table.read_aliases(sorted({passage for triple in triples for passage in triple.passages}))
-        notes = [
-            f"{passage} writes {end} as {name}"
-            for triple in triples
-            for passage in triple.passages
-            for end in (triple.head, triple.tail)
-            for name, full in written.get(passage, ())
-            if name_key(full) == name_key(end)
-        ]
-        return tuple(dict.fromkeys(notes))[:_MAX_ALIAS_NOTES]
+        return describe_aliases(self.table, triples)
 
     def ask(
         self,
