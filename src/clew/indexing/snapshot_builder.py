@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.arrays import FloatArray, IntArray
+from clew.arrays.free_memory import return_free_memory
 from clew.errors import IndexFormatError
 from clew.graph.csr import build_adjacency
 from clew.graph.segments.flat import store_passages
@@ -94,7 +95,8 @@ def _build_snapshot(table: PassageTable, encoder: Encoder, folder: Path, progres
         def write_arrays() -> None:
             for name, array in named_arrays(snapshot):
                 arrays.write(name, array)
-                space.release()
+                if space.threads == 1:
+                    space.release()
 
         if space.threads == 1:
             write_arrays()
@@ -127,6 +129,7 @@ def _merge_version(
         try:
             files = ensure_segments(table, progress, salt)
             graph = _read_imported_graph(table, progress, salt)
+            space.release()
             segments = OpenedSegments(files, space.resident_bytes)
             agreeing = {number for number, file in enumerate(files) if file.name in merged_before}
             merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress), agreeing, space)
@@ -172,7 +175,11 @@ def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> 
             add(triples)
             done += len(triples)
         progress("reading graphs", done, 0)
-    return build_imported_graph(graphs, salt) if done else None
+    if not done:
+        return None
+    pa.default_memory_pool().release_unused()
+    return_free_memory()
+    return build_imported_graph(graphs, salt)
 
 
 def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, IntArray, int]:

@@ -313,12 +313,14 @@ def _merge_triples(
     graph: ImportedGraph,
     space: Workspace,
 ) -> DistinctTriples:
-    imported = graph.triples
-    if len(imported):
+    count = len(graph.triples)
+    triples, passages = order_triples(facts, order.positions, entity_of_key, relation_numbers, count, len(order.ids))
+    if count:
         entity = positions_of_hashes(entities.hashes, graph.keys.hashes)
         relation = positions_of_hashes(relations.hashes, graph.relations.hashes)
-        imported = np.column_stack([entity[imported[:, 0]], relation[imported[:, 1]], entity[imported[:, 2]]])
-    triples, passages = order_triples(facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids))
+        for column, numbers in enumerate((entity, relation, entity)):
+            triples[-count:, column] = numbers[graph.triples[:, column]]
+        del entity, relation, numbers
     return space.keep(distinct_triples(triples, passages, len(entities)))
 
 
