@@ -95,8 +95,7 @@ def _build_snapshot(table: PassageTable, encoder: Encoder, folder: Path, progres
         def write_arrays() -> None:
             for name, array in named_arrays(snapshot):
                 arrays.write(name, array)
-                if space.threads == 1:
-                    space.release()
+                space.release()
 
         if space.threads == 1:
             write_arrays()
