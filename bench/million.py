@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument(
         "--workers", default="1", help="numbers of processes, such as 1,2; the last one's index is kept"
     )
+    parser.add_argument("--memory", help="a budget for indexing runs, such as 2GB")
     parser.add_argument("--work", type=Path, default=WORK / "million")
     arguments = parser.parse_args()
     print(describe_machine())
@@ -83,6 +84,7 @@ def main() -> None:
         raise SystemExit(f"no part {unknown[0]!r}; choose among {', '.join(PARTS)}")
     for name, source in sides:
         side = Side(name, source, arguments.work, arguments.passages)
+        side.memory = ["--memory", arguments.memory] if arguments.memory else []
         if "index" in parts:
             print_index(side, [int(n) for n in arguments.workers.split(",")])
         if "add" in parts:
@@ -101,6 +103,7 @@ class Side:
         self.passages = passages
         self._work = work
         self._source = source
+        self.memory: list[str] = []  # options of indexing runs
 
     def run(self, arguments: Sequence[str]) -> Process:
         """Run Python with arguments."""
@@ -126,7 +129,7 @@ class Side:
         rmtree(folder, ignore_errors=True)
         options = ["--workers", str(workers)] if workers is not None else []
         arguments = ["-m", "clew", "index", str(self.corpus(passages)), "--index", str(folder), "--encoder", "none"]
-        return self.run([*arguments, *options])
+        return self.run([*arguments, *options, *self.memory])
 
     def index(self, passages: int | None) -> Path:
         """Return the index of so many passages, made if it is missing."""
@@ -160,7 +163,7 @@ def print_add(side: Side, folder: Path) -> None:
         {**record, "id": f"{EXTRA_ID}-{n}", "title": f"{record['title']} II"} for n, record in enumerate(records)
     ]
     extra.write_text("".join(json.dumps(document) + "\n" for document in documents), encoding="utf-8")
-    added = side.run(["-m", "clew", "index", str(extra), "--index", str(folder)])
+    added = side.run(["-m", "clew", "index", str(extra), "--index", str(folder), *side.memory])
     ids = [document["id"] for document in documents]
     removed = side.run(["-m", "clew", "remove", *ids, "--index", str(folder)])
     rows = [

@@ -17,6 +17,7 @@ from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
+from clew.query.alias_notes import describe_aliases, note_aliases
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
 from clew.retrievers.registry import (
@@ -37,7 +38,6 @@ from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES,
 from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
 from clew.store.versions import StoredVersion
 from clew.store.writer_lock import unpin, writer_lock
-from clew.text.normalization import name_key
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, Triple, count_progress, ignore_progress
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
 AUTO = "auto"
-_MAX_ALIAS_NOTES = 10
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
@@ -171,7 +170,8 @@ class Index:
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
                 kind than the index's. Nothing was added, unless the documents are an iterator, which is not looked
-                ahead.
+                ahead. Or `memory` is too little to merge what the index holds, with the new documents or before: they
+                are added then, and a run with more finishes the merge.
             IndexLockedError: Another process is writing.
         """
         from clew.indexing import entry
@@ -179,7 +179,7 @@ class Index:
         source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
         tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
-        with self._writing():
+        with self._writing(memory):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
         report.seconds = time.perf_counter() - started
@@ -200,7 +200,7 @@ class Index:
             address: Of the cluster, "auto" for the one that this machine belongs to, or "local" for one of its own.
             extractor: As in `add`.
             actors: Number of actors that keep the models open; one for each core of this machine if None.
-            memory: Bytes that an actor may use.
+            memory: Bytes that an actor may use, and this process for the merge at the end.
 
         Raises:
             InputError: A path does not exist, or the extractor asks a language model.
@@ -212,7 +212,7 @@ class Index:
         tools = self._writer_tools(extractor, entry.open_source(paths))
         settings = entry.writer_settings(self.table, tools)
         started = time.perf_counter()
-        with self._writing():
+        with self._writing(memory):
             run = entry.ClusterRun(address, worker_count() if actors is None else actors, memory, self._progress)
             report = run.index(self.table, settings, [Path(path).absolute() for path in paths])
         report.seconds = time.perf_counter() - started
@@ -351,18 +351,25 @@ class Index:
         return entry.IndexingReport(removed=len(documents), removed_graphs=len(named))
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the writer lock at the newest version; then build the snapshot of the version that was written."""
+    def _writing(self, memory: int = 0) -> Iterator[None]:
+        """Hold the writer lock at the newest version; then build the snapshot of the version that was written.
+
+        A budget of bytes that is too little to merge what the index holds already is refused before anything is done.
+        """
+        from clew.indexing import entry
+
         check_device(self.device)  # the snapshot's names are encoded
         with writer_lock(self.table.location):
             self._move_to_version(self.table.open_latest())
             before = self.table.version
+            if memory:
+                entry.check_merge_memory(self.table, self._encoder.dimension, memory, self._progress)
             try:
                 yield
             finally:
                 self._move_to_version(self.table)
             try:
-                self._build_snapshot()
+                self._build_snapshot(memory)
             except ProviderError as error:
                 if self.table.version == before:
                     raise
@@ -371,10 +378,10 @@ class Index:
                     "from it is made by the next command"
                 ) from error
 
-    def _build_snapshot(self) -> None:
+    def _build_snapshot(self, memory: int = 0) -> None:
         from clew.indexing import entry
 
-        entry.ensure_snapshot(self.table, self._encoder, self._progress)
+        entry.ensure_snapshot(self.table, self._encoder, self._progress, memory)
 
     def _move_to_version(self, table: PassageTable) -> None:
         if table is not self.table:
@@ -438,28 +445,15 @@ class Index:
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         if not topics:
-            return self._note_aliases(opened.retrieve([question], k, where)[0])
+            return note_aliases(self.table, opened.retrieve([question], k, where)[0])
         if not isinstance(opened, TopicRetriever):
             able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name) and not finds_nothing(name))
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return self._note_aliases(opened.retrieve_about([question], [topics], k, where)[0])
-
-    def _note_aliases(self, evidence: Evidence) -> Evidence:
-        notes = self.describe_aliases([triple for path in evidence.paths for triple in path.item])
-        return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+        return note_aliases(self.table, opened.retrieve_about([question], [topics], k, where)[0])
 
     def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
         """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
-        written = self.table.read_aliases(sorted({passage for triple in triples for passage in triple.passages}))
-        notes = [
-            f"{passage} writes {end} as {name}"
-            for triple in triples
-            for passage in triple.passages
-            for end in (triple.head, triple.tail)
-            for name, full in written.get(passage, ())
-            if name_key(full) == name_key(end)
-        ]
-        return tuple(dict.fromkeys(notes))[:_MAX_ALIAS_NOTES]
+        return describe_aliases(self.table, triples)
 
     def ask(
         self,

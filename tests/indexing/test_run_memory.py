@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
+from clew.indexing.merging.memory_needs import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import BatchLimits
 from clew.indexing.run_memory import PROCESS_BYTES, affordable_workers, batch_limits, parse_memory
 from tests.faults.commands import make_voyage, write_lines
@@ -85,3 +87,33 @@ def test_a_run_keeps_its_budget(tmp_path: Path) -> None:
         peaks[memory] = json.loads(done.stdout)
     assert peaks["400MB"] < budget
     assert peaks["400MB"] < peaks["4GB"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the system tells no peak")
+def test_a_merge_keeps_the_budget_that_it_asks_for(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "corpus.jsonl", (make_voyage(number) for number in range(6000)))
+    command = [
+        sys.executable,
+        "-m",
+        "clew",
+        "index",
+        str(file),
+        "--index",
+        str(tmp_path / "index"),
+        "--encoder",
+        "none",
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    least = f"{MERGE_PROCESS_BYTES}"
+    refused = subprocess.run(
+        [*command, "--memory", least], capture_output=True, text=True, check=False, env=environment
+    )
+    assert refused.returncode == 2
+    wanted = re.search(r"the merge of 6,000 passages takes at least (\d+)MB: give that", refused.stderr)
+    assert wanted is not None
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *command, "--memory", f"{wanted[1]}MB"],
+        capture_output=True, text=True, check=True, env=environment,
+    )  # fmt: skip
+    assert int(done.stdout) < int(wanted[1]) * 10**6

@@ -20,6 +20,7 @@ from clew.index import Index
 from clew.indexing import snapshot_builder
 from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
+from clew.indexing.merging.workspace import Workspace
 from clew.indexing.snapshot_builder import are_distinguishable, ensure_snapshot, is_comparable
 from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
@@ -299,11 +300,12 @@ def test_after_a_collision_all_is_hashed_with_the_next_salt(
         salt: int,
         texts: StoredMatchTexts,
         agreeing: AbstractSet[int],
+        space: Workspace,
     ) -> object:
         tried.append(salt)
         if salt < 2:
             raise CollisionError("two texts have one hash")
-        return merge_segments(segments, graph, salt, texts, agreeing)
+        return merge_segments(segments, graph, salt, texts, agreeing, space)
 
     monkeypatch.setattr(snapshot_builder, "merge_segments", merge)
     discard(tmp_path / "index" / "derived")

@@ -47,7 +47,7 @@ class RunOptions:
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Memory of the batches of all processes together, such as 4GB; the last merge is not counted."
+            help="Memory of all processes together, such as 4GB; refused where batches or the merge need more."
         ),
     ] = None
     shard: Annotated[
@@ -82,7 +82,7 @@ def index(
     """Add documents to an index, creating it if there is none; unchanged documents cost nothing."""
     from clew.commands.opening import AUTO, index_exists, load_settings, make_llm_factory, open_or_create
     from clew.indexing.cost_estimate import estimate_indexing
-    from clew.indexing.run_memory import batch_limits, parse_memory
+    from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.reader import check_paths, read_documents
 
     if not paths and not run.retry_failed:
@@ -93,7 +93,7 @@ def index(
     _check_run(run, sources)
     llm_factory = make_llm_factory(llm)
     memory = 0 if run.memory is None else parse_memory(run.memory)
-    batch_limits(memory, run.workers or 1)  # refuses too little before an index is created
+    check_run_memory(memory, run.workers or 1, merges=run.shard is None)  # before an index is created
     if run.estimate:
         documents = read_documents(sources) if sources else iter(())
         given = {"encoder": encoder, "sentences": sentences, "aliases": run.aliases}
@@ -121,7 +121,8 @@ def index(
         else:
             report = opened.add(sources, extractor, retry_failed=run.retry_failed, workers=run.workers, memory=memory)
         rows = opened.table.count_rows()
-        if rows and report.passages == rows:  # a new index; for another one the first search builds what is missing
+        # A new index; for another one, and within a budget, the first search builds what is missing.
+        if rows and report.passages == rows and not memory:
             started = time.perf_counter()
             opened.retriever(AUTO, paths=0)
             report.seconds += time.perf_counter() - started

@@ -23,22 +23,43 @@ class StringWriter:
     """
 
     def __init__(self, count: int) -> None:
-        self._lengths = np.zeros(count, dtype=np.int64)
+        self._slots = StringSlots(count)
         self._parts: list[tuple[StringArray, IntArray | LongArray, IntArray | LongArray]] = []
 
     def add(self, strings: StringArray, rows: IntArray | LongArray, targets: IntArray | LongArray) -> None:
         """Write the strings at `rows` (n,) to positions `targets` (n,) of the result, over those of earlier calls."""
-        self._lengths[targets] = (strings.offsets[1:] - strings.offsets[:-1])[rows]
+        self._slots.set_lengths(strings, rows, targets)
         self._parts.append((strings, rows, targets))
 
     def finish(self) -> StringArray:
         """Return the strings; a position that was never written is an empty one."""
-        offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)
-        np.cumsum(self._lengths, out=offsets[1:])
-        data = np.empty(int(offsets[-1]), dtype=np.uint8)
+        texts = self._slots.allocate()
         for strings, rows, targets in self._parts:
-            _copy_strings(strings.data, strings.offsets, rows, targets, data, offsets)
-        return StringArray(data, offsets)
+            copy_strings(strings, rows, targets, texts)
+        return texts
+
+
+class StringSlots:
+    """The lengths of `count` strings that are written by `copy_strings`, for writers that read sources twice."""
+
+    def __init__(self, count: int) -> None:
+        self._offsets = np.zeros(count + 1, dtype=np.int64)
+
+    def set_lengths(self, strings: StringArray, rows: IntArray | LongArray, targets: IntArray | LongArray) -> None:
+        """Set the lengths of `targets` (n,) to those of the strings at `rows` (n,), over those of earlier calls."""
+        self._offsets[1:][targets] = (strings.offsets[1:] - strings.offsets[:-1])[rows]
+
+    def allocate(self) -> StringArray:
+        """Return strings of these lengths, with any bytes; it is called once, at the end."""
+        np.cumsum(self._offsets, out=self._offsets)
+        return StringArray(np.empty(int(self._offsets[-1]), dtype=np.uint8), self._offsets)
+
+
+def copy_strings(
+    strings: StringArray, rows: IntArray | LongArray, targets: IntArray | LongArray, out: StringArray
+) -> None:
+    """Copy the strings at `rows` (n,) to positions `targets` (n,) of `out`, but for those of another length there."""
+    _copy_strings(strings.data, strings.offsets, rows, targets, out.data, out.offsets)
 
 
 def unequal_row(strings: StringArray, others: StringArray, rows: IntArray | LongArray) -> int:

@@ -3,6 +3,7 @@
 import re
 
 from clew.errors import InputError
+from clew.indexing.merging.memory_needs import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import BatchLimits
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -42,6 +43,20 @@ def batch_limits(memory: int, workers: int) -> BatchLimits:
     usual = BatchLimits()
     passages = max(_LEAST_PASSAGES, share // PASSAGE_BYTES)
     return BatchLimits(passages, max(1, min(usual.characters, share // CHARACTER_BYTES)))
+
+
+def check_run_memory(memory: int, workers: int, *, merges: bool) -> None:
+    """Refuse a budget of bytes, 0 for none, that no run keeps; `merges` is whether it merges the graph at its end.
+
+    Raises:
+        InputError: The processes, or a merge of the smallest index, take more.
+    """
+    batch_limits(memory, workers)
+    if merges and 0 < memory < MERGE_PROCESS_BYTES:
+        raise InputError(
+            f"--memory is {memory / 10**6:.0f}MB, and the merge at the end takes at least "
+            f"{MERGE_PROCESS_BYTES / 10**6:.0f}MB: give that, or write a part with --shard"
+        )
 
 
 def affordable_workers(memory: int, workers: int) -> int:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.arrays import FloatArray, IntArray
+from clew.arrays.free_memory import return_free_memory
 from clew.errors import IndexFormatError
 from clew.graph.csr import build_adjacency
 from clew.graph.segments.flat import store_passages
@@ -31,11 +32,14 @@ from clew.graph.snapshot.stated_mentions import with_mentions
 from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, default_label
 from clew.indexing.merging.match_text_files import StoredMatchTexts
+from clew.indexing.merging.memory_needs import merge_workspace
 from clew.indexing.merging.merge import merge_segments
+from clew.indexing.merging.workspace import Workspace
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
 from clew.indexing.resolution.synonyms import find_synonyms
-from clew.indexing.segments.store import OpenedParts, OpenedSegments, ensure_segments
+from clew.indexing.segments.opened_parts import OpenedParts
+from clew.indexing.segments.store import OpenedSegments, ensure_segments
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
@@ -62,31 +66,17 @@ from clew.types import Progress, count_progress
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 
 
-def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
-    """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
+def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, memory: int = 0) -> Path:
+    """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms.
+
+    `memory` are the bytes that the process may take, 0 for what is usual. Too few are an InputError before anything is
+    merged: what was committed stays.
+    """
     folder = snapshot_folder(table)
     if not is_complete(folder):
         table.check_rows()
-        snapshot, segments, positions = _merge_version(table, progress)
-        snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
-        snapshot = _add_synonyms(snapshot, table, encoder, progress)
-        progress("writing", 0, 0)
-        earlier = _newest_snapshot(folder)
-        with (
-            # Another process may have built it by now, and readers may have it open.
-            atomic_folder(folder, replace=lambda other: not is_complete(other)) as temporary,
-            ThreadPoolExecutor(2) as pool,
-        ):
-            terms = OpenedParts(segments, lambda segment: segment.terms)
-            lexical = pool.submit(BM25Index.merge, terms, positions, len(snapshot.passage_ids))
-            inputs = pool.submit(_describe_inputs, segments, table)
-            arrays = ArrayFolder(temporary, *earlier)
-            for name, array in named_arrays(snapshot):
-                arrays.write(name, array)
-            save_places(snapshot, temporary)
-            lexical.result().save(temporary / LEXICAL)
-            files = {**arrays.hashes, **hash_files(temporary, arrays.hashes)}
-            write_manifest({**inputs.result(), "files": dict(sorted(files.items()))}, temporary)
+        with merge_workspace(table, encoder.dimension, memory, progress) as space:
+            _build_snapshot(table, encoder, folder, progress, space)
         discard_older(folder, "[0-9]*", pinned_versions(table.location.derived))
     if encoder.dimension:
         ensure_lists(folder, encoder.fingerprint, progress)
@@ -95,7 +85,46 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     return folder
 
 
-def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, OpenedSegments, Sequence[IntArray]]:
+def _build_snapshot(table: PassageTable, encoder: Encoder, folder: Path, progress: Progress, space: Workspace) -> None:
+    snapshot, segments, positions = _merge_version(table, progress, space)
+    snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
+    snapshot = _add_synonyms(snapshot, table, encoder, progress)
+    progress("writing", 0, 0)
+    earlier = _newest_snapshot(folder)
+    with (
+        # Another process may have built it by now, and readers may have it open.
+        atomic_folder(folder, replace=lambda other: not is_complete(other)) as temporary,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        arrays = ArrayFolder(temporary, *earlier)
+
+        def write_arrays() -> None:
+            for name, array in named_arrays(snapshot):
+                arrays.write(name, array)
+                space.release()
+
+        if space.threads == 1:
+            write_arrays()
+        lexical = pool.submit(_write_lexical, segments, positions, len(snapshot.passage_ids), temporary / LEXICAL)
+        if space.threads == 1:
+            lexical.result()
+            space.release()
+        inputs = pool.submit(_describe_inputs, segments, table)
+        if space.threads > 1:
+            write_arrays()
+        save_places(snapshot, temporary)
+        lexical.result()
+        files = {**arrays.hashes, **hash_files(temporary, arrays.hashes)}
+        write_manifest({**inputs.result(), "files": dict(sorted(files.items()))}, temporary)
+
+
+def _write_lexical(segments: Sequence[Segment], positions: Sequence[IntArray], count: int, folder: Path) -> None:
+    BM25Index.merge(OpenedParts(segments, lambda segment: segment.terms), positions, count).save(folder)
+
+
+def _merge_version(
+    table: PassageTable, progress: Progress, space: Workspace
+) -> tuple[Snapshot, OpenedSegments, Sequence[IntArray]]:
     """Return the snapshot of a version, its segments, and where in it their rows are, for each segment.
 
     All is hashed with the first salt under which no two texts have one hash.
@@ -105,9 +134,10 @@ def _merge_version(table: PassageTable, progress: Progress) -> tuple[Snapshot, O
         try:
             files = ensure_segments(table, progress, salt)
             graph = _read_imported_graph(table, progress, salt)
-            segments = OpenedSegments(files)
+            space.release()
+            segments = OpenedSegments(files, space.resident_bytes)
             agreeing = {number for number, file in enumerate(files) if file.name in merged_before}
-            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress), agreeing)
+            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress), agreeing, space)
         except CollisionError:
             continue
         break
@@ -150,7 +180,11 @@ def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> 
             add(triples)
             done += len(triples)
         progress("reading graphs", done, 0)
-    return build_imported_graph(graphs, salt) if done else None
+    if not done:
+        return None
+    pa.default_memory_pool().release_unused()
+    return_free_memory()
+    return build_imported_graph(graphs, salt)
 
 
 def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, IntArray, int]:

@@ -17,12 +17,14 @@ def worker_count() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def map_in_threads(work: Callable[[int], ResultT], count: int) -> list[ResultT]:
+def map_in_threads(work: Callable[[int], ResultT], count: int, most: int | None = None) -> list[ResultT]:
     """Return the results of some work for the numbers 0 to `count` - 1, done side by side in `worker_count` threads.
+
+    `most` is a lower number of threads.
 
     It takes less time only where the work leaves the interpreter's lock: in compiled functions and with large arrays.
     """
-    threads = min(worker_count(), count)
+    threads = min(worker_count(), count, worker_count() if most is None else most)
     if threads < 2:
         return [work(number) for number in range(count)]
     with ThreadPoolExecutor(threads, thread_name_prefix="clew-map") as pool:

@@ -38,6 +38,14 @@ def atomic_folder(target: Path, *, replace: Callable[[Path], bool] | bool = True
 
 
 @contextmanager
+def temporary_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside a path, removed when the block ends, or as a leftover of a killed process."""
+    with _temporary_path(target) as temporary:
+        temporary.mkdir()
+        yield temporary
+
+
+@contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
     """Yield a temporary file, flushed to disk and renamed to `target` at the block's end, or raise a ProviderError."""
     with _temporary_path(target) as temporary:

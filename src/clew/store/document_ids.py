@@ -167,18 +167,20 @@ def collect_documents(batches: Iterable[pa.RecordBatch], is_shard: Callable[[str
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         groups = rows.group_by(["document_id", "document_hash", "document_rows"]).aggregate([([], "count_all")])
-        documents, hashes = groups["document_id"].to_pylist(), groups["document_hash"].combine_chunks()
+        documents, hashes = groups["document_id"].combine_chunks(), groups["document_hash"].combine_chunks()
         own_states, is_own = read_states(hashes)
         is_document = np.ones(len(documents), dtype=np.bool_)
         for position in np.flatnonzero(~is_own).tolist():
             hash_ = hashes[position].as_py()
             if is_shard(hash_):
-                shards[documents[position]], is_document[position] = hash_, False
-        may_be_passage = np.asarray(pc.match_substring(groups["document_id"], "#")) & is_document
+                shards[documents[position].as_py()], is_document[position] = hash_, False
+        may_be_passage = np.asarray(pc.match_substring(documents, "#")) & is_document
         for position in np.flatnonzero(may_be_passage).tolist():
-            if (parent := numbered_parent(documents[position])) is not None:
+            if (parent := numbered_parent(documents[position].as_py())) is not None:
                 parents.add(parent)
-        ids.append(hash_pairs(map(text_hash, documents))[:, is_document])
+        # As `text_hash`, without a Python text for each id.
+        encoded = documents.cast(pa.binary()).to_pylist()
+        ids.append(hash_pairs([blake2b(id_, digest_size=_HASH_BYTES).digest() for id_ in encoded])[:, is_document])
         states.append(own_states[:, is_document])
         sizes = np.stack([groups[name].to_numpy() for name in ("count_all", "document_rows")]).astype(np.int64)
         counts.append(sizes[:, is_document])

@@ -47,6 +47,8 @@ class VectorCache:
             self._append(keys[block], vectors[block])
             if on_progress is not None:
                 on_progress(len(block))
+        if len(distinct) == len(texts):
+            return vectors
         positions = {text: position for position, text in enumerate(distinct)}
         return vectors[np.array([positions[text] for text in texts], dtype=np.int64)]
 

@@ -9,7 +9,8 @@ from clew.graph.segments.flat import flatten_segment
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments import store
 from clew.indexing.segments.maker import make_segment
-from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments, write_segment
+from clew.indexing.segments.opened_parts import OpenedParts
+from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments, write_segment
 from clew.store.array_file import ArrayFile
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
@@ -163,9 +164,9 @@ def test_segments_are_mapped_once_and_stay_readable_when_their_memory_is_given_b
         release(mapped)
 
     monkeypatch.setattr(ArrayFile, "release_memory", note)
-    monkeypatch.setattr(store, "RESIDENT_BYTES", files[0].path.stat().st_size + files[1].path.stat().st_size)
+    resident = files[0].path.stat().st_size + files[1].path.stat().st_size
     hashes = [ArrayFile.open(file.path).hash for file in files]
-    segments = OpenedSegments(files)
+    segments = OpenedSegments(files, resident)
     first = list(segments)
     assert released == [hashes[0]]
     assert segments[1] is first[1]

@@ -88,8 +88,11 @@ def build_imported_graph(graphs: GraphTexts, salt: int = 0) -> ImportedGraph:
     key_of_id = rank[entity_of_id]
     for column, numbers in ((0, key_of_id), (1, relation_rank), (2, key_of_id)):
         triples[:, column] = numbers[triples[:, column]]
+    del key_of_id, entity_of_id
     other_hashes, others = _hash_other_names(ids, is_named, graphs.names.texts(), names, salt)
     own = np.flatnonzero(name_hashes)
+    graphs.names.clear()
+    del ids, is_named, names
     return ImportedGraph(
         keys=keys,
         labels=take_strings(labels, np.argsort(rank)),

@@ -8,7 +8,6 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
-from clew.graph.csr import run_starts
 from clew.graph.segments.segment import Segment
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
@@ -52,19 +51,11 @@ def name_entities(
         counts[numbers] += np.bincount(titles, minlength=len(numbers)) * _TITLE_COUNT
         uses.append(_pack(own.other_forms[:, 0], numbers[own.other_forms[:, 1]]))
         uses.append(_pack(own.match_forms[:, 0], match_numbers[match.forms[own.match_forms[:, 1]]]))
-    counted = np.flatnonzero(counts)
-    usual = _pack(single[key_of_form[counted]], counted)
     other, other_counts = np.unique(np.concatenate(uses), return_counts=True)
-    pairs, counts = np.concatenate([usual, other]), np.concatenate([counts[counted], other_counts])
-    order = np.argsort(pairs, kind="stable")
-    pairs, counts = pairs[order], counts[order]
-    starts = np.flatnonzero(run_starts(pairs)) if len(pairs) else order
-    pairs, counts = pairs[starts], np.add.reduceat(counts, starts) if len(starts) else counts
-    entities, candidates = (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
-    used = np.zeros(len(single), dtype=bool)
-    used[entities] = True
-    best = _most_frequent(entities, candidates, counts, forms.texts.data, forms.texts.offsets)
-    return NamedKeys(used, take_strings(forms.texts, best))
+    del uses
+    best = _most_frequent(counts, key_of_form, single, other, other_counts, forms.texts.data, forms.texts.offsets)
+    used = best >= 0
+    return NamedKeys(used, take_strings(forms.texts, best[used]))
 
 
 def _pack(high: IntArray, low: IntArray | LongArray) -> LongArray:
@@ -84,15 +75,25 @@ def _is_before(data, offsets, one, other):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _most_frequent(entities, candidates, counts, data, offsets):  # type: ignore[no-untyped-def]
-    """Return the form with the highest count of each run of one entity, the first in code-point order of several."""
-    best = np.empty(len(entities), dtype=np.int32)
-    best_count = np.int64(-1)
-    row = -1
-    for i in range(len(entities)):
-        if i == 0 or entities[i] != entities[i - 1]:
-            row += 1
-            best_count = np.int64(-1)
-        if counts[i] > best_count or (counts[i] == best_count and _is_before(data, offsets, candidates[i], best[row])):
-            best[row], best_count = candidates[i], counts[i]
-    return best[: row + 1].copy()
+def _most_frequent(counts, key_of_form, single, other, other_counts, data, offsets):  # type: ignore[no-untyped-def]
+    """Return for each key (k,) the form with the highest count, the first in code-point order of several; -1 for none.
+
+    A form counts for the single key that it means, and as often as `other_counts` for the key of `other` (a key << 32 |
+    a form). Where a pair has counts of both kinds, its sum comes last and is the highest of the three.
+    """
+    best = np.full(len(single), -1, dtype=np.int32)
+    best_counts = np.zeros(len(single), dtype=np.int64)
+    for i in range(len(counts) + len(other)):
+        if i < len(counts):
+            if counts[i] == 0:
+                continue
+            form, key, count = i, single[key_of_form[i]], counts[i]
+        else:
+            pair = other[i - len(counts)]
+            key, form = pair >> 32, pair & 0xFFFFFFFF
+            count = other_counts[i - len(counts)]
+            if counts[form] > 0 and single[key_of_form[form]] == key:
+                count += counts[form]
+        if count > best_counts[key] or (count == best_counts[key] and _is_before(data, offsets, form, best[key])):
+            best[key], best_counts[key] = form, count
+    return best

@@ -7,13 +7,12 @@ operation or a compiled loop; only the words around new matches of titles are re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.arrays.free_memory import return_free_memory
 from clew.graph.csr import Adjacency, run_starts
 from clew.graph.segments.segment import HashArray, Ragged, Segment, Vocabulary
 from clew.graph.sentences.sentence_index import SentenceRows
@@ -39,7 +38,9 @@ from clew.indexing.merging.vocabularies import (
     positions_of_hashes,
     union_of_hashes,
 )
-from clew.models.threads import map_in_threads, worker_count
+from clew.indexing.merging.workspace import Workspace, usual_workspace
+from clew.indexing.segments.opened_parts import ChainedParts, OpenedParts
+from clew.models.threads import map_in_threads
 
 MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]
 """A function of segments, their matches and the salt that returns the texts of the matches."""
@@ -75,32 +76,39 @@ def merge_segments(
     salt: int = 0,
     texts: MatchTextSource | None = None,
     agreeing: AbstractSet[int] = frozenset(),
+    workspace: Workspace | None = None,
 ) -> MergedArrays:
     """Return the arrays of the snapshot of segments and imported graphs, all hashed with the same salt.
 
     `texts` gives what stands around the matches of titles, read anew if it is left out; `agreeing` are the numbers of
-    segments that were merged with one another before, whose names and words are not compared again. Two texts with one
-    hash are a CollisionError: hash everything with the next salt.
+    segments that were merged with one another before, whose names and words are not compared again; `workspace` keeps
+    what is finished, in memory if it is left out. Two texts with one hash are a CollisionError: hash everything with
+    the next salt.
     """
     graph = graph or empty_graph()
-    order = order_passages(segments)
-    linked = _link_titles(segments, salt, texts or _read_all_texts, agreeing)
-    entities, entity_of_key = _number_entities(linked, graph)
-    relations, relation_numbers = _number_relations(linked, graph)
-    mentions = order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids))
+    space = workspace or usual_workspace()
+    order = space.keep(order_passages(segments))
+    linked = _link_titles(segments, salt, texts or _read_all_texts, agreeing, space)
+    entities, entity_of_key = space.keep(_number_entities(linked, graph))
+    relations, relation_numbers = space.keep(_number_relations(linked, graph))
+    mentions = space.keep(order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids)))
     title_entities = _title_entities(linked, order, entity_of_key)
-    name_hashes, numbers = _name_table(linked, entity_of_key, entities, graph)
+    name_hashes, numbers = space.keep(_name_table(linked, entity_of_key, entities, graph))
+    linked = linked.without_names()
     with ThreadPoolExecutor(1, thread_name_prefix="clew-merge") as pool:
-        stated = pool.submit(
-            _merge_triples, linked.facts, order, entity_of_key, relation_numbers, entities, relations, graph
-        )
-        transposed = pool.submit(mentions.transpose, len(entities))
+        numbered = entities, relations, entity_of_key, relation_numbers
+        stated = pool.submit(_merge_triples, linked.facts, order, *numbered, graph, space)
+        transposed = pool.submit(_transpose, mentions, len(entities), space)
+        if space.threads == 1:
+            stated.result()
+            transposed.result()
         entity_passages = np.bincount(mentions.indices, minlength=len(entities))
-        sentence_rows = _merge_sentences(segments, linked, order, entity_of_key, entity_passages)
+        sentence_rows = _merge_sentences(segments, linked, order, entity_of_key, entity_passages, space)
     triples, mentioned_in = stated.result(), transposed.result()
-    del linked, stated
-    return_free_memory()
+    del linked, stated, transposed, numbered, entity_of_key, relation_numbers, entity_passages
+    space.release()
     nodes = entity_nodes(title_entities, mentioned_in)
+    passage_triples = _transpose(triples.passages, len(order.ids), space)
     return MergedArrays(
         places=order.places,
         positions=order.positions,
@@ -113,11 +121,11 @@ def merge_segments(
         triples=triples.triples,
         imported=triples.imported,
         triple_passages=triples.passages,
-        passage_triples=triples.passages.transpose(len(order.ids)),
+        passage_triples=passage_triples,
         mentions=mentions,
         mentioned_in=mentioned_in,
         entity_nodes=nodes,
-        walk=walk_graph(nodes, mentions),
+        walk=space.keep(walk_graph(nodes, mentions)),
         sentence_rows=sentence_rows,
     )
 
@@ -136,22 +144,38 @@ class _LinkedSegments:
     named: NamedKeys
     relations: JoinedVocabulary
 
+    def without_names(self) -> "_LinkedSegments":
+        """Return the same without the texts of names and relations, which are numbered by now."""
+        no_texts = JoinedVocabulary(np.zeros(0, dtype=np.uint64), StringArray.pack(()), ())
+        named = NamedKeys(self.named.used, StringArray.pack(()))
+        return replace(self, keys=no_texts, named=named, relations=no_texts)
+
 
 def _link_titles(
-    segments: Sequence[Segment], salt: int, texts: MatchTextSource, agreeing: AbstractSet[int]
+    segments: Sequence[Segment], salt: int, texts: MatchTextSource, agreeing: AbstractSet[int], space: Workspace
 ) -> _LinkedSegments:
-    vocabularies = [[s.names.keys for s in segments], [s.tokens.vocabulary for s in segments]]
-    keys, tokens = map_in_threads(lambda i: join_vocabularies(vocabularies[i], agreeing), 2)
+    vocabularies = (
+        OpenedParts(segments, lambda segment: segment.names.keys),
+        OpenedParts(segments, lambda segment: segment.tokens.vocabulary),
+    )
+    keys, tokens = map_in_threads(
+        lambda i: space.keep(join_vocabularies(vocabularies[i], agreeing, space.threads)), 2, space.threads
+    )
     own_titles = [_renumber(n, segment.titles.keys) for segment, n in zip(segments, keys.numbers, strict=True)]
-    titles, matches, targets = _match_titles(segments, keys, tokens, own_titles, salt)
-    match_texts = texts(segments, matches, salt)
+    titles, matches, targets = _match_titles(segments, keys, tokens, own_titles, salt, space)
+    del tokens
+    match_texts = space.keep_each(space.keep(texts(segments, matches, salt)))
     constants, (link, _) = make_vocabulary([LINK_RELATION, DEFAULT_RELATION], salt)
-    relations = join_vocabularies(
-        [*(s.facts.relations for s in segments), *(t.relation_texts for t in match_texts), constants], agreeing
+    stated_relations = OpenedParts(segments, lambda segment: segment.facts.relations)
+    match_relations = OpenedParts(match_texts, lambda own: own.relation_texts)
+    relations = space.keep(
+        join_vocabularies(ChainedParts(stated_relations, match_relations, [constants]), agreeing, space.threads)
     )
     link_relation = int(relations.numbers[-1][link])
-    form_keys = [_renumber(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
-    links = _resolve_links(segments, keys, own_titles, titles)
+    form_keys = space.keep(
+        [_renumber(n, segment.names.form_keys) for segment, n in zip(segments, keys.numbers, strict=True)]
+    )
+    links = space.keep(_resolve_links(segments, keys, own_titles, titles))
 
     def find_run(first: int, end: int) -> list[PassageFacts]:
         scratch, found = Scratch(titles), []
@@ -161,14 +185,16 @@ def _link_titles(
                 own_titles[number], form_keys[number], relations.numbers[number], match_relations, links[number],
                 link_relation,
             )  # fmt: skip
-            found.append(find_facts(segments[number], numbers, matches[number], targets, titles, scratch))
+            found.append(space.keep(find_facts(segments[number], numbers, matches[number], targets, titles, scratch)))
         return found
 
-    bounds = np.linspace(0, len(segments), min(worker_count(), len(segments)) + 1).astype(int).tolist()
+    bounds = np.linspace(0, len(segments), min(space.threads, len(segments)) + 1).astype(int).tolist()
     runs = map_in_threads(lambda i: find_run(bounds[i], bounds[i + 1]), len(bounds) - 1)
-    facts = [found for run in runs for found in run]
-    forms = join_vocabularies([*(s.names.forms for s in segments), *(t.form_texts for t in match_texts)], agreeing)
-    named = name_entities(segments, facts, match_texts, forms, form_keys, titles.single)
+    facts = space.keep_each([found for run in runs for found in run])
+    segment_forms = OpenedParts(segments, lambda segment: segment.names.forms)
+    match_forms = OpenedParts(match_texts, lambda own: own.form_texts)
+    forms = space.keep(join_vocabularies(ChainedParts(segment_forms, match_forms), agreeing, space.threads))
+    named = space.keep(name_entities(segments, facts, match_texts, forms, form_keys, titles.single))
     names = [SegmentLinks(*parts) for parts in zip(own_titles, form_keys, matches, strict=True)]
     return _LinkedSegments(keys, titles, own_titles, names, targets, facts, named, relations)
 
@@ -179,12 +205,17 @@ def _match_titles(
     tokens: JoinedVocabulary,
     own_titles: Sequence[IntArray],
     salt: int,
-) -> tuple[TitleNames, list[TitleMatches], Ragged]:
+    space: Workspace,
+) -> tuple[TitleNames, Sequence[TitleMatches], Ragged]:
     """Return the names of titles, their matches in each segment, and the titles that each matched name may mean."""
-    titles = name_titles(segments, keys, tokens, salt)
+    titles = space.keep(name_titles(segments, keys, tokens, salt))
     table = make_name_table(segments, keys, tokens, titles)
-    matches = map_in_threads(lambda i: find_titles(segments[i], own_titles[i], tokens.numbers[i], table), len(segments))
-    return titles, matches, table.targets
+    matches = map_in_threads(
+        lambda i: space.keep(find_titles(segments[i], own_titles[i], tokens.numbers[i], table)),
+        len(segments),
+        space.threads,
+    )
+    return titles, space.keep_each(matches), table.targets
 
 
 def _read_all_texts(segments: Sequence[Segment], matches: Sequence[TitleMatches], salt: int) -> list[MatchTexts]:
@@ -275,19 +306,26 @@ def _check_shared_texts(texts: StringArray, hashes: HashArray, others: Vocabular
 def _merge_triples(
     facts: Sequence[PassageFacts],
     order: PassageOrder,
-    entity_of_key: IntArray,
-    relation_numbers: IntArray,
     entities: Vocabulary,
     relations: Vocabulary,
+    entity_of_key: IntArray,
+    relation_numbers: IntArray,
     graph: ImportedGraph,
+    space: Workspace,
 ) -> DistinctTriples:
-    imported = graph.triples
-    if len(imported):
+    count = len(graph.triples)
+    triples, passages = order_triples(facts, order.positions, entity_of_key, relation_numbers, count, len(order.ids))
+    if count:
         entity = positions_of_hashes(entities.hashes, graph.keys.hashes)
         relation = positions_of_hashes(relations.hashes, graph.relations.hashes)
-        imported = np.column_stack([entity[imported[:, 0]], relation[imported[:, 1]], entity[imported[:, 2]]])
-    triples, passages = order_triples(facts, order.positions, entity_of_key, relation_numbers, imported, len(order.ids))
-    return distinct_triples(triples, passages, len(entities))
+        for column, numbers in enumerate((entity, relation, entity)):
+            triples[-count:, column] = numbers[graph.triples[:, column]]
+        del entity, relation, numbers
+    return space.keep(distinct_triples(triples, passages, len(entities)))
+
+
+def _transpose(rows: Adjacency, count: int, space: Workspace) -> Adjacency:
+    return space.keep(rows.transpose(count))
 
 
 def _merge_sentences(
@@ -296,14 +334,16 @@ def _merge_sentences(
     order: PassageOrder,
     entity_of_key: IntArray,
     entity_passages: LongArray,
+    space: Workspace,
 ) -> SentenceRows:
     titles, meanings = linked.titles, linked.titles.count_meanings()
 
     def name(number: int) -> Ragged:
-        return name_sentences(segments[number], linked.links[number], linked.targets, titles, meanings, entity_of_key)
+        own = segments[number], linked.links[number], linked.targets
+        return space.keep(name_sentences(*own, titles, meanings, entity_of_key))
 
-    entities = map_in_threads(name, len(segments))
-    return merge_sentences(segments, order.positions, entities, entity_passages)
+    entities = space.keep_each(map_in_threads(name, len(segments), space.threads))
+    return merge_sentences(segments, order.positions, entities, entity_passages, space)
 
 
 def _title_entities(linked: _LinkedSegments, order: PassageOrder, entity_of_key: IntArray) -> IntArray:

@@ -31,22 +31,21 @@ def order_triples(
     positions: Sequence[IntArray],
     entity_of_key: IntArray,
     relation_numbers: IntArray,
-    imported: IntArray,
+    imported: int,
     count: int,
 ) -> tuple[IntArray, IntArray]:
     """Return triples (t, 3) of entities and relations, and the passages (t,) that state them, ascending.
 
-    After them come those of imported graphs (n, 3), numbered already, with the passage -1.
+    After them is room for as many triples of imported graphs, with the passage -1.
     """
     indptr = _row_pointers([f.triple_indptr for f in facts], positions, count)
     stated = int(indptr[-1])
-    triples = np.empty((stated + len(imported), 3), dtype=np.int32)
+    triples = np.empty((stated + imported, 3), dtype=np.int32)
     passages = np.full(len(triples), -1, dtype=np.int32)
     for own, position in zip(facts, positions, strict=True):
         _write_triples(
             own.triple_indptr, own.triples, position, entity_of_key, relation_numbers, indptr, triples, passages
         )
-    triples[stated:] = imported
     return triples, passages
 
 

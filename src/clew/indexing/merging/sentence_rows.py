@@ -22,6 +22,8 @@ from clew.graph.sentences.sentence_index import (
 from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
 from clew.indexing.merging.title_names import TitleNames
 from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_hashes
+from clew.indexing.merging.workspace import Workspace
+from clew.indexing.segments.opened_parts import OpenedParts
 
 
 class SegmentLinks(NamedTuple):
@@ -63,6 +65,7 @@ def merge_sentences(
     positions: Sequence[IntArray],
     entities: Sequence[Ragged],
     entity_passages: LongArray,
+    space: Workspace,
 ) -> SentenceRows:
     """Return the sentences of P passages in their order.
 
@@ -71,6 +74,7 @@ def merge_sentences(
         positions: For each segment the position of each of its passages among the P.
         entities: For each segment the entities of each of its sentences.
         entity_passages: (E,) the number of passages that mention each entity.
+        space: Keeps what is finished.
     """
     count = sum(map(len, segments))
     offsets = np.zeros(count + 1, dtype=np.int64)
@@ -81,22 +85,19 @@ def merge_sentences(
         _positions_of_sentences(segment.sentences.spans.indptr, position, offsets)
         for segment, position in zip(segments, positions, strict=True)
     ]
-    named = _order_rows(entities, targets, int(offsets[-1]))
-    vocabulary = union_of_hashes([segment.terms.hashes for segment in segments])
-    columns = [positions_of_hashes(vocabulary, segment.terms.hashes) for segment in segments]
-    rows = [
-        Ragged(segment.sentences.terms.indptr, column[segment.sentences.terms.values])
-        for segment, column in zip(segments, columns, strict=True)
-    ]
-    terms = _order_rows(rows, targets, int(offsets[-1]))
+    named = space.keep(_order_rows(entities, targets, int(offsets[-1])))
+    del entities
     is_bridge = (entity_passages >= MIN_ENTITY_PASSAGES) & (entity_passages <= MAX_BRIDGE_PASSAGES)
+    bridges = space.keep(unweighted_rows(*_transpose(named.indptr, named.indices, is_bridge)))
+    vocabulary = union_of_hashes(OpenedParts(segments, lambda segment: segment.terms.hashes))
+    columns = [positions_of_hashes(vocabulary, segment.terms.hashes) for segment in segments]
     joining = _joining_terms(segments, columns, len(vocabulary))
+    del vocabulary
+    rows = OpenedParts(segments, lambda segment: segment.sentences.terms)
+    terms = space.keep(_order_rows(rows, targets, int(offsets[-1]), columns))
+    del columns, targets
     return SentenceRows(
-        offsets,
-        named,
-        terms,
-        unweighted_rows(*_transpose(named.indptr, named.indices, is_bridge)),
-        unweighted_rows(*_transpose(terms.indptr, terms.indices, joining)),
+        offsets, named, terms, bridges, space.keep(unweighted_rows(*_transpose(terms.indptr, terms.indices, joining)))
     )
 
 
@@ -114,15 +115,21 @@ def _positions_of_sentences(indptr: LongArray, positions: IntArray, offsets: Lon
     return expand_ranges(offsets[positions], np.diff(indptr))[0]
 
 
-def _order_rows(parts: Sequence[Ragged], targets: Sequence[LongArray], count: int) -> Adjacency:
-    """Return lists of all segments in the order of `count` sentences; `targets` has the number of each."""
+def _order_rows(
+    parts: Sequence[Ragged], targets: Sequence[LongArray], count: int, numbers: Sequence[IntArray] | None = None
+) -> Adjacency:
+    """Return lists of all segments in the order of `count` sentences.
+
+    `targets` has the number of each sentence, and `numbers` for each segment new numbers of the values.
+    """
     indptr = np.zeros(count + 1, dtype=np.int64)
     for part, target in zip(parts, targets, strict=True):
         indptr[target + 1] = np.diff(part.indptr)
     np.cumsum(indptr, out=indptr)
     values = np.empty(int(indptr[-1]), dtype=np.int32)
-    for part, target in zip(parts, targets, strict=True):
-        _copy_rows(part.indptr, part.values, target, indptr, values)
+    for number, (part, target) in enumerate(zip(parts, targets, strict=True)):
+        own = part.values if numbers is None else numbers[number][part.values]
+        _copy_rows(part.indptr, own, target, indptr, values)
     return unweighted_rows(indptr, values)
 
 

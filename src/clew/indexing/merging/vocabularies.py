@@ -11,7 +11,8 @@ from clew.arrays import IntArray
 from clew.arrays.kernels import njit
 from clew.graph.segments.segment import CollisionError, HashArray, Vocabulary
 from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import StringWriter, unequal_row
+from clew.graph.string_kernels import StringSlots, copy_strings, unequal_row
+from clew.indexing.segments.opened_parts import OpenedParts
 from clew.models.threads import map_in_threads
 
 _MERGE_RATIO = 16  # from this share on, walking both lists costs less than a binary search for each hash
@@ -30,28 +31,35 @@ class JoinedVocabulary:
         return len(self.hashes)
 
 
-def join_vocabularies(vocabularies: Sequence[Vocabulary], agreeing: AbstractSet[int] = frozenset()) -> JoinedVocabulary:
+def join_vocabularies(
+    vocabularies: Sequence[Vocabulary], agreeing: AbstractSet[int] = frozenset(), threads: int | None = None
+) -> JoinedVocabulary:
     """Return the union of vocabularies; CollisionError where two texts have one hash.
 
     `agreeing` are the numbers of those that were joined before, so that no two texts among them have one hash: they are
-    not compared again.
+    not compared again. At most `threads` are used; each vocabulary is read from the sequence whenever it is needed.
     """
-    hashes = union_of_hashes([vocabulary.hashes for vocabulary in vocabularies])
-    numbers = map_in_threads(lambda i: positions_of_hashes(hashes, vocabularies[i].hashes), len(vocabularies))
+    hashes = union_of_hashes(OpenedParts(vocabularies, lambda vocabulary: vocabulary.hashes))
+    numbers = map_in_threads(lambda i: positions_of_hashes(hashes, vocabularies[i].hashes), len(vocabularies), threads)
     is_written = np.zeros(len(hashes), dtype=bool)
-    writer = StringWriter(len(hashes))
+    slots = StringSlots(len(hashes))
     unchecked: list[int] = []
+    writers: dict[int, IntArray] = {}  # for each vocabulary its texts that no earlier one has
     # Those that agree come first: any other one is then compared with the texts that are theirs.
     for number in sorted(range(len(vocabularies)), key=lambda number: number not in agreeing):
         positions = numbers[number]
-        new = np.flatnonzero(~is_written[positions])
+        new = np.flatnonzero(~is_written[positions]).astype(np.int32)
         is_written[positions[new]] = True
-        writer.add(vocabularies[number].texts, new, positions[new])
+        slots.set_lengths(vocabularies[number].texts, new, positions[new])
+        writers[number] = new
         if len(new) < len(positions) and number not in agreeing:
             unchecked.append(number)
-    texts = writer.finish()
+    del is_written
+    texts = slots.allocate()
+    for number, new in writers.items():
+        copy_strings(vocabularies[number].texts, new, numbers[number][new], texts)
     map_in_threads(
-        lambda i: check_texts(vocabularies[unchecked[i]].texts, texts, numbers[unchecked[i]]), len(unchecked)
+        lambda i: check_texts(vocabularies[unchecked[i]].texts, texts, numbers[unchecked[i]]), len(unchecked), threads
     )
     return JoinedVocabulary(hashes, texts, numbers)
 
@@ -66,7 +74,11 @@ def union_of_hashes(parts: Sequence[HashArray]) -> HashArray:
     """Return the distinct hashes of several lists, ascending."""
     if len(parts) == 1:
         return np.array(parts[0])  # a vocabulary's hashes are distinct and ascend
-    hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
+    hashes = np.empty(sum(map(len, parts)), dtype=np.uint64)
+    end = 0
+    for part in parts:
+        hashes[end : end + len(part)] = part
+        end += len(part)
     hashes.sort()
     is_new = np.ones(len(hashes), dtype=bool)
     np.not_equal(hashes[1:], hashes[:-1], out=is_new[1:])

@@ -1,11 +1,11 @@
 """The segments of an index on disk: made where they are missing, from the table alone, and discarded out of use."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar, final, overload
+from typing import TYPE_CHECKING, final, overload
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +32,6 @@ from clew.types import Progress
 if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
-PartT = TypeVar("PartT")
-RESIDENT_BYTES = 64 << 20
-"""Bytes of the files of segments that stay in memory once they have been read, at most."""
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -58,11 +54,12 @@ class SegmentFile:
 class OpenedSegments(Sequence[Segment]):
     """The segments in some files, each mapped when it is first read.
 
-    The memory of those read last is kept, up to `RESIDENT_BYTES`; that of the others is given back, so that a pass over
+    The memory of those read last is kept, up to `resident_bytes`; that of the others is given back, so that a pass over
     all segments takes no more than that. Several threads may read at once.
     """
 
-    def __init__(self, files: Sequence[SegmentFile]) -> None:
+    def __init__(self, files: Sequence[SegmentFile], resident_bytes: int) -> None:
+        self.resident_bytes = resident_bytes
         self._files = files
         self._segments: list[Segment | None] = [None] * len(files)
         self._mapped: dict[int, ArrayFile] = {}
@@ -95,31 +92,10 @@ class OpenedSegments(Sequence[Segment]):
             self._resident[number] = self._mapped[number].size
             self._resident_bytes += self._mapped[number].size
         self._resident.move_to_end(number)
-        while len(self._resident) > 1 and self._resident_bytes > RESIDENT_BYTES:
+        while len(self._resident) > 1 and self._resident_bytes > self.resident_bytes:
             oldest, size = self._resident.popitem(last=False)
             self._mapped[oldest].release_memory()
             self._resident_bytes -= size
-
-
-@final
-class OpenedParts(Sequence[PartT], Generic[PartT]):
-    """Something of each of some segments, which are read one after the other."""
-
-    def __init__(self, segments: Sequence[Segment], part: Callable[[Segment], PartT]) -> None:
-        self._segments = segments
-        self._part = part
-
-    def __len__(self) -> int:
-        return len(self._segments)
-
-    @overload
-    def __getitem__(self, index: int) -> PartT: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PartT]: ...
-    def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
-        if isinstance(index, slice):
-            return [self._part(segment) for segment in self._segments[index]]
-        return self._part(self._segments[index])
 
 
 def ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> list[SegmentFile]:
