@@ -14,6 +14,7 @@ import torch
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
+from clew.answering.graph_readers.trained import save_reader
 from clew.models.causal_lm.model import CausalModel
 from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
 from clew.models.devices import choose_device
@@ -69,11 +70,14 @@ def token_reader_factories(
     }
 
 
-def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
-    """Write the soft prompt and graph token of a reader; return whether it has any."""
+def save_soft_prompt(reader: GraphReader, folder: Path, encoder: Encoder, selection: str = "") -> bool:
+    """Write the soft prompt and graph token of a reader (see `save_reader`); return whether it has any.
+
+    `selection` is the fingerprint of the selection that was trained with it.
+    """
     if not isinstance(reader, SoftPromptReader):
         return False
-    reader.save(folder)
+    save_reader(reader, folder, encoder.fingerprint, selection)
     return True
 
 
