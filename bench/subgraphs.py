@@ -131,8 +131,8 @@ def _pays_config(encoder: Encoder, task: str, budget: int) -> ComparisonConfig:
     name = task.partition(",")[0]
     if name == "explagraphs":
         return _stances_config(encoder, budget)
-    parts = _paths(encoder, 700, 400, name, 2 if name.endswith("2h") else 3)
-    return ComparisonConfig(*parts, lambda _: local_reader(encoder, (), ()), encoder, budget)
+    train, validation, test_set = _paths(encoder, 700, 400, name, 2 if name.endswith("2h") else 3)
+    return ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, budget)
 
 
 def _paths(

@@ -252,6 +252,9 @@ def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, qu
         (("--select", "gcn,best"), "no selection is called 'best'"),
         (("--select", "top-k,graphtoken"), "graphtoken reads graph tokens: give --reader"),
         (("--graph-token", "part"), "the local reader reads no tokens: give --reader"),
+        (("--graph-encoder", "gin"), "the local reader reads no tokens: give --reader"),
+        (("--graph-tokens", "4"), "the local reader reads no tokens: give --reader"),
+        (("--reader", "x", "--graph-encoder", "rnn"), "'rnn' is not one of 'transformer', 'gcn', 'gin', 'gat', 'mean'"),
         (("--reader", "x", "--graph-token", "all"), "'all' is not one of 'none', 'part', 'whole'"),
         (("--reader", "no-such-model"), "no-such-model"),
         (("--runs", "file/x"), "--runs is 'file/x', which lies below the file"),
@@ -334,7 +337,8 @@ def ask_reader(folder: Path, *options: str | Path) -> Outcome:
 def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> None:
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"], gain=4.0)
     make_kinship_index(tmp_path, "hashing:32")
-    reads = ("--reader", str(model), "--soft-prompt", "2", "--graph-token", "part")
+    reads = ("--reader", str(model), "--soft-prompt", "2", "--graph-token", "part", "--graph-encoder", "gin")
+    reads += ("--graph-tokens", "3")
     done = train_network(tmp_path, questions, *reads)
     assert done.code == 0, done
     selecting = f"gcn-subgraph:weights={tmp_path / 'w'},budget=3"

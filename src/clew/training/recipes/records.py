@@ -327,6 +327,13 @@ class ReaderSettings:
     graph_token: Annotated[
         Token, Field(description="Trainable token made of the selected part of the graph, or of the whole graph.")
     ] = "none"  # noqa: S105 - no password
+    graph_encoder: Annotated[
+        Literal["transformer", "gcn", "gin", "gat", "mean"],
+        Field(
+            description="Network of graph tokens, those of g-retriever and graphtoken too; transformer as G-Retriever."
+        ),
+    ] = "transformer"
+    graph_tokens: Annotated[int, Field(ge=1, description="Tokens of a graph that such a network makes.")] = 1
     context_tokens: Annotated[
         int | None, Field(ge=1, description="Tokens of a graph's text that a language model reads, at most; 512.")
     ] = None
@@ -334,6 +341,10 @@ class ReaderSettings:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.name == LOCAL_READER and (
-            self.soft_prompt or self.graph_token != "none" or self.context_tokens  # noqa: S105 - no password
+            self.soft_prompt
+            or self.graph_token != "none"  # noqa: S105 - no password
+            or self.context_tokens
+            or self.graph_encoder != "transformer"
+            or self.graph_tokens != 1
         ):
             raise InputError("the local reader reads no tokens: give --reader FOLDER with a causal language model")
