@@ -338,8 +338,7 @@ def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> N
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"], gain=4.0)
     make_kinship_index(tmp_path, "hashing:32")
     reads = ("--reader", str(model), "--soft-prompt", "2", "--graph-token", "part", "--graph-encoder", "gin")
-    reads += ("--graph-tokens", "3")
-    done = train_network(tmp_path, questions, *reads)
+    done = train_network(tmp_path, questions, *reads, "--graph-tokens", "3")
     assert done.code == 0, done
     selecting = f"gcn-subgraph:weights={tmp_path / 'w'},budget=3"
     soft = ("--soft-prompt", tmp_path / "w" / "reader")

@@ -85,17 +85,19 @@ class GraphToken(nn.Module):
 def _layer(settings: GraphTokenSettings, start: int) -> nn.Module:
     """Return one step of message passing from states of a width to those of the hidden layers."""
     width, heads = settings.width, settings.heads
+    layer: nn.Module
     match settings.encoder:
         case "gcn":
-            return GCNConv(start, width)
+            layer = GCNConv(start, width)
         case "gin":
-            return GINConv(nn.Sequential(nn.Linear(start, width), nn.ReLU(), nn.Linear(width, width)))
+            layer = GINConv(nn.Sequential(nn.Linear(start, width), nn.ReLU(), nn.Linear(width, width)))
         case "gat":
-            return GATConv(start, width // heads, heads=heads, edge_dim=settings.inputs)
+            layer = GATConv(start, width // heads, heads=heads, edge_dim=settings.inputs)
         case "mean":
-            return SAGEConv(start, width)
+            layer = SAGEConv(start, width)
         case _:
-            return TransformerConv(start, width // heads, heads=heads, edge_dim=settings.inputs)
+            layer = TransformerConv(start, width // heads, heads=heads, edge_dim=settings.inputs)
+    return layer
 
 
 def _collate(
