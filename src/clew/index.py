@@ -39,7 +39,7 @@ from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, Tr
 
 if TYPE_CHECKING:
     from clew.answering.graph_readers.protocols import GraphReader
-    from clew.answering.subgraph import SubgraphSource
+    from clew.answering.selected_subgraph import SubgraphSource
     from clew.indexing.entry import (
         DocumentSource,
         GraphFile,
@@ -448,7 +448,7 @@ class Index:
 
     def subgraph_source(self, retriever: RetrieverSpec) -> "SubgraphSource":
         """Return a retriever that selects subgraphs; raises InputError for one that does not."""
-        from clew.answering.subgraph import SubgraphSource
+        from clew.answering.selected_subgraph import SubgraphSource
 
         if isinstance(opened := self.retriever(retriever), SubgraphSource):
             return opened
@@ -473,7 +473,7 @@ class Index:
         the fingerprint of the selection that the reader was trained with, if it is known; another one is noted in the
         answer. Raises InputError where the retriever selects no subgraph.
         """
-        from clew.answering.subgraph import OTHER_SELECTION_NOTE, answer_from_subgraph
+        from clew.answering.selected_subgraph import OTHER_SELECTION_NOTE, answer_from_subgraph
 
         opened = self.subgraph_source(retriever)
         ((evidence, text, context),) = opened.retrieve_subgraphs([question], [topics], k, where)
