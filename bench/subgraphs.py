@@ -2,6 +2,8 @@
 
 `pathquestion`: PathQuestion with 3 hops, as textual graphs of the 3-hop neighbourhoods of topics, split by topic; the
 share of questions whose gold path survives a budget of 20 nodes, and of 8. `explagraphs`: the development questions.
+`pays`: where training by feedback pays: each form of the network trained against the same untrained, with equal seeds,
+on tasks and budgets that were chosen on training questions (`--task NAME` for one of them).
 Networks are trained on the local reader's feedback only, without paths. `times`: milliseconds
 of selecting and reading the same, without training, in one order and the other. `training`: an epoch
 over 5,000 small graphs. `latency`: a selection on a graph of 20 nodes, and on the index of MetaQA.
@@ -42,6 +44,16 @@ PLAIN = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
 TIMED = ("select_ms", "read_ms")
 TRAINING_QUESTIONS = 800
 """Number of training questions of PathQuestion."""
+PUBLISHED = ScorerSettings(inputs="text", combination="product")
+"""The published network: cosine times importance of the texts alone, without a walk."""
+PAYS = {
+    "explagraphs": (3, ScorerSettings(), 8, 1e-2),
+    "explagraphs, published network": (3, PUBLISHED, 8, 1e-2),
+    "pathquestion-2h, published network": (5, PUBLISHED, 2, 1e-2),
+    "pathquestion-3h": (5, ScorerSettings(), 5, 5e-3),
+}
+"""For each task of `pays` the budget, the network, epochs and learning rate."""
+PAYS_TASKS = list(PAYS)
 SELECTED = list(SELECTIONS)
 """Selections of the tables, as `--select` names them."""
 
@@ -50,11 +62,14 @@ def main() -> None:
     """Print the selected parts, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parts = {"pathquestion": pathquestion, "explagraphs": stances, "times": times}
-    parts |= {"training": training, "latency": latency}
+    parts |= {"training": training, "latency": latency, "pays": pays}
     parser.add_argument("parts", nargs="*", choices=[[], *parts])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--select", default=",".join(SELECTIONS), help="selections of the tables, the first compared")
+    parser.add_argument("--task", choices=list(PAYS), help="the only task of pays; all by default")
     arguments = parser.parse_args()
+    if arguments.task is not None:
+        PAYS_TASKS[:] = [arguments.task]
     SELECTED[:] = arguments.select.split(",")
     print(describe_machine())
     for name in arguments.parts or parts:
@@ -89,25 +104,61 @@ def times(seeds: int) -> None:
         print_table(("selection", *TIMED), rows)
 
 
-def _paths(encoder: Encoder, train: int, test_set: int) -> list[list[EncodedQuestion]]:
+def pays(seeds: int) -> None:
+    """Print trained networks against the same untrained; questions for testing chose nothing."""
+    encoder = open_encoder(DEFAULT_ENCODER)
+    rows = []
+    for task in PAYS_TASKS:
+        budget, network, epochs, rate = PAYS[task]
+        config = _pays_config(encoder, task, budget)
+        loop = Recipe(epochs=epochs, rate=rate, average=0.9, warmup=10)
+        recipe = SelectionRecipe(network, FeedbackRecipe(budget=budget, draws=8), loop)
+        runs = WORK / "subgraphs" / f"pays-{task}"
+        shutil.rmtree(runs, ignore_errors=True)
+        report = compare_selections(config, ("gcn", "gcn-untrained"), range(seeds), recipe, runs, ignore_progress)
+        figures = report.to_json()
+        for c in figures["comparisons"]:
+            trained, untrained = (f"{figures['selections'][name][c['measure']]:.3f}" for name in (c["a"], c["b"]))
+            difference = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
+            counts = f"{figures['learned_from']} / {figures['questions']}"
+            rows.append([task, budget, counts, c["measure"], untrained, trained, difference, f"{c['p']:.4f}"])
+            print(*rows[-1], sep="  ", flush=True)
+    heads = ("task", "budget", "trained on / tested", "measure", "untrained", "trained", "trained minus untrained", "p")
+    print_table(heads, rows)
+
+
+def _pays_config(encoder: Encoder, task: str, budget: int) -> ComparisonConfig:
+    name = task.partition(",")[0]
+    if name == "explagraphs":
+        return _stances_config(encoder, budget)
+    train, validation, test_set = _paths(encoder, 700, 400, name, 2 if name.endswith("2h") else 3)
+    return ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, budget)
+
+
+def _paths(
+    encoder: Encoder, train: int, test_set: int, name: str = "pathquestion-3h", hops: int = 3
+) -> list[list[EncodedQuestion]]:
     """Return training, validation and test questions, split by topic."""
-    folder = DATA / "pathquestion-3h"
-    dataset, test = split_dataset(load_kgqa(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
+    folder = DATA / name
+    dataset, test = split_dataset(load_kgqa(folder / "kg.tsv", folder / "questions.jsonl", hops), 0.8, 0)
     parts = (*split_dataset(_limit(dataset, train), 0.85, 0), _limit(test, test_set))
     return [encode_questions(part, encoder, ignore_progress) for part in parts]
 
 
 def stances(seeds: int) -> None:
     """Print the table for ExplaGraphs at 3 of 5 nodes on average, selected on training questions."""
-    encoder = open_encoder(DEFAULT_ENCODER)
+    config = _stances_config(open_encoder(DEFAULT_ENCODER), 3)
+    loop = Recipe(epochs=8, rate=1e-2, average=0.9, warmup=10)
+    _compare(config, seeds, SelectionRecipe(feedback=FeedbackRecipe(budget=3, draws=8), loop=loop), "explagraphs")
+
+
+def _stances_config(encoder: Encoder, budget: int) -> ComparisonConfig:
     dataset, test = (load_explagraphs(DATA / "explagraphs" / name) for name in ("train.jsonl", "dev.jsonl"))
     train, validation = (encode_questions(part, encoder, ignore_progress) for part in split_dataset(dataset, 0.85, 0))
     test_set = encode_questions(test, encoder, ignore_progress)
-    config = ComparisonConfig(
-        train, validation, test_set, lambda seed: local_reader(encoder, train, dataset.choices, seed), encoder, 3
+    return ComparisonConfig(
+        train, validation, test_set, lambda seed: local_reader(encoder, train, dataset.choices, seed), encoder, budget
     )
-    loop = Recipe(epochs=8, rate=1e-2, average=0.9, warmup=10)
-    _compare(config, seeds, SelectionRecipe(feedback=FeedbackRecipe(budget=3, draws=8), loop=loop), "explagraphs")
 
 
 def _compare(config: ComparisonConfig, seeds: int, recipe: SelectionRecipe, name: str) -> None:

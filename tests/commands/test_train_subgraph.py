@@ -7,8 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import clew
+from clew.answering.graph_readers.trained import open_reader
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.graph.subgraphs.textual_graph import TextualGraph
+from clew.models.causal_lm.model import CausalModel
+from clew.models.encoders.hashing import HashingEncoder
+from clew.retrievers.subgraph.settings import GCNSubgraph
+from clew.text.sanitize import to_single_line
 from tests.datasets.g_retriever_writer import write_g_retriever
 from tests.faults.commands import Outcome, run_clew
 from tests.kinship import make_kinship_index, write_graph
@@ -246,6 +252,9 @@ def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, qu
         (("--select", "gcn,best"), "no selection is called 'best'"),
         (("--select", "top-k,graphtoken"), "graphtoken reads graph tokens: give --reader"),
         (("--graph-token", "part"), "the local reader reads no tokens: give --reader"),
+        (("--graph-encoder", "gin"), "the local reader reads no tokens: give --reader"),
+        (("--graph-tokens", "4"), "the local reader reads no tokens: give --reader"),
+        (("--reader", "x", "--graph-encoder", "rnn"), "'rnn' is not one of 'transformer', 'gcn', 'gin', 'gat', 'mean'"),
         (("--reader", "x", "--graph-token", "all"), "'all' is not one of 'none', 'part', 'whole'"),
         (("--reader", "no-such-model"), "no-such-model"),
         (("--runs", "file/x"), "--runs is 'file/x', which lies below the file"),
@@ -318,3 +327,98 @@ def test_soft_prompts_and_graph_tokens_learn_with_the_selection(tmp_path: Path, 
     assert kept.code == 0, kept
     assert str(tmp_path / "w" / "reader") in kept.out
     assert {path.suffix for path in (tmp_path / "w" / "reader").iterdir()} >= {".safetensors"}
+
+
+def ask_reader(folder: Path, *options: str | Path) -> Outcome:
+    return run_clew("ask", "what has [Ada Lind]", "--index", folder / "index", *options)
+
+
+@pytest.mark.slow
+def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> None:
+    model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"], gain=4.0)
+    make_kinship_index(tmp_path, "hashing:32")
+    reads = ("--reader", str(model), "--soft-prompt", "2", "--graph-token", "part", "--graph-encoder", "gin")
+    done = train_network(tmp_path, questions, *reads, "--graph-tokens", "3")
+    assert done.code == 0, done
+    selecting = f"gcn-subgraph:weights={tmp_path / 'w'},budget=3"
+    soft = ("--soft-prompt", tmp_path / "w" / "reader")
+    assert f"--retriever {selecting} --reader causal:{model} --soft-prompt {soft[1]}" in done.out
+    answers = ("--retriever", selecting, "--reader", f"causal:{model}")
+    asked = ask_reader(tmp_path, *answers, *soft, "--json")
+    assert asked.code == 0, asked
+    answer = json.loads(asked.out)
+
+    index = clew.open(tmp_path / "index")
+    retriever = index.subgraph_source(GCNSubgraph(weights=tmp_path / "w", budget=3))
+    ((_, text, context),) = retriever.retrieve_subgraphs(["what has [Ada Lind]"], [()], 5)
+    assert text == "what has Ada Lind"
+    assert context is not None
+    assert len(context.subgraph.nodes) == 3
+    encoder = HashingEncoder(32)
+    opened = open_reader(CausalModel(str(model)), soft[1], encoder.fingerprint)
+    assert answer["answer"] == to_single_line(opened.generate([text], [context])[0])
+    assert answer["notes"][0].startswith(f"written by {model}+soft-prompt, which read 3 entities and ")
+    assert answer["usage"]["calls"] == 1
+    assert answer["evidence"]["paths"]
+    plain = json.loads(ask_reader(tmp_path, *answers, "--json").out)
+    assert plain["answer"] != answer["answer"], "the soft prompt is read"
+    other = ask_reader(tmp_path, "--retriever", "steiner", *answers[2:], *soft)
+    assert other.code == 0, other
+    assert "note: the soft prompt was trained with another selection" in other.out
+
+    changed = write_tiny_llama(tmp_path / "other", [*TOPICS], gain=2.0)
+    for options, message in (
+        (("--reader", f"causal:{changed}", *soft), "was trained for the model"),
+        (("--reader", f"causal:{model}", *soft, "--dtype", "bfloat16"), "was trained with --dtype float32"),
+        (("--reader", f"causal:{model}", "--soft-prompt", tmp_path / "w"), "which holds no reader.json"),
+    ):
+        refused = ask_reader(tmp_path, "--retriever", selecting, *options)
+        assert (refused.code, refused.out) == (2, ""), refused
+        assert message in refused.err.splitlines()[-1], "below the bar of the model's weights"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--soft-prompt", "x"), "--soft-prompt stands before a language model's prompt, and there is no --reader"),
+        (("--soft-prompt", "x", "--reader", "local"), "and --reader is 'local': give causal:MODEL"),
+        (("--reader", "causal:"), "wanted causal:MODEL"),
+        (("--reader", "causal:x", "--model", "openai:y"), "--model openai:y has no use"),
+        (("--reader", "causal:x", "--feedback", "y"), "--feedback y has no use"),
+        (("--reader", "causal:x", "--retriever", "bm25"), "not bm25: give --retriever gcn-subgraph or steiner"),
+        (("--reader", "causal:x", "--retriever", "frag"), "not frag: give --retriever gcn-subgraph or steiner"),
+        (("--reader", "causal:./none", "--retriever", "steiner"), "./none"),
+        (("--reader", "causal:x", "--retriever", "steiner", "--soft-prompt", "y"), "which holds no reader.json"),
+    ],
+)
+def test_options_that_do_not_go_with_a_reader_of_subgraphs_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_kinship_index(tmp_path, "hashing:32")
+    done = ask_reader(tmp_path, *options)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert message in done.err
+
+
+def test_a_search_is_read_by_no_language_model(tmp_path: Path) -> None:
+    make_kinship_index(tmp_path, "hashing:32")
+    done = run_clew(
+        "search", "what has [Ada Lind]", "--index", tmp_path / "index", "--retriever", "steiner", "--reader", "causal:x"
+    )  # fmt: skip
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert "clew ask" in done.err
+
+
+def test_the_preset_is_the_published_recipe_and_options_override_it(tmp_path: Path, questions: Path) -> None:
+    done = train_network(tmp_path, questions, "--preset", "paper", "--rate", "0.25")
+    assert done.code == 0, done
+    assert "minus published loss: " in done.out
+    config = json.loads((tmp_path / "w" / "config.json").read_text(encoding="utf-8"))
+    told = config["settings"], config["about"]["feedback"], config["about"]["recipe"]
+    assert (told[0]["inputs"], told[0]["combination"]) == ("text", "product")
+    assert (told[1]["objective"], told[1]["choose_by"], told[1]["budget"]) == ("paper", "published", 3)
+    plain = {"schedule": "constant", "decay": 0.0, "warmup": 0, "clip": 0.0, "average": 0.0, "rate": 0.25}
+    assert told[2] | plain == told[2]
+    part = run_clew("train", "subgraph", "--help")
+    assert all(option in part.out for option in ("--choose-by", "--schedule", "--decay", "--clip", "--average"))

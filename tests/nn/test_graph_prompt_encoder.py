@@ -1,7 +1,8 @@
 """Soft tokens of graphs against attention computed node by node."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
-from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
+from clew.nn.graph_prompt_encoder import GraphEncoderName, GraphToken, GraphTokenSettings
 from tests.answering.graph_readers.graph_contexts import CONTEXTS, WIDTH, make_context
 
 EDGES = ((0, "on", 1), (2, "near", 1), (3, "near", 1), (1, "near", 0), (1, "near", 1), (1, "on", 0), (1, "on", 0))
@@ -54,6 +55,52 @@ def attention_layer(weights: dict[str, Any], name: str, states: Any, edges: Sequ
     return np.stack(rows)
 
 
+def slow_layer(
+    encoder: str, weights: dict[str, Any], name: str, states: Any, edges: Sequence[tuple[int, Any, int]]
+) -> Any:
+    """One layer of a network, node by node or on dense matrices."""
+    if encoder == "transformer":
+        return attention_layer(weights, name, states, edges)
+    if encoder == "gat":
+        return additive_attention_layer(weights, name, states, edges)
+    counts = np.zeros((len(states), len(states)))  # edges in both directions, parallel ones as often as they are there
+    for source, _, target in edges:
+        counts[source, target] += 1
+        counts[target, source] += 1
+    if encoder == "gin":
+        hidden = np.maximum([linear(weights, f"{name}.nn.0", row) for row in states + counts @ states], 0.0)
+        return np.stack([linear(weights, f"{name}.nn.2", row) for row in hidden])
+    if encoder == "mean":
+        means = counts @ states / np.maximum(counts.sum(1, keepdims=True), 1)
+        pairs = zip(means, states, strict=True)
+        return np.stack([linear(weights, f"{name}.lin_l", m) + linear(weights, f"{name}.lin_r", s) for m, s in pairs])
+    np.fill_diagonal(counts, 1.0)  # every node has one loop
+    root = 1 / np.sqrt(counts.sum(1))
+    return root[:, None] * counts * root @ states @ weights[f"{name}.lin.weight"].T + weights[f"{name}.bias"]
+
+
+def additive_attention_layer(
+    weights: dict[str, Any], name: str, states: Any, edges: Sequence[tuple[int, Any, int]]
+) -> Any:
+    """One layer of GAT: a node attends to its sources and itself, by head; its loop has the mean of its edges."""
+    heads, rows = SETTINGS.heads, []
+    projected = np.stack([(weights[f"{name}.lin.weight"] @ state).reshape(heads, -1) for state in states])
+    for node in range(len(states)):
+        around = [(source, relation) for source, relation, target in edges if target == node != source]
+        loop = np.mean([relation for _, relation in around], axis=0) if around else np.zeros(WIDTH)
+        logits = []
+        for source, relation in [*around, (node, loop)]:
+            edge = (weights[f"{name}.lin_edge.weight"] @ relation).reshape(heads, -1)
+            parts = ((projected[source], "src"), (projected[node], "dst"), (edge, "edge"))
+            raw = sum((value * weights[f"{name}.att_{part}"][0]).sum(1) for value, part in parts)
+            logits.append(np.where(raw > 0, raw, 0.2 * raw))
+        shares = np.exp(logits) / np.exp(logits).sum(0)
+        read = [projected[source] for source, _ in around] + [projected[node]]
+        mixed = sum(share[:, None] * value for share, value in zip(shares, read, strict=True))
+        rows.append(np.asarray(mixed).reshape(-1) + weights[f"{name}.bias"])
+    return np.stack(rows)
+
+
 def slow_tokens(module: GraphToken, graph_context: GraphContext, nodes: list[int]) -> Any:
     """The tokens of a subgraph: its nodes and the edges among them."""
     weights = {name: value.double().numpy() for name, value in module.state_dict().items()}
@@ -69,7 +116,7 @@ def slow_tokens(module: GraphToken, graph_context: GraphContext, nodes: list[int
     ]
     states = encoded.node_vectors[nodes].astype(np.float64)
     for number in range(SETTINGS.layers):
-        states = attention_layer(weights, f"layers.{number}", states, edges)
+        states = slow_layer(module.settings.encoder, weights, f"layers.{number}", states, edges)
         if number < SETTINGS.layers - 1:
             spread = np.sqrt(states.var(axis=1, keepdims=True) + 1e-5)
             states = (states - states.mean(axis=1, keepdims=True)) / spread
@@ -79,9 +126,12 @@ def slow_tokens(module: GraphToken, graph_context: GraphContext, nodes: list[int
     return linear(weights, "projector.2", hidden).reshape(SETTINGS.tokens, SETTINGS.outputs)
 
 
+@pytest.mark.parametrize("encoder", get_args(GraphEncoderName))
 @pytest.mark.parametrize(("graph_context", "nodes"), [(GRAPH, [0, 1, 2, 3, 4]), (PART, [1, 2, 3])])
-def test_the_selected_part_is_attended_to_averaged_and_projected(graph_context: GraphContext, nodes: list[int]) -> None:
-    module = make_encoder(SETTINGS)
+def test_the_selected_part_is_encoded_averaged_and_projected(
+    graph_context: GraphContext, nodes: list[int], encoder: GraphEncoderName
+) -> None:
+    module = make_encoder(replace(SETTINGS, encoder=encoder))
     with torch.no_grad():
         np.testing.assert_allclose(
             module([graph_context])[0].numpy(), slow_tokens(module, graph_context, nodes), rtol=1e-4, atol=1e-6
@@ -97,8 +147,9 @@ def test_the_whole_graph_is_read_whatever_was_selected() -> None:
         assert not torch.equal(part([PART]), part([GRAPH]))
 
 
-def test_tokens_of_a_graph_do_not_depend_on_its_batch_even_in_training() -> None:
-    module = make_encoder(GraphTokenSettings(WIDTH, 6)).train()
+@pytest.mark.parametrize("encoder", get_args(GraphEncoderName))
+def test_tokens_of_a_graph_do_not_depend_on_its_batch_even_in_training(encoder: GraphEncoderName) -> None:
+    module = make_encoder(GraphTokenSettings(WIDTH, 6, 64, encoder=encoder)).train()
     graphs = [GRAPH, *CONTEXTS, PART]
     with torch.no_grad():
         together = module(graphs)

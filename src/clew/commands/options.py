@@ -70,7 +70,11 @@ class RetrieverOptions:
         ),
     ] = None
     reader: Annotated[
-        str | None, typer.Option(help="Reader of sync-ge, gear and ircot: local, or a language model.")
+        str | None,
+        typer.Option(
+            help="Reader of sync-ge, gear and ircot: local, or a language model; of gcn-subgraph and steiner, for ask: "
+            "causal:MODEL, a folder or a name on the hub."
+        ),
     ] = None
     steps: Annotated[int | None, typer.Option(help="Steps of gear and ircot, at most; 4.")] = None
     rerank: Annotated[

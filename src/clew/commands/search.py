@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,7 @@ from clew.commands.candidates import CandidateOptions, require_index, search_can
 from clew.commands.garbage_collection import pause_collection
 from clew.commands.options import (
     DeviceOption,
+    DtypeOption,
     FeedbackOption,
     IndexOption,
     JsonFlag,
@@ -36,7 +38,7 @@ from clew.errors import InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
-    from clew.types import Evidence, Progress
+    from clew.types import Answer, Evidence, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,22 @@ class SearchOptions:
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
 
 
+@dataclass(frozen=True, slots=True)
+class SubgraphReaderOptions:
+    """The causal language model that reads a selected subgraph, beside its name (`--reader causal:MODEL`)."""
+
+    soft_prompt: Annotated[
+        Path | None,
+        typer.Option(help="Folder OUT/reader of clew train subgraph, for --reader causal:MODEL: its soft prompt."),
+    ] = None
+    dtype: DtypeOption = "float32"
+
+
 def search(question: str, options: SearchOptions, index: OptionalIndexOption = None) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
+    from clew.commands.subgraph_answers import refuse_reader
+
+    refuse_reader(options)
     with pause_collection(), progress_on_stderr() as progress:
         if options.candidates.candidates is None:
             opened, retriever = _open_index(require_index(index, options.candidates), options, progress)
@@ -81,11 +97,20 @@ def ask(
     model: ModelOption = None,
     feedback: FeedbackOption = None,
     prompts: PromptsOption = "json",
+    subgraph_reader: SubgraphReaderOptions = SubgraphReaderOptions(),
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
     from clew.answering.feedback_log import log_answer
     from clew.commands.opening import load_settings, parse_retriever
+    from clew.commands.subgraph_answers import ask_subgraph, reads_subgraph
 
+    if reads_subgraph(options, subgraph_reader, model, feedback):
+        if prompts != "json":
+            raise InputError("--prompts is of answers about paths, and --reader writes this one: leave it out")
+        with progress_on_stderr() as progress:
+            retriever, answer = ask_subgraph(question, index, options, subgraph_reader, progress)
+        _print_answer(question, retriever, answer, options)
+        return
     with pause_collection(), progress_on_stderr() as progress:
         opened, retriever = _open_index(index, options, progress)
         writer = load_settings().model if model is None else model
@@ -97,12 +122,7 @@ def ask(
     answer = answerer.answer([question], [evidence], stream)[0]
     if feedback is not None:
         log_answer(feedback, question, options.topic or (), answer)
-    if options.json_:
-        print_json(answer_json(question, retriever, answer))
-    else:
-        print_answer(answer, stream)
-        if options.trace:
-            print_steps(evidence.steps)
+    _print_answer(question, retriever, answer, options, stream)
     if answer.failure and answer.failure.run_error:
         raise answer.failure.run_error
 
@@ -125,6 +145,17 @@ def _rerank_candidates(
     if message := factory.budget.exceeded_message:
         evidence = replace(evidence, notes=(*evidence.notes, message))
     return name, evidence
+
+
+def _print_answer(
+    question: str, retriever: str, answer: "Answer", options: SearchOptions, stream: StreamingAnswer | None = None
+) -> None:
+    if options.json_:
+        print_json(answer_json(question, retriever, answer))
+        return
+    print_answer(answer, stream)
+    if options.trace:
+        print_steps(answer.evidence.steps)
 
 
 def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str]":

@@ -13,7 +13,7 @@ from clew.evaluation.evaluate_subgraphs import count_truncated
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.settings import load_settings
 from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
-from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, SelectionRecipe
+from clew.training.recipes.records import CONTEXT_TOKENS, LOCAL_READER, ReaderSettings, SelectionRecipe
 
 SplitOption = Annotated[
     str | None, typer.Option(help="Split of --data FOLDER with split/ to learn from; train by default.")
@@ -59,7 +59,7 @@ def subgraph(
             single_process(chosen),
         )
         save_scorer(out, scorer)
-        reader_saved = save_soft_prompt(opened_reader, out / "reader")
+        reader_saved = save_soft_prompt(opened_reader, out / "reader", opened_encoder, scorer.fingerprint)
     epoch = "untrained" if result.best_epoch < 0 else f"epoch {result.best_epoch + 1}"
     chosen = f"{result.held_out} chose the epoch: {epoch}"
     print(f"learned from {result.questions} questions, {chosen}, {result.seconds:.0f} s")
@@ -69,6 +69,10 @@ def subgraph(
     note_truncated("", count_truncated(opened_reader), reader.context_tokens)
     if reader_saved:
         print(f"the trained parameters of the reader are in {out / 'reader'}")
+    if reader.name != LOCAL_READER:
+        soft = f" --soft-prompt {out / 'reader'}" if reader_saved else ""
+        trained = f"--retriever gcn-subgraph:weights={out},budget={recipe.feedback.budget}"
+        print(f"answer with it: clew ask QUESTION --index INDEX {trained} --reader causal:{reader.name}{soft}")
 
 
 def note_truncated(prefix: str, count: int, tokens: int | None) -> None:

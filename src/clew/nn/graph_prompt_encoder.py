@@ -3,23 +3,28 @@
 Source: He et al., "G-Retriever" (2024), section 5.4, and the authors' code: four layers of the graph transformer of Shi
 et al. (2021), the mean over the nodes of the selected subgraph, two linear layers with a sigmoid between them, one
 token. Perozzi et al., "Let Your Graph Do the Talking" (2024): the whole graph, several tokens.
-Differs from the source: layer norm instead of batch norm, so that a graph's tokens do not depend on its batch; Perozzi
-et al. try several networks, and their nodes have no texts.
+The networks `gcn`, `gin`, `gat` and `mean` are those of Kipf and Welling (2017), Xu et al. (2019), Velickovic et al.
+(2018) and Hamilton et al. (2017); Perozzi et al. compare such encoders.
+Differs from the source: layer norm instead of batch norm, so that a graph's tokens do not depend on its batch; nodes of
+Perozzi et al. have learned or spectral features, and here the vectors of their texts. Edges of the networks without
+edge texts (all but `transformer` and `gat`) are read in both directions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import TransformerConv
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerConv
 
 from clew.arrays import FloatArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
+
+GraphEncoderName = Literal["transformer", "gcn", "gin", "gat", "mean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class GraphTokenSettings:
     heads: int = 4  # number of attention heads
     tokens: int = 1  # per graph
     pool: Literal["part", "whole"] = "part"  # nodes and edges averaged: the selected (G-Retriever), or all (GraphToken)
+    # not part of the text form, by which runs of before are known: the weights' names and shapes differ
+    encoder: GraphEncoderName = field(default="transformer", repr=False)
 
     def __post_init__(self) -> None:
         numbers = (self.inputs, self.outputs, self.width, self.layers, self.heads, self.tokens)
@@ -46,11 +53,9 @@ class GraphToken(nn.Module):
     def __init__(self, settings: GraphTokenSettings) -> None:
         super().__init__()
         self.settings = settings
-        width, heads = settings.width, settings.heads
+        width = settings.width
         starts = [settings.inputs, *[width] * (settings.layers - 1)]
-        self.layers = nn.ModuleList(
-            TransformerConv(start, width // heads, heads=heads, edge_dim=settings.inputs) for start in starts
-        )
+        self.layers = nn.ModuleList(_layer(settings, start) for start in starts)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in starts[1:])
         self.projector = nn.Sequential(
             nn.Linear(width, 2 * width), nn.Sigmoid(), nn.Linear(2 * width, settings.tokens * settings.outputs)
@@ -64,14 +69,35 @@ class GraphToken(nn.Module):
         device = next(self.parameters()).device
         nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _collate(self, contexts))
         states = nodes
+        reads_relations = self.settings.encoder in ("transformer", "gat")
+        if not reads_relations:
+            edges = torch.cat([edges, edges.flip(0)], dim=1)
         for number, layer in enumerate(self.layers):
-            states = layer(states, edges, relations)
+            states = layer(states, edges, relations) if reads_relations else layer(states, edges)
             if number < len(self.norms):
                 states = functional.relu(self.norms[number](states))
         sums = states.new_zeros(len(contexts), self.settings.width).index_add(0, owners, states)
         counts = torch.bincount(owners, minlength=len(contexts)).clamp_min(1)
         tokens: Tensor = self.projector(sums / counts[:, None])
         return tokens.view(len(contexts), self.settings.tokens, self.settings.outputs)
+
+
+def _layer(settings: GraphTokenSettings, start: int) -> nn.Module:
+    """Return one step of message passing from states of a width to those of the hidden layers."""
+    width, heads = settings.width, settings.heads
+    layer: nn.Module
+    match settings.encoder:
+        case "gcn":
+            layer = GCNConv(start, width)
+        case "gin":
+            layer = GINConv(nn.Sequential(nn.Linear(start, width), nn.ReLU(), nn.Linear(width, width)))
+        case "gat":
+            layer = GATConv(start, width // heads, heads=heads, edge_dim=settings.inputs)
+        case "mean":
+            layer = SAGEConv(start, width)
+        case _:
+            layer = TransformerConv(start, width // heads, heads=heads, edge_dim=settings.inputs)
+    return layer
 
 
 def _collate(

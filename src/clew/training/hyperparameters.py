@@ -6,7 +6,7 @@ No module here or above it in a recipe loads torch, so that the command line can
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import Field
@@ -31,17 +31,17 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 def check_fields(record: Any) -> None:
     """Raise InputError for a value outside the bounds of its field's `Field`, or none of its `Literal` choices."""
     hints = get_type_hints(type(record), include_extras=True)
-    for field in fields(record):
-        value, hint = getattr(record, field.name), hints[field.name]
+    for own in fields(record):
+        value, hint = getattr(record, own.name), hints[own.name]
         kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         if get_origin(kind) is Literal and value not in get_args(kind):
             *others, last = get_args(kind)
-            raise InputError(f"{field.name} is {value!r}: wanted {', '.join(others)} or {last}")
+            raise InputError(f"{own.name} is {value!r}: wanted {', '.join(others)} or {last}")
         constraints = [constraint for note in notes for constraint in getattr(note, "metadata", ())]
         bounds = [(name, getattr(c, name)) for c in constraints for name in _BOUNDS if hasattr(c, name)]
         if value is not None and not all(_BOUNDS[name][1](value, bound) for name, bound in bounds):
             words = (f"{_BOUNDS[name][0]} {bound:g}" if math.isfinite(bound) else "finite" for name, bound in bounds)
-            raise InputError(f"{field.name} is {value}: wanted {' and '.join(words)}")
+            raise InputError(f"{own.name} is {value}: wanted {' and '.join(words)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ class Recipe(CheckedRecord):
 def option_values(record: Any) -> dict[str, Any]:
     """Return the values of a record's options by the names of the options, of records in it too."""
     values: dict[str, Any] = {}
-    for field in fields(record):
-        value = getattr(record, field.name)
-        hint = get_type_hints(type(record), include_extras=True)[field.name]
+    for own in fields(record):
+        value = getattr(record, own.name)
+        hint = get_type_hints(type(record), include_extras=True)[own.name]
         notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
         if is_dataclass(value):
             values |= option_values(value)
         elif info := next((note for note in notes if getattr(note, "description", None)), None):
-            values[info.alias or field.name] = value
+            values[info.alias or own.name] = value
     return values
 
 
@@ -158,6 +158,10 @@ class FeedbackRecipe(CheckedRecord):
     budget: Annotated[int, Field(ge=1, description="Nodes of a selection, at most.")] = 20
     draws: Annotated[int, Field(ge=2, description="Selections of a question that are compared, for policy.")] = 4
     price: Annotated[float, Field(ge=0, description="Of a selected node, in nats of the reader's loss.")] = 0.0
+    choose_by: Annotated[
+        Literal["reader", "published"],
+        Field(description="What chooses the epoch: the reader's loss, or the published loss, equation 5 of the paper."),
+    ] = field(default="reader", repr=False)  # named apart in the identity of a run, which is older than this field
     batch: Annotated[int, Field(ge=1)] = 16  # questions per step
 
     def check_stops(self, *, stops: bool) -> None:

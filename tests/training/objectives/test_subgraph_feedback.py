@@ -1,6 +1,7 @@
 """Training on a reader's feedback: the direction of each objective, and its gradient against the exact one."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ from clew.training.objectives.subgraph_feedback import (
     paper_loss,
     reinforce_loss,
 )
+from clew.training.recipes.records import published_selection_recipe
 from clew.training.trainable_parameters import SelectorAndReader
 from tests.answering.graph_readers.graph_contexts import WIDTH, unit_vectors
 from tests.models.tiny_llama import write_tiny_llama
@@ -454,3 +456,67 @@ def test_questions_without_answers_and_untrained_stopping_are_refused() -> None:
     with pytest.raises(InputError, match="wanted the objective policy, or no stops"):
         SubgraphFeedback([EXAMPLE], [], EdgeReader(), ending, paper)
     SubgraphFeedback([EXAMPLE], [], EdgeReader(), ending, FeedbackRecipe(budget=2))
+
+
+def test_the_published_recipe_takes_plain_adam_steps_and_chooses_by_equation_5(tmp_path: Path) -> None:
+    """Against dense matrices, Adam written out, and the published loss written out."""
+    recipe = published_selection_recipe()
+    settings = replace(recipe.network, width=4)
+    examples = [EXAMPLE, make_example(make_question_graph(topics=(2,), question="other"), "Other?", ("well",))]
+    feedback = replace(recipe.feedback, budget=2, batch=2)
+    model = settings.build_network(WIDTH, 3)
+    start = model.state_dict()
+    weights = [start[f"gcn.layers.{number}.lin.weight"].double().clone() for number in range(2)]
+    objective = SubgraphFeedback(examples, examples, EdgeReader(), settings, feedback)
+    result = train(model, objective, replace(recipe.loop, epochs=3, rate=0.05), tmp_path, silent)
+
+    moments = [(torch.zeros_like(weight), torch.zeros_like(weight)) for weight in weights]
+    losses = [float(published_loss_by_hand(weights, examples))]
+    states = [weights]
+    for step in range(1, 4):
+        leaves = [weight.clone().requires_grad_() for weight in states[-1]]
+        gradients = torch.autograd.grad(published_loss_by_hand(leaves, examples), leaves)
+        moments = [
+            (0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2)
+            for (first, second), gradient in zip(moments, gradients, strict=True)
+        ]
+        states.append(
+            [
+                weight - 0.05 * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+                for weight, (first, second) in zip(states[-1], moments, strict=True)
+            ]
+        )
+        losses.append(float(published_loss_by_hand(states[-1], examples)))
+    best = int(np.argmin(losses))
+    assert best > 0, "the steps lower the loss"
+    assert result.best_epoch == best - 1
+    assert result.figures["minus published loss"] == pytest.approx(-losses[best], rel=1e-4)
+    assert result.initial_figures["minus published loss"] == pytest.approx(-losses[0], rel=1e-4)
+    for number, weight in enumerate(states[best]):
+        trained = model.state_dict()[f"gcn.layers.{number}.lin.weight"]
+        assert torch.allclose(trained.double(), weight, atol=1e-4)
+
+
+def published_loss_by_hand(weights: Sequence[torch.Tensor], examples: Sequence[EncodedQuestion]) -> torch.Tensor:
+    """Return equations 1 to 5 on dense matrices, the mean over questions, for two nodes of each."""
+    total = torch.zeros((), dtype=torch.float64)
+    for one in examples:
+        graph = one.question_graph.graph
+        nodes = torch.from_numpy(graph.node_vectors).double()
+        adjacency = torch.eye(len(nodes), dtype=torch.float64)
+        for source, target in graph.graph.edges.tolist():
+            adjacency[source, target] = adjacency[target, source] = 1.0
+        root = adjacency.sum(1).rsqrt()
+        adjacency = root[:, None] * adjacency * root
+        hidden = (adjacency @ nodes @ weights[0].T).relu()
+        importance = (adjacency @ hidden @ weights[1].T)[:, 0]
+        cosines = nodes @ torch.from_numpy(one.question_graph.question_vector).double()
+        shares = torch.softmax(cosines * importance, 0)
+        chosen = set(torch.argsort(shares.detach(), descending=True, stable=True)[:2].tolist())
+        ends = torch.tensor(graph.graph.edges.tolist())
+        edges = shares[ends].prod(1)
+        edges = edges / edges.sum()
+        selected = [place for place, pair in enumerate(ends.tolist()) if set(pair) <= chosen]
+        logs = sum((shares[node] + 1e-8).log() for node in chosen) + sum((edges[e] + 1e-8).log() for e in selected)
+        total = total - logs * (0.1 if set(HELPS) <= chosen else 3.0)
+    return total / len(examples)

@@ -63,11 +63,11 @@ def test_what_a_reader_learned_is_written(llama: Path, tmp_path: Path) -> None:
     choice = ReaderSettings(str(llama), 2)
     model = open_model(choice)
     reader = reader_factory(choice, model, ENCODER, [], ())(0)
-    assert save_soft_prompt(reader, tmp_path / "soft")
+    assert save_soft_prompt(reader, tmp_path / "soft", ENCODER)
     assert isinstance(reader, SoftPromptReader)
     again = SoftPromptReader(reader.reader, folder=tmp_path / "soft")
     assert torch.equal(again.parameters()[0], reader.parameters()[0])
-    assert not save_soft_prompt(PathGraphReader(ENCODER.encode), tmp_path / "none")
+    assert not save_soft_prompt(PathGraphReader(ENCODER.encode), tmp_path / "none", ENCODER)
     assert not (tmp_path / "none").exists()
 
 

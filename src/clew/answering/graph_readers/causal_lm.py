@@ -73,7 +73,8 @@ class CausalReader:
         self._prompts = PromptTokenizer(prompt, max_context_tokens, chat)
         self._batch_size = batch_size
         self._max_new_tokens = max_new_tokens
-        self._with_text = with_text
+        self.max_context_tokens = max_context_tokens
+        self.with_text = with_text
 
     @property
     def name(self) -> str:
@@ -83,7 +84,7 @@ class CausalReader:
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the model and the prompt settings; loads the model."""
-        settings = f"{self._prompts.fingerprint}-{self._max_new_tokens}-{self._with_text}"
+        settings = f"{self._prompts.fingerprint}-{self._max_new_tokens}-{self.with_text}"
         return f"{self.model.load().fingerprint}-{settings}"
 
     @property
@@ -159,7 +160,7 @@ class CausalReader:
 
     def _context_texts(self, questions: Sequence[str], contexts: Sequence[GraphContext]) -> list[str]:
         check_counts(questions, contexts)
-        texts = [context.text if self._with_text else "" for context in contexts]
+        texts = [context.text if self.with_text else "" for context in contexts]
         require_unicode(questions)
         require_unicode(texts)
         return texts

@@ -55,7 +55,7 @@ class SoftPromptReader:
             raise InputError("a soft prompt needs a frozen model; wanted CausalModel(..., trainable=False)")
         self.reader = reader
         self.graph_token = graph_token
-        self._num_virtual_tokens = num_virtual_tokens
+        self.num_virtual_tokens = num_virtual_tokens
         self._seed = seed
         self._folder = folder
         self._peft_model: Any = None
@@ -72,7 +72,7 @@ class SoftPromptReader:
         # The graph token's settings choose its inputs, which its weights do not show.
         settings = repr(getattr(self.graph_token, "settings", None))
         digest = weights_digest([(str(place), weight) for place, weight in enumerate(self.parameters())])
-        return f"{self.reader.fingerprint}+soft-prompt-{self._num_virtual_tokens}-{settings}-{digest}"
+        return f"{self.reader.fingerprint}+soft-prompt-{self.num_virtual_tokens}-{settings}-{digest}"
 
     def loss(
         self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
@@ -141,10 +141,10 @@ class SoftPromptReader:
         with self._lock:
             if self._folder is not None and self.graph_token is not None:
                 _load_graph_token(self.graph_token, Path(self._folder, _GRAPH_ENCODER_FILE))
-            if self._num_virtual_tokens and self._peft_model is None:
+            if self.num_virtual_tokens and self._peft_model is None:
                 model = self.reader.model.load()
                 if self._folder is None:
-                    self._peft_model = prompt_tuning.init_prompt_tuning(model, self._num_virtual_tokens, self._seed)
+                    self._peft_model = prompt_tuning.init_prompt_tuning(model, self.num_virtual_tokens, self._seed)
                 else:
                     self._peft_model = prompt_tuning.load_prompt_tuning(model, self._folder)
             self._folder = None

@@ -21,7 +21,14 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, local_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
-from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
+from clew.graph.subgraphs.textual_graph import (
+    EncodedGraph,
+    GraphContext,
+    GraphQuery,
+    Subgraph,
+    TextualGraph,
+    build_context,
+)
 from clew.protocols import fingerprint_of
 from clew.query.context import TextVectors
 from clew.query.linking import TopicEntities
@@ -32,7 +39,7 @@ from clew.retrievers.subgraph.encoding import MaskedText
 from clew.retrievers.subgraph.selectors import SubgraphSelector, node_similarity
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence
+from clew.types import Evidence, Filter
 
 NO_FACTS = "the graph has no fact of what the question names"
 _NOTE_NAMES = 5  # maximum number of names in a note
@@ -62,6 +69,7 @@ class NearbyGraph:
 class SubgraphSelection:
     """Selection for one question: n entities near it, m facts among them."""
 
+    text: str  # the question, without brackets
     topics: IntArray  # (t,) entities that it names
     local: LocalGraph  # the n entities and their facts, traversable both ways
     triples: IntArray  # (m,) the triple of each edge of the textual graph
@@ -89,6 +97,22 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         """The settings, and the selector's settings or weights."""
         return f"{self.settings!r}\0{self.selection_note}\0{fingerprint_of(self.selector)}"
 
+    @property
+    def selector_fingerprint(self) -> str:
+        """Identifier of the selector's settings or weights."""
+        return fingerprint_of(self.selector)
+
+    def retrieve_subgraphs(
+        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
+    ) -> list[tuple[Evidence, str, GraphContext | None]]:
+        """As `retrieve_about`, with each question's text without brackets, and the subgraph; None if it is empty."""
+        return [
+            (evidence, "", None)
+            if found is None
+            else (evidence, found.text, build_context(found.query, found.subgraph))
+            for evidence, found in self.retrieve_with_trace(questions, topics, k, where)
+        ]
+
     def select(
         self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None
     ) -> SubgraphSelection:
@@ -114,7 +138,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
             notes.append(self._explain_no_facts(near) if len(starts) else NO_TOPIC)
         if near.unexpanded:
             notes.append(f"of {near.unexpanded} entities of many facts not all were looked at")
-        return SubgraphSelection(starts, near.local, triples, query, subgraph, tuple(notes))
+        return SubgraphSelection(topics.text, starts, near.local, triples, query, subgraph, tuple(notes))
 
     def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, positions: IntArray) -> GraphQuery:
         masked = mask_names(topics.text, topics.spans)

@@ -9,11 +9,12 @@ question becomes likelier, a worse one less likely (REINFORCE; the baseline of a
 which raises the probability of whatever was selected, the more so the worse the answer was.
 
 Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering with LLMs" (2024),
-section 3.2, for `paper`; Kool, van Hoof and Welling, "Buy 4 REINFORCE Samples, Get a Baseline for Free!" (2019), for
-the baseline of `policy`.
-Differs from the source: `policy` follows the stated purpose of the source's loss instead of its formula; a selected
-node may have a price. If the reader is trained as well (for example its soft prompt), the mean of its losses on the
-same selections is added, without a gradient to the network.
+section 3.2, for `paper`, and equation 5 for the choice of the model by it; Kool, van Hoof and Welling, "Buy 4 REINFORCE
+Samples, Get a Baseline for Free!" (2019), for the baseline of `policy`.
+Differs from the source: the published loss is the mean over questions, not their sum; `policy` follows the stated
+purpose of the source's loss instead of its formula; a selected node may have a price. If the reader is trained as well
+(for example its soft prompt), the mean of its losses on the same selections is added, without a gradient to the
+network.
 """
 
 from collections.abc import Iterator, Sequence
@@ -126,20 +127,31 @@ class SubgraphFeedback:
         return reader_losses.mean() if loss is None else loss + reader_losses.mean()
 
     def validate(self, model: nn.Module) -> dict[str, float]:
-        """Return the negated mean cost of the likeliest selections on validation questions, and their mean size."""
+        """Return figures of the likeliest selections on validation questions.
+
+        They are the negated mean cost and the mean size; before them, with `choose_by="published"`, the negated
+        published loss, which is equation 5 of the source.
+        """
         if not self._validation:
             return {}
         contexts: list[GraphContext] = []
+        all_scores: list[Tensor] = []
         with torch.no_grad():
             for one in self._validation:
                 scores, ends, _ = self._score_nodes(model, [one])
                 nodes = sample_without_replacement(scores, ends[0], self._recipe.budget, None)
                 contexts.append(_selected_context(one, nodes))
+                all_scores.append(scores)
         with self._averaged_reader(model):
             losses = lowest_losses(self._reader, self._validation, contexts)
         sizes = np.array([len(context.subgraph.nodes) for context in contexts])
         cost = float(np.mean(losses + self._recipe.price * sizes))
-        return {"minus loss": -cost, "nodes": float(sizes.mean())}
+        figures = {"minus loss": -cost, "nodes": float(sizes.mean())}
+        if self._recipe.choose_by == "reader":
+            return figures
+        graphs = [one.question_graph.graph.graph for one in self._validation]
+        published = paper_loss(all_scores, [one.subgraph for one in contexts], graphs, torch.from_numpy(losses))
+        return {"minus published loss": -float(published)} | figures
 
     def _score_nodes(self, model: nn.Module, questions: Sequence[EncodedQuestion]) -> tuple[Tensor, Tensor, list[int]]:
         """Return the scores of all nodes (n,) and of ending (b,), on the processor, and the nodes of each question.

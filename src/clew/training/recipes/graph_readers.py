@@ -14,6 +14,7 @@ import torch
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
+from clew.answering.graph_readers.trained import save_reader
 from clew.models.causal_lm.model import CausalModel
 from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
 from clew.models.devices import choose_device
@@ -69,11 +70,14 @@ def token_reader_factories(
     }
 
 
-def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
-    """Write the soft prompt and graph token of a reader; return whether it has any."""
+def save_soft_prompt(reader: GraphReader, folder: Path, encoder: Encoder, selection: str = "") -> bool:
+    """Write the soft prompt and graph token of a reader (see `save_reader`); return whether it has any.
+
+    `selection` is the fingerprint of the selection that was trained with it.
+    """
     if not isinstance(reader, SoftPromptReader):
         return False
-    reader.save(folder)
+    save_reader(reader, folder, encoder.fingerprint, selection)
     return True
 
 
@@ -86,16 +90,26 @@ def _causal_reader(
         max_context_tokens=settings.context_tokens or CONTEXT_TOKENS,
         with_text=with_text,
     )
-    graph_token = None if token == "none" else _graph_token(model, encoder, seed, token)  # noqa: S105 - no password
+    graph_token = None if token == "none" else _graph_token(settings, model, encoder, seed, token)  # noqa: S105 - no password
     if graph_token is None and not settings.soft_prompt:
         return reader
     return SoftPromptReader(reader, num_virtual_tokens=settings.soft_prompt, graph_token=graph_token, seed=seed)
 
 
-def _graph_token(model: CausalModel, encoder: Encoder, seed: int, pool: Literal["part", "whole"]) -> GraphToken:
+def _graph_token(
+    settings: ReaderSettings, model: CausalModel, encoder: Encoder, seed: int, pool: Literal["part", "whole"]
+) -> GraphToken:
     width = min(_GRAPH_TOKEN_WIDTH, -(-model.width // _GRAPH_TOKEN_HEADS) * _GRAPH_TOKEN_HEADS)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return GraphToken(
-            GraphTokenSettings(encoder.dimension, model.width, width, heads=_GRAPH_TOKEN_HEADS, pool=pool)
+            GraphTokenSettings(
+                encoder.dimension,
+                model.width,
+                width,
+                heads=_GRAPH_TOKEN_HEADS,
+                tokens=settings.graph_tokens,
+                pool=pool,
+                encoder=settings.graph_encoder,
+            )
         )

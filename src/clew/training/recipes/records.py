@@ -277,14 +277,41 @@ def published_rerank_recipe() -> RerankRecipe:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRecipe:
-    """Training of the network that selects subgraphs, by the answers of a reader."""
+    """Training of the network that selects subgraphs, by the answers of a reader.
+
+    `published_selection_recipe` is that of GCN-Retriever.
+    """
 
     network: ScorerSettings = field(default_factory=ScorerSettings)
     feedback: FeedbackRecipe = field(default_factory=FeedbackRecipe)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=3, warmup=10, average=0.9))
+    preset: Annotated[
+        Literal["ours", "paper"],
+        Field(description="ours, or all of GCN-Retriever's; other options still override it."),
+    ] = "ours"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self.feedback.check_stops(stops=self.network.stops)
+
+    @staticmethod
+    def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the published values of the options that are not given, under the preset `paper`."""
+        return option_values(published_selection_recipe()) if given.get("preset") == "paper" else {}
+
+
+def published_selection_recipe() -> SelectionRecipe:
+    """Return the recipe of GCN-Retriever: its network and inputs, its loss, plain Adam, and the model by equation 5.
+
+    Source: Engel and Park (2024), sections 3.2 to 3.4, equations 1 to 5. AdamW without decay is Adam. The paper states
+    no rate, width, budget or number of epochs: those are ours.
+    """
+    return SelectionRecipe(
+        ScorerSettings(inputs="text", combination="product"),
+        FeedbackRecipe(objective="paper", choose_by="published"),
+        Recipe(epochs=3, schedule="constant", decay=0.0, warmup=0, clip=0.0, average=0.0),
+        "paper",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +330,13 @@ class ReaderSettings:
     graph_token: Annotated[
         Token, Field(description="Trainable token made of the selected part of the graph, or of the whole graph.")
     ] = "none"  # noqa: S105 - no password
+    graph_encoder: Annotated[
+        Literal["transformer", "gcn", "gin", "gat", "mean"],
+        Field(
+            description="Network of graph tokens, those of g-retriever and graphtoken too; transformer as G-Retriever."
+        ),
+    ] = "transformer"
+    graph_tokens: Annotated[int, Field(ge=1, description="Tokens of a graph that such a network makes.")] = 1
     context_tokens: Annotated[
         int | None, Field(ge=1, description="Tokens of a graph's text that a language model reads, at most; 512.")
     ] = None
@@ -310,6 +344,10 @@ class ReaderSettings:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.name == LOCAL_READER and (
-            self.soft_prompt or self.graph_token != "none" or self.context_tokens  # noqa: S105 - no password
+            self.soft_prompt
+            or self.graph_token != "none"  # noqa: S105 - no password
+            or self.context_tokens
+            or self.graph_encoder != "transformer"
+            or self.graph_tokens != 1
         ):
             raise InputError("the local reader reads no tokens: give --reader FOLDER with a causal language model")

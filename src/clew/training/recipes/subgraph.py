@@ -66,6 +66,8 @@ def train_selection(
     objective = SubgraphFeedback(training, validation, reader, network, feedback)
     trainable = objective.trainable_module(model)  # opens the reader, which may fail, before the folder is written
     identity = {"network": repr(network), "feedback": repr(feedback)}
+    if feedback.choose_by != "reader":
+        identity["choice of the epoch"] = feedback.choose_by
     with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
         result = train(trainable, objective, recipe.loop, run, progress, group)
     _move_parameters(reader, group)

@@ -1,0 +1,77 @@
+"""Answers from a selected subgraph, read by a graph reader such as a causal language model with a trained soft prompt.
+
+Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering with LLMs" (2024),
+section 3: the reader generates the answer from the question and the text of the selected subgraph.
+Differs from the source: a question for which no fact was selected is not read; an answer that names no selected node is
+marked as weak.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from clew.answering.graph_readers.protocols import GraphReader
+from clew.answering.kg_paths import NO_PATHS_NOTE
+from clew.answering.replies import empty_answer
+from clew.graph.paths.path_entities import path_entities
+from clew.graph.subgraphs.textual_graph import GraphContext
+from clew.text.normalization import name_key
+from clew.text.sanitize import to_single_line
+from clew.types import Answer, Evidence, Filter, Scored, Usage
+
+NOTHING_READ_NOTE = "the model's reply is empty"
+OUTSIDE_NOTE = "the answer is the name of no selected entity: the model knows it from elsewhere, or made it up"
+OTHER_SELECTION_NOTE = "the soft prompt was trained with another selection than this retriever's: name its weights"
+
+
+@runtime_checkable
+class SubgraphSource(Protocol):
+    """A retriever that selects a subgraph for each question."""
+
+    @property
+    def selector_fingerprint(self) -> str:
+        """Changes whenever a selection may change, given the same graph and budget."""
+
+    def retrieve_subgraphs(
+        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
+    ) -> list[tuple[Evidence, str, GraphContext | None]]:
+        """Return the evidence of each question, its text without brackets, and its subgraph; None if it is empty.
+
+        `topics`, `k` and `where` are those of `TopicRetriever.retrieve_about`.
+        """
+
+
+def answer_from_subgraph(
+    reader: GraphReader, question: str, evidence: Evidence, context: GraphContext | None
+) -> Answer:
+    """Return a reader's answer to a question without brackets, from what a `SubgraphSource` found.
+
+    The paths that end at the answer are moved to the front of the evidence. Raises InputError and ProviderError as
+    `GraphReader.generate` does.
+    """
+    if context is None:
+        return empty_answer(evidence, ("the question is empty", *evidence.notes))
+    if not len(context.subgraph.edges):
+        return empty_answer(evidence, (NO_PATHS_NOTE, *evidence.notes))
+    started = time.perf_counter()
+    text = to_single_line(reader.generate([question], [context])[0])
+    usage = Usage(seconds=time.perf_counter() - started, calls=1)
+    size = f"{len(context.subgraph.nodes)} entities and {len(context.subgraph.edges)} facts"
+    written = f"written by {reader.name}, which read {size}"
+    if not text:
+        return empty_answer(evidence, (written, NOTHING_READ_NOTE), usage)
+    key, names = name_key(text), context.query.graph.graph.nodes
+    is_selected = key in {name_key(names[node]) for node in context.subgraph.nodes.tolist()}
+    notes = (written,) if is_selected else (written, OUTSIDE_NOTE)
+    candidates = (Scored(text, 1.0),)
+    return Answer(
+        text, (), candidates, _move_paths_first(evidence, key), weak=not is_selected, notes=notes, usage=usage
+    )
+
+
+def _move_paths_first(evidence: Evidence, key: str) -> Evidence:
+    """Move the paths that end at the entity of a name key to the front, in their order."""
+    ends = [name_key(path_entities(path.item, evidence.topics)[-1]) == key for path in evidence.paths]
+    order = sorted(range(len(ends)), key=lambda place: not ends[place])
+    return replace(evidence, paths=tuple(evidence.paths[place] for place in order))
