@@ -19,6 +19,7 @@ from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
+from clew.query.evidence_gate import check_evidence
 from clew.retrievers.registry import (
     RETRIEVERS,
     default_retriever,
@@ -407,13 +408,16 @@ class Index:
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         if not topics:
-            return self._note_aliases(opened.retrieve([question], k, where)[0])
+            return self._finish(opened.retrieve([question], k, where)[0], where)
         if not isinstance(opened, TopicRetriever):
             able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name))
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return self._note_aliases(opened.retrieve_about([question], [topics], k, where)[0])
+        return self._finish(opened.retrieve_about([question], [topics], k, where)[0], where)
 
-    def _note_aliases(self, evidence: Evidence) -> Evidence:
+    def _finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
+        """Return evidence with notes on aliases, after a check that a filter's evidence is of allowed passages."""
+        if where is not None:
+            check_evidence(evidence, self.context.scope, where)
         notes = self.describe_aliases([triple for path in evidence.paths for triple in path.item])
         return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
 

@@ -42,9 +42,17 @@ def check_k(k: int) -> None:
 def make_evidence(
     passages: Sequence[Scored[Passage]], paths: Sequence[Scored[Path]], notes: Sequence[str], started: float
 ) -> Evidence:
-    """Return evidence with the seconds since `started` (a `time.perf_counter`)."""
+    """Return evidence with the seconds since `started` (a `time.perf_counter`).
+
+    A path over an entity that no allowed passage names is left out.
+    """
     usage = Usage(seconds=time.perf_counter() - started)
-    return Evidence(tuple(passages), tuple(paths), tuple(notes), usage)
+    return Evidence(tuple(passages), keep_named(paths), tuple(notes), usage)
+
+
+def keep_named(paths: Sequence[Scored[Path]]) -> tuple[Scored[Path], ...]:
+    """Return the paths whose ends all have names; without a filter all have."""
+    return tuple(path for path in paths if all(triple.head and triple.tail for triple in path.item))
 
 
 def empty_question_evidence(started: float | None = None) -> Evidence:

@@ -59,6 +59,7 @@ class IRCoTAgent:
                 tuple(scored.item for scored in _fuse_rankings(search)[: self.read_depth]),
                 queries=tuple(step.query for step in search.steps),
                 thoughts=tuple(search.thoughts),
+                where=where,
             )
             for search in active
         ]

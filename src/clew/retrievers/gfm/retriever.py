@@ -110,7 +110,8 @@ class GFMRetriever:
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()
         chains: tuple[Scored[SentenceChain], ...] = ()
         if self.quoter is not None and graph.chains is not None:
-            chains = self.quoter.quote(graph.chains, np.array([p for p, _ in ranked.passages], dtype=np.int32))
+            found = np.array([p for p, _ in ranked.passages], dtype=np.int32)
+            chains = self.quoter.quote(graph.chains, found, allowed)
         evidence = make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
         return replace(evidence, chains=chains)
 
@@ -123,7 +124,7 @@ class GFMRetriever:
             return [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
 
         begin = partial(self._begin_encoding, thread=encoder_thread)
-        linked, vector = link_and_encode(question, self.scope.linker.link, texts, begin)
+        linked, vector = link_and_encode(question, self.scope.linker_among(allowed).link, texts, begin)
         return self.graphs.build(linked, vector, allowed), partial(vector, 0)
 
     def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> PendingVector:

@@ -188,7 +188,7 @@ class RoutedRetriever:
             if walk is not None and self.router.choices[position].name == FIRST_RETRIEVER:
                 evidence[row] = _add_notes(self.first.walk_evidence(walk, k, allowed, started), (note,), 0.0)
             else:
-                linked = self.scope.linker.link(question) if walk is None else walk.linked_question
+                linked = self.scope.linker_among(allowed).link(question) if walk is None else walk.linked_question
                 groups.setdefault(position, []).append((row, linked, note, time.perf_counter() - started))
         for position, group in groups.items():
             retriever = self._retrievers[position]
