@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from clew.arrays import BoolArray
 from clew.errors import InputError
+from clew.plugins.arguments import check_count, check_strings
 from clew.query.scope import Scope
 from clew.types import Evidence, Filter, Passage, Path, Scored, Usage
 
@@ -21,7 +22,7 @@ class PassageRetriever(ABC):
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question (see `Retriever`)."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         return [
             self.retrieve_one(question, k, allowed) if question.strip() else empty_question_evidence()
@@ -33,8 +34,10 @@ class PassageRetriever(ABC):
         """Return at most `k` of the allowed passages (P,) for a question that is not empty."""
 
 
-def check_k(k: int) -> None:
-    """Check the number of passages; raises InputError where `k` is below 1."""
+def check_k(k: int, questions: Sequence[str] = ()) -> None:
+    """Check the number of passages, and questions; raises InputError where `k` is below 1, or a question no string."""
+    check_count(k, "k")
+    check_strings(questions, "questions")
     if k < 1:
         raise InputError(f"k is {k}: ask for at least 1 passage")
 

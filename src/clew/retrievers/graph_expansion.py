@@ -125,7 +125,7 @@ class GraphExpansionRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question with the beams as paths."""
-        check_k(k)
+        check_k(k, questions)
         started = time.perf_counter()
         allowed = self.expansion.scope.mask(where)
         searched = [question for question in questions if question.strip()]

@@ -65,7 +65,7 @@ class HippoRAG2Retriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; without a triple to start from, the dense ranking."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         walk = self._walk if allowed.all() else PowerWalk(build_phrase_graph(self.scope.snapshot, allowed))
         nearest = [self._nearest_triples(question, allowed) if question.strip() else [] for question in questions]

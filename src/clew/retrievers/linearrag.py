@@ -107,7 +107,7 @@ class LinearRAGRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; for one without a name the dense ranking."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         walk = self._walk if self.scope.restriction(allowed) is None else self._make_walk(allowed)
         return [

@@ -94,7 +94,7 @@ class SprigRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` of the passages that a question's walk reaches."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         some, given = self.scope.restriction(allowed), self.settings
         walk = None

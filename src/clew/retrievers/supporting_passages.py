@@ -39,7 +39,7 @@ class PathRetriever(ABC, Generic[Trace]):
         self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
     ) -> list[tuple[Evidence, Trace]]:
         """As `retrieve_about`, and also return the intermediate results of each question."""
-        check_k(k)
+        check_k(k, questions)
         allowed, blocked = self.scope.mask(where), self.scope.blocked_triples(where)
         return [
             self.retrieve_one(question, names, k, allowed, blocked)

@@ -76,7 +76,7 @@ class GearAgent:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, the beams as paths and every step."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.expansion.scope.mask(where)
         searched = [question for question in questions if question.strip()]
         vectors = self.expansion.encode_questions(searched) if searched else np.zeros((0, 1), dtype=np.float32)

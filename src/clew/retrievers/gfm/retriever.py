@@ -70,7 +70,7 @@ class GFMRetriever:
         Several questions are scored on all cores, each in its own thread: scored in one batch, the last bits of a score
         would depend on the other questions. A single question is encoded while its walk runs.
         """
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         if len(questions) < 2:
             return [self._retrieve_one(question, k, allowed, self._encoder_thread) for question in questions]

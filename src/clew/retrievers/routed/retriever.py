@@ -174,7 +174,7 @@ class RoutedRetriever:
 
         Raises InputError where the index can serve none of the choices.
         """
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         evidence: list[Evidence] = [empty_question_evidence()] * len(questions)
         groups: dict[int, list[tuple[int, LinkedQuestion, str, float]]] = {}
