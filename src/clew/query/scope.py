@@ -94,18 +94,18 @@ class Scope:
 
     def names(self, allowed: BoolArray) -> NameTable:
         """Return the names that allowed passages (P,) write; those of the whole index where all are allowed."""
-        return self.snapshot if self.restriction(allowed) is None else self._restricted(allowed)[1]
+        return self.snapshot if self.restriction(allowed) is None else self._restricted_names(allowed)[1]
 
     def linker_among(self, allowed: BoolArray) -> EntityLinker:
         """Return the linker to the names that allowed passages (P,) write."""
         if self.restriction(allowed) is None:
             return self.linker
-        _, names, linkers = self._restricted(allowed)
+        _, names, linkers = self._restricted_names(allowed)
         if id(self.linker) not in linkers:
             linkers[id(self.linker)] = self.linker.restrict(names, allowed)
         return linkers[id(self.linker)]
 
-    def _restricted(self, allowed: BoolArray) -> tuple[BoolArray, VisibleNames, dict[int, EntityLinker]]:
+    def _restricted_names(self, allowed: BoolArray) -> tuple[BoolArray, VisibleNames, dict[int, EntityLinker]]:
         found = self._visible.get(id(allowed))  # the array is kept, so that no other has its id
         if found is None:
             found = allowed, VisibleNames(self.snapshot, allowed, self._in_graph), {}

@@ -70,7 +70,7 @@ class UnknownNames:
         if self._entities(key):
             return None
         names = self._open_names()
-        full = self._known(names.full_names(key)) if all(map(looks_like_name, surface.split())) else []
+        full = self._known_names(names.full_names(key)) if all(map(looks_like_name, surface.split())) else []
         if len(full) == 1 and len(first := key.split(" ")[0]) > 1 and full[0].startswith(f"{first} "):
             return self._similar_name(full[0], "shortened")
         numbers = _NUMBER.findall(key)
@@ -80,9 +80,9 @@ class UnknownNames:
             return self._similar_name(best.key, _describe_edits(best.edits))
         if len(full) == 1:
             return self._similar_name(full[0], "shortened")
-        if surface.isupper() and len(long := self._known(names.long_forms(key))) == 1:
+        if surface.isupper() and len(long := self._known_names(names.long_forms(key))) == 1:
             return self._similar_name(long[0], "acronym")
-        if len(several := self._known(names.names_with_surname(key))) == 1:
+        if len(several := self._known_names(names.names_with_surname(key))) == 1:
             return self._similar_name(several[0], "last word")
         return None
 
@@ -97,7 +97,7 @@ class UnknownNames:
                     _logger.warning("read %d names in %.0f s; later runs load them", len(self._names.names), seconds)
             return self._names
 
-    def _known(self, keys: Sequence[str]) -> list[str]:
+    def _known_names(self, keys: Sequence[str]) -> list[str]:
         """Return the keys that entities have in the table; those of the snapshot all have some."""
         return list(keys) if self._table is self._snapshot else [key for key in keys if self._entities(key)]
 

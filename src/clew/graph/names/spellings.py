@@ -1,4 +1,4 @@
-"""How passages write the names of entities, and facts as the passages that state them write them.
+"""Names of entities and facts as passages write them.
 
 The label of an entity is its most frequent form in the whole index, or the title of a document that gives it another
 name by a heading or an alias; a passage need not write it. A fact is shown as a passage of it writes it, so that no
