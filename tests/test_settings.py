@@ -48,7 +48,7 @@ def test_variables_that_name_no_setting_are_left_alone(folder: Path, monkeypatch
         ({"CLEW_PRICES": "cheap"}, "", "setting 'prices' is 'cheap': Input should be a valid dictionary"),
         ({"CLEW_MAX_COST": ""}, "", "setting 'max_cost' is ''"),
         ({"CLEW_MODEL_OUTPUT": "spoken"}, "", "CLEW_MODEL_OUTPUT"),
-        ({}, "nosuch = 1", "setting 'nosuch' is 1"),
+        ({}, "nosuch = 1", "setting 'nosuch': Extra"),
         ({}, "k = ", "clew.toml cannot be read"),
     ],
 )

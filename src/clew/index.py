@@ -1,7 +1,7 @@
 """An index: documents in, evidence and answers out; the Python API of everything the command line does."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -15,11 +15,13 @@ from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder, open_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
+from clew.plugins.arguments import check_count, check_string, check_strings
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.alias_notes import describe_aliases, note_aliases
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
+from clew.query.evidence_gate import check_evidence
 from clew.retrievers.registry import (
     RETRIEVERS,
     default_retriever,
@@ -178,6 +180,9 @@ class Index:
         """
         from clew.indexing import entry
 
+        if not isinstance(documents, str | Path | Iterable) or isinstance(documents, bytes | Mapping | Document):
+            kind = type(documents).__name__
+            raise InputError(f"documents is a {kind}; give a list of documents or paths, or an iterator of documents")
         source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
         tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
@@ -211,6 +216,7 @@ class Index:
         """
         from clew.indexing import entry
 
+        check_strings(paths, "paths", paths=True)
         tools = self._writer_tools(extractor, entry.open_source(paths))
         settings = entry.writer_settings(self.table, tools)
         started = time.perf_counter()
@@ -234,6 +240,7 @@ class Index:
         """
         from clew.indexing import entry
 
+        check_strings(paths, "paths", paths=True)
         wanted = entry.parse_part(part)
         source = entry.open_source(paths, wanted.has)
         writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
@@ -269,7 +276,7 @@ class Index:
         """
         from clew.indexing import entry
 
-        if not folder.is_dir():
+        if not isinstance(folder, Path) or not folder.is_dir():
             raise InputError(f"{str(folder)!r} is not a folder: name one to watch")
         reader = entry.FolderReader(folder, watched_state_path(self.table.location, folder))
         if reader.is_unchanged:
@@ -324,6 +331,8 @@ class Index:
         """
         from clew.indexing import entry
 
+        if not isinstance(source, str | Path | entry.GraphFile):
+            raise InputError(f"the graph is {type(source).__name__} {source!r:.80}; give a file")
         file = source if isinstance(source, entry.GraphFile) else entry.graph_file(source)
         called = entry.clean_graph_name(file.path.name if name is None else name)
         if strict:
@@ -340,6 +349,7 @@ class Index:
         """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed."""
         from clew.indexing import entry
 
+        check_strings(ids, "ids")
         with self._writing():
             stored = self.table.stored_documents()
             documents = {id_ for id_ in ids if id_ in stored}
@@ -442,16 +452,26 @@ class Index:
             paths: As in `retriever`.
             topics: Entities that it is about, else they are linked; an InputError where the retriever finds no paths.
         """
-        if retriever == AUTO:
+        check_string(question, "question")
+        check_string(where, "where", optional=True)
+        check_count(paths, "paths")
+        check_strings(topics, "topics")
+        if isinstance(retriever, str) and retriever == AUTO:
             evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics)
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         if not topics:
-            return note_aliases(self.table, opened.retrieve([question], k, where)[0])
+            return self._finish(opened.retrieve([question], k, where)[0], where)
         if not isinstance(opened, TopicRetriever):
             able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name) and not finds_nothing(name))
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return note_aliases(self.table, opened.retrieve_about([question], [topics], k, where)[0])
+        return self._finish(opened.retrieve_about([question], [topics], k, where)[0], where)
+
+    def _finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
+        """Return evidence with notes on aliases, after a check that a filter's evidence is of allowed passages."""
+        if where is not None:
+            check_evidence(evidence, self.context.scope, where)
+        return note_aliases(self.table, evidence)
 
     def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
         """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
@@ -468,6 +488,7 @@ class Index:
         topics: Sequence[str] = (),
     ) -> Answer:
         """Return an answer quoted from the evidence, or written by a language model with quotes that were checked."""
+        check_string(model, "model")
         evidence = self.search(question, k, retriever, where, paths, topics)
         return self.answerer(model, retriever).answer([question], [evidence])[0]
 
@@ -502,7 +523,7 @@ class Index:
 
         opened = self.subgraph_source(retriever)
         ((evidence, text, context),) = opened.retrieve_subgraphs([question], [topics], k, where)
-        answer = answer_from_subgraph(reader, text, note_aliases(self.table, evidence), context)
+        answer = answer_from_subgraph(reader, text, self._finish(evidence, where), context)
         if trained_with in ("", opened.selector_fingerprint):
             return answer
         return replace(answer, notes=(*answer.notes, OTHER_SELECTION_NOTE))
@@ -593,6 +614,8 @@ def open(  # noqa: A001
         IndexFormatError: There is no index, or one this version of Clew cannot read.
         InputError: This machine has no such device.
     """
+    if not isinstance(location, str | Path):
+        raise InputError(f"the index is {type(location).__name__} {location!r:.80}; give a folder or a URI")
     settings = load_settings()
     factory = settings.make_llm_factory() if llm_factory is None else llm_factory
     if device is not None:

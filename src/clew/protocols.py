@@ -204,5 +204,7 @@ def fingerprint_of(*parts: object) -> str:
 
 def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> None:
     """Raise InputError unless there is one piece of evidence per question."""
+    if isinstance(questions, str):
+        raise InputError(f"questions is {questions!r:.80}, a single one; give a list of strings")
     if len(questions) != len(evidence):
         raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one per question")

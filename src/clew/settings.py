@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,8 @@ from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
 
+_SECRET_NAME = re.compile("key|token$|secret|password", re.IGNORECASE)
+_USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
 _FILE = Path("clew.toml")  # in the folder that a command runs in
 _PREFIX = "clew_"  # of variables of the environment, in capital letters or not
 
@@ -117,6 +120,13 @@ def _merge(*sources: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _describe_value(name: str, value: Any, fault: str) -> str:
+    """Return ` is VALUE`; nothing for what may be a secret: an unknown setting, or one whose name tells so."""
+    if fault == "extra_forbidden" or _SECRET_NAME.search(name):
+        return ""
+    return f" is {_USER_OF_ADDRESS.sub('//...@', repr(value))[:200]}"
+
+
 def load_settings() -> Settings:
     """Return the settings in force here; an unknown setting or a value it cannot take is an InputError."""
     try:
@@ -124,7 +134,7 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        message = f"setting {name!r} is {first['input']!r}: {first['msg']}"
+        message = f"setting {name!r}{_describe_value(name, first['input'], first['type'])}: {first['msg']}"
         raise InputError(f"{message}; mend clew.toml or CLEW_{name.upper()}") from error
     except ValueError as error:
         raise InputError(f"clew.toml cannot be read: {error}; write lines such as passage_tokens = 256") from error

@@ -45,12 +45,19 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A fact (head, relation, tail) and the ids of the passages that state it."""
+    """A fact (head, relation, tail) and the ids of the passages that state it; the first writes its ends so."""
 
     head: str
     relation: str
     tail: str
     passages: tuple[str, ...] = ()
+    head_name: str = ""  # the name of the head's entity in the index, where the passage writes another; else ""
+    tail_name: str = ""
+
+    @property
+    def entities(self) -> tuple[str, str]:
+        """The names of both ends' entities, which are equal in all triples of an entity."""
+        return self.head_name or self.head, self.tail_name or self.tail
 
 
 Path = tuple[Triple, ...]  # a chain of triples, each sharing an entity with the one before it
@@ -236,6 +243,7 @@ class ReaderInput:
     gist: tuple[Fact, ...] = ()  # facts noted so far, in order
     queries: tuple[str, ...] = ()  # queries so far; the first is the question
     thoughts: tuple[str, ...] = ()  # conclusions of an agent so far, one sentence each
+    where: Filter | None = None  # filter of the search: a reader names nothing that its passages do not name
 
 
 @dataclass(frozen=True, slots=True)

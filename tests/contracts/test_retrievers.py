@@ -183,8 +183,10 @@ def check_paths(evidence: Evidence, allowed: set[str], homes: dict[str, str]) ->
 
 def _touch(one: Triple, other: Triple, homes: dict[str, str]) -> bool:
     """Whether two triples share an entity, or a passage that states one and is stated by or titled in the other."""
-    around = [{*t.passages, *(homes[end] for end in (t.head, t.tail) if end in homes)} for t in (one, other)]
-    return bool({one.head, one.tail} & {other.head, other.tail} or around[0] & around[1])
+    around = [
+        {*t.passages, *(homes[end] for end in (t.head, t.tail, *t.entities) if end in homes)} for t in (one, other)
+    ]
+    return bool(set(one.entities) & set(other.entities) or around[0] & around[1])
 
 
 def test_paths_are_connected(small: Index, name: str) -> None:

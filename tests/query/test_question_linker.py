@@ -140,7 +140,7 @@ def test_unknown_names(linker: QuestionLinker, question: str, text: str, notes: 
     assert linked.text == text
     assert list(linked.describe_similar_names()) == [f"no name {note}" for note in notes]
     assert linked.corrected_text(question) == text
-    exact = link_question(linker._snapshot, text)
+    exact = link_question(linker._table, text)
     assert [name.entities for name in linked.linked_names] == [name.entities for name in exact.linked_names]
     assert linked.remainder == exact.remainder
 

@@ -24,7 +24,7 @@ def describe(index: Index, ids: set[str]) -> Corpus:
     }
     mentions = {id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids) if id_ in ids}
     texts = {id_: f"{s.titles[p]}\n{s.texts[p]}" for p, id_ in enumerate(s.passage_ids)}
-    triples = [(t.head, t.tail, len(ids.intersection(t.passages))) for t, _ in stated]
+    triples = [(*t.entities, len(ids.intersection(t.passages))) for t, _ in stated]
     return Corpus(texts, mentions, [triple for triple in triples if triple[2]], synonyms)
 
 

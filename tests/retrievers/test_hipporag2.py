@@ -29,7 +29,7 @@ def described(index: Index, question: str) -> Corpus:
     query = ENCODER.encode_queries([question])[0]
     texts = [f"{title}\n{text}" if title else text for title, text in zip(s.titles, s.texts, strict=True)]
     stated = [s.triple(position) for position in range(len(s.triples))]
-    phrases = [f"{t.head} {t.relation} {t.tail}" for t in stated]
+    phrases = [f"{t.entities[0]} {t.relation} {t.entities[1]}" for t in stated]
     synonyms = {
         (entities[one], entities[int(other)]): float(s.equivalences.weights[s.equivalences.indptr[one] + place])
         for one in range(len(entities))
@@ -38,7 +38,7 @@ def described(index: Index, question: str) -> Corpus:
     }
     return Corpus(
         mentions={id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)},
-        triples=[(t.head, t.tail, t.passages) for t in stated],
+        triples=[(*t.entities, t.passages) for t in stated],
         synonyms=synonyms,
         passages=dict(zip(s.passage_ids, (ENCODER.encode(texts) @ query).tolist(), strict=True)),
         similar=(ENCODER.encode(phrases) @ query).tolist() if phrases else [],

@@ -80,7 +80,7 @@ def oracle(index: Index, question: str, weights: GraphWalkConfig, where: str | N
     s = index.snapshot
     count, total = len(s.passage_ids), s.walk.row_count
     allowed = Scope(s).mask(where)
-    linked = link_question(s, question)
+    linked = link_question(Scope(s).names(allowed), question)  # the filter hides names, too
     match, rest = (np.where(allowed, lexical(s).scores(text), 0.0) for text in (linked.text, linked.remainder))
     match, rest = (values / values.max() if values.max() > 0 else values for values in (match, rest))
     matrix = dense_matrix(s.walk, total)
@@ -246,7 +246,7 @@ def test_a_path_leads_from_a_start_of_the_walk_to_a_passage_found(corpus: str, r
         first = starts(walker, question, allowed)
         for path in evidence.paths:
             reports += 1
-            phrases = [{t.head, t.tail, *t.passages} for t in (path.item[0], path.item[-1])]
+            phrases = [{*t.entities, *t.passages} for t in (path.item[0], path.item[-1])]
             assert phrases[0] & first, (question, path)
             assert phrases[1] & actual, (question, path)
             assert 0 < path.score <= 1

@@ -42,7 +42,7 @@ def test_a_walk_of_one_node_has_no_steps(index: Index) -> None:
 
 
 def test_a_mention_without_a_triple_belongs_to_the_mentioning_passage(index: Index) -> None:
-    mention = Triple("untitled", "mentions", "Vega (star)", ("untitled",))
+    mention = Triple("untitled", "mentions", "Vega", ("untitled",), tail_name="Vega (star)")
     assert path(index, "star", "untitled") == path(index, "untitled", "star") == (mention,)
 
 
@@ -60,7 +60,7 @@ def test_every_edge_yields_a_triple_of_its_passage(small: Index) -> None:
             (triple,) = walk_path(s, [one, int(other)], everything)
             if triple not in facts:
                 assert triple.relation == "mentions"
-                assert (triple.passages[0], triple.head, triple.tail) in mentions
+                assert (triple.passages[0], triple.head, triple.entities[1]) in mentions
             kinds.add(triple in facts)
     assert kinds == {True, False}
 

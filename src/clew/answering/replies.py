@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from clew.errors import InputError
+from clew.plugins.arguments import check_strings
 from clew.types import Answer, Evidence, Failure, Reply, Usage
 
 
 def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> None:
     """Raise InputError unless there is one piece of evidence per question."""
+    check_strings(questions, "questions")
     if len(questions) != len(evidence):
         raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one per question")
 

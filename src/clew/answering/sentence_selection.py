@@ -81,9 +81,9 @@ def path_names(evidence: Evidence) -> PathNames:
     """Return the name keys of each path, best first."""
     names = []
     for scored in evidence.paths:
-        links = [frozenset((name_key(t.head), name_key(t.tail))) for t in scored.item]
+        links = [frozenset(map(name_key, t.entities)) for t in scored.item]
         if links:
-            ends = links[-1] - links[-2] if len(links) > 1 else frozenset((name_key(scored.item[-1].tail),))
+            ends = links[-1] - links[-2] if len(links) > 1 else frozenset((name_key(scored.item[-1].entities[1]),))
             names.append((frozenset().union(*links), ends))
     return names
 

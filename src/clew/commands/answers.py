@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from clew.commands.output import print_line, print_usage
+from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored, SentenceChain
 
@@ -143,7 +144,16 @@ def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
 def _format_path(path: Path) -> str:
     # No passage states what an imported graph alone holds.
     sources = [f"  ({', '.join(t.passages)})" if t.passages else "" for t in path]
-    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{s}" for t, s in zip(path, sources, strict=True))
+    ends = [(_with_name(t.head, t.head_name), _with_name(t.tail, t.tail_name)) for t in path]
+    return "\n    ".join(
+        f"{head} --[{t.relation}]--> {tail}{source}"
+        for t, (head, tail), source in zip(path, ends, sources, strict=True)
+    )
+
+
+def _with_name(written: str, name: str) -> str:
+    """Return an end of a triple as its passage writes it, with the name of its entity where that is another."""
+    return f"{written} [{name}]" if name and name_key(name) != name_key(written) else written
 
 
 def _print_chains(evidence: Evidence, count: int) -> None:

@@ -7,6 +7,7 @@ add a command, write its function and add its line to `COMMANDS` or `GROUPS`.
 import os
 import sys
 from importlib import import_module
+from types import TracebackType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -250,6 +251,7 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a letter that a terminal lacks must not stop a search
+    sys.excepthook = report_bug
     root = root_command()
     if _COMPLETION in os.environ:
         root.main(prog_name="clew")
@@ -274,6 +276,26 @@ def main() -> NoReturn:
         # pydantic, which checks the values of options, puts this before messages of its own.
         _exit_with_error(f"{error.format_message().replace('Value error, ', '')} (see clew --help)", 2)
     sys.exit(0)
+
+
+def report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print one line for an error that nothing else handles, and where its traceback was written.
+
+    The exit code is 1, as of every error that Python itself ends a program with.
+    """
+    import tempfile
+    import traceback
+
+    lines = traceback.format_exception(kind, error, trace)
+    try:
+        handle, name = tempfile.mkstemp(prefix="clew-error-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as log:
+            log.write("".join(lines))
+        where = f"its traceback is in {name}"
+    except OSError:
+        where = "".join(lines)  # better than none
+    line = f"clew: {kind.__name__}, which is a fault of Clew: please report it; {where}"
+    print("".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in line), file=sys.stderr)
 
 
 def _exit_with_error(message: str, code: int) -> NoReturn:

@@ -1,6 +1,5 @@
 """`clew eval`, and `clew corpus`, which gives it something to measure."""
 
-import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from clew.commands.options import (
     WhereOption,
     check_file,
 )
-from clew.commands.output import write_json
+from clew.commands.output import format_json, write_json
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
 from clew.datasets.loaders import load_corpus, load_questions
@@ -178,7 +177,7 @@ def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, 
     """Print the passages of a benchmark as JSON lines for `clew index -`; their ids fit its questions."""
     for document in load_corpus(path):
         record = {"id": document.id, "title": document.title, "text": document.text}
-        print(json.dumps(record, ensure_ascii=False))
+        print(format_json(record))
 
 
 def _parse_cutoffs(text: str) -> list[int]:

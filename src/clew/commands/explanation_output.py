@@ -1,10 +1,10 @@
 """Explanations of `clew explain` as text, JSON, SVG and HTML."""
 
-import json
 from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from clew.commands.output import format_json
 from clew.retrievers.gfm.target_explanations import ExplainedWalk, TargetExplanation, WeightedEdge
 
 _BOX_HEIGHT, _ROW_HEIGHT, _STEP, _MARGIN = 34, 96, 150, 16  # in pixels
@@ -17,7 +17,7 @@ def format_explanation(explanation: TargetExplanation, form: str) -> str:
     """Return an explanation as "text", "json", "svg" or "html"."""
     formats: dict[str, Callable[[TargetExplanation], str]] = {
         "text": _format_text,
-        "json": lambda one: json.dumps(explanation_json(one), ensure_ascii=False, indent=2),
+        "json": lambda one: format_json(explanation_json(one), indent=2),
         "svg": draw_svg,
         "html": draw_html,
     }

@@ -66,7 +66,8 @@ def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -
     documents = {id_: "\n".join(parts) for id_, parts in texts.items()}
     mentions = snapshot.mentions
     pairs = zip(mentions.row_indices().tolist(), mentions.indices.tolist(), strict=True)
-    triples = [(t.head, t.relation, t.tail) for t in map(snapshot.triple, range(len(snapshot.triples)))]
+    names, relations = list(snapshot.entities), list(snapshot.relations)
+    triples = [(names[head], relations[relation], names[tail]) for head, relation, tail in snapshot.triples.tolist()]
     files = {
         "documents.json": format_documents(documents.items()),
         "openie_results.jsonl": "".join(format_extractions(GFMRAG_LINES, _read_documents(table, documents))),

@@ -129,6 +129,8 @@ def index(
     print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error
+    if report.failures and not report.added + report.updated + report.unchanged:
+        raise typer.Exit(1)  # nothing that was given could be read
 
 
 def commit(

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.store.atomic import atomic_file
-from clew.text.sanitize import escape_control
+from clew.text.sanitize import CONTROL_CODES, escape_control
 from clew.types import Usage
+
+# Line feeds are those of the indentation: json escapes all below 32 in strings.
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in CONTROL_CODES if code >= 127}
 
 
 def print_line(text: str) -> None:
@@ -39,7 +42,13 @@ def print_usage(usage: Usage) -> None:
 
 def print_json(value: Any) -> None:
     """Print a JSON document."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    print(format_json(value, indent=2))
+
+
+def format_json(value: Any, indent: int | None = None) -> str:
+    """Return a JSON document; characters that steer a terminal or turn the direction of text are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return text.translate(_JSON_ESCAPES)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -81,9 +81,10 @@ def explain_error(record: type[SettingsRecord], error: ErrorDetails) -> str:
         return f"{label}: {error['msg'].removeprefix('Value error, ')}"
     if error["type"] == "missing":
         return f"{label}: {name} is missing; wanted {describe_values(field)}"
+    given = f"{error['input']!r:.80}"
     if error["type"] == "value_error":
-        return f"{label}: {name} is {error['input']!r}; {error['msg'].removeprefix('Value error, ')}"
-    return f"{label}: {name} is {error['input']!r}; wanted {describe_values(field)}"
+        return f"{label}: {name} is {given}; {error['msg'].removeprefix('Value error, ')}"
+    return f"{label}: {name} is {given}; wanted {describe_values(field)}"
 
 
 def unknown_setting(record: type[SettingsRecord], name: str) -> str:

@@ -101,10 +101,10 @@ class ChainSearch:
     def search(self, question: str, allowed: BoolArray) -> QuestionChains:
         """Search from a question that is not empty, through the allowed passages (P,) only."""
         if self._vectors is None:
-            walk = self._graph_walk.walk_linked(self.scope.linker.link(question), allowed)
+            walk = self._graph_walk.walk(question, allowed)
             return self._search_chains(walk, np.zeros(0, dtype=np.int32), None, allowed, walk.notes)
         linked, vector = link_and_encode(
-            question, self.scope.linker.link, texts_to_encode, self._vectors.begin_encoding
+            question, self.scope.linker_among(allowed).link, texts_to_encode, self._vectors.begin_encoding
         )
         return self.search_vectors(linked, vector, allowed)
 

@@ -11,12 +11,13 @@ where that is asked for.
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, final
 
 import numpy as np
 
-from clew.arrays import FloatArray
+from clew.arrays import BoolArray, FloatArray
 from clew.errors import ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.llm.prompts.question_names import QuestionNames, build_prompt
@@ -31,6 +32,7 @@ from clew.query.linking import (
     join_names,
     name_spans,
 )
+from clew.query.visible_names import NameTable, VisibleNames
 from clew.text.normalization import name_key
 from clew.types import Failure
 
@@ -47,6 +49,9 @@ class EntityLinker(Protocol):
 
     def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
         """Return the entities that a question on a graph is about; given names take the place of those in it."""
+
+    def restrict(self, table: NameTable, allowed: BoolArray) -> "EntityLinker":
+        """Return a linker that knows the names of a table, and the words of allowed passages (P,), alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +119,18 @@ class NearestNameLinker:
         list_names: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
         self._inner = inner
-        self._snapshot = snapshot
+        self._table: NameTable = snapshot
         self._score_names = score_names
         self._measure = measure
         self._floor = floor
         self._keep_exact = keep_exact
         self._list_names = list_names
+
+    def restrict(self, table: NameTable, allowed: BoolArray) -> "NearestNameLinker":
+        """Return a copy that knows the names of a table, and the words of allowed passages (P,), alone."""
+        linker = copy(self)
+        linker._inner, linker._table = self._inner.restrict(table, allowed), table  # noqa: SLF001
+        return linker
 
     def link(self, question: str) -> LinkedQuestion:
         """Return a question with its names; notes say which are taken for the nearest."""
@@ -149,9 +160,9 @@ class NearestNameLinker:
         taken = {text for text, _ in found}
         unknown = tuple(name for name in topics.unknown_names if name not in taken)
         notes = [
-            describe_similar_name(text, self._snapshot.entities[entity], f"{self._measure} {score:.2f}")
+            describe_similar_name(text, self._table.entities[entity], f"{self._measure} {score:.2f}")
             for text, (entity, score) in found
-            if name_key(text) != name_key(self._snapshot.entities[entity])
+            if name_key(text) != name_key(self._table.entities[entity])
         ]
         return replace(topics, entities=tuple(entities), unknown_names=unknown, notes=(*topics.notes, *notes))
 
@@ -164,7 +175,7 @@ class NearestNameLinker:
             start = text.find(name) if name in text else folded.find(name.casefold())
             overlaps = any(start < other.end and other.start < start + len(name) for other in known)
             if start >= 0 and not overlaps:
-                entities = tuple(int(entity) for entity in self._snapshot.entities_with_name(name))
+                entities = tuple(int(entity) for entity in self._table.entities_with_name(name))
                 known.append(LinkedName(start, start + len(name), entities))
         return join_names(text, known, ())
 
@@ -172,16 +183,18 @@ class NearestNameLinker:
         if found is None:
             return replace(name, entities=())
         entity, score = found
-        taken = self._snapshot.entities[entity]
+        taken = self._table.entities[entity]
         if name_key(taken) == name_key(text[name.start : name.end]):
             return replace(name, entities=(entity,))
         return replace(name, entities=(entity,), nearest=taken, difference=f"{self._measure} {score:.2f}")
 
     def _find_nearest(self, names: Sequence[str]) -> list[tuple[int, float] | None]:
         """Return for each name the entity with the nearest name and its score; None below the floor."""
-        if self._score_names is None or not names or not len(self._snapshot.entities):
+        if self._score_names is None or not names or not len(self._table.entities):
             return [None] * len(names)
         scores = self._score_names([replace_surrogates(name) for name in names])
+        if isinstance(self._table, VisibleNames):
+            scores = np.where(self._table.visible[:, None], scores, -np.inf)
         best = np.argmax(scores, axis=0)  # the first of equal ones
         return [
             (int(entity), float(scores[entity, column])) if scores[entity, column] >= self._floor else None

@@ -223,9 +223,12 @@ class _FilterCompiler:
     def _parse_number(self, digits: str) -> int | float:
         try:
             value = int(digits) if digits.isdecimal() else float(digits)
+            is_finite = math.isfinite(value)
+        except OverflowError:  # an integer that no float can hold
+            is_finite = False
         except ValueError as error:  # int() refuses thousands of digits
             raise self._error(f"{digits[:40]} is not understood; wanted a number") from error
-        if not math.isfinite(value):
+        if not is_finite:
             raise self._error(f"{digits[:40]} is too large for a number")
         return value
 

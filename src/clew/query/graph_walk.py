@@ -125,7 +125,7 @@ class GraphWalk:
 
     def walk(self, question: str, allowed: BoolArray) -> QuestionWalk:
         """Walk from a non-empty question, through the allowed passages (P,) only."""
-        return self.walk_linked(self.scope.linker.link(question), allowed)
+        return self.walk_linked(self.scope.linker_among(allowed).link(question), allowed)
 
     def walk_linked(
         self, linked: LinkedQuestion, allowed: BoolArray, passages: Mapping[int, float] | None = None
@@ -134,7 +134,7 @@ class GraphWalk:
 
         The walk also restarts at allowed passages of given weights, above 0; without them at the best ones by BM25.
         """
-        config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.snapshot.entities
+        config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.names(allowed).entities
         some = self.scope.restriction(allowed)
         matches = PassageMatches.find(self._lexical, linked, config.lexical_depth, some)
         named = self._named_nodes(linked)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.masking import FUNCTION_WORDS
+from clew.query.visible_names import NameTable
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
 from clew.text.mentions import find_mentions
 from clew.text.normalization import Token, key_hash, tokens
@@ -31,7 +31,7 @@ class LinkedName:
 
     start: int
     end: int
-    # positions in `snapshot.entities`, ascending; empty when the index does not know the name
+    # positions in the snapshot's entities, ascending; empty when the index does not know the name
     entities: tuple[int, ...]
     # how the question writes a name that the index does not know, and what differs; "" for a name that it knows
     written: str = ""
@@ -74,13 +74,13 @@ class LinkedQuestion:
         )
 
 
-def link_question(snapshot: Snapshot, question: str) -> LinkedQuestion:
+def link_question(table: NameTable, question: str) -> LinkedQuestion:
     """Find the names of a question among the entities of an index: exact folded names, longest first.
 
     Short names need capitals only where the question uses capitals at all.
     """
     question = question[:MAX_CHARACTERS]
-    return join_names(question, _find_known_names(snapshot, question), name_spans(question))
+    return join_names(question, _find_known_names(table, question), name_spans(question))
 
 
 def name_spans(text: str) -> list[tuple[int, int]]:
@@ -107,29 +107,30 @@ def describe_similar_name(written: str, text: str, difference: str) -> str:
 
 def describe_links(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
     """Return notes on the linked names, given those of their entities, and on those that the index does not know."""
-    notes = [f"starts from {', '.join(dict.fromkeys(names))}"] if names else ["no name in the question is in the index"]
+    named = list(filter(None, dict.fromkeys(names)))  # under a filter an entity may have no name
+    notes = [f"starts from {', '.join(named)}"] if named else ["no name in the question is in the index"]
     notes += linked.describe_similar_names()
     if linked.unlinked_names:
         notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
     return tuple(notes)
 
 
-def _find_known_names(snapshot: Snapshot, question: str) -> list[LinkedName]:
+def _find_known_names(table: NameTable, question: str) -> list[LinkedName]:
     words = tokens(question)
     cased = any(letter.isupper() for letter in question[1:])
-    runs = _known_runs(snapshot, words)
+    runs = _known_runs(table, words)
     names: list[LinkedName] = []
     position = 0
     while position < len(words):
         nearby, lengths = words[position : position + MAX_NAME_TOKENS], runs.get(position, ())
-        length, entities = _longest_known_name(snapshot, question, nearby, lengths, cased=cased)
+        length, entities = _longest_known_name(table, question, nearby, lengths, cased=cased)
         if length:
             names.append(LinkedName(words[position].start, words[position + length - 1].end, entities))
         position += length or 1
     return names
 
 
-def _known_runs(snapshot: Snapshot, words: Sequence[Token]) -> dict[int, list[int]]:
+def _known_runs(table: NameTable, words: Sequence[Token]) -> dict[int, list[int]]:
     """Return for the words at which a known name begins the numbers of its words; all runs are looked up at once."""
     places: list[tuple[int, int]] = []
     hashes: list[int] = []
@@ -138,16 +139,16 @@ def _known_runs(snapshot: Snapshot, words: Sequence[Token]) -> dict[int, list[in
         for length, word in enumerate(words[first : first + MAX_NAME_TOKENS], 1):
             key = f"{key} {word.key}" if key else word.key
             places.append((first, length))
-            hashes.append(key_hash(key, snapshot.salt))
+            hashes.append(key_hash(key, table.salt))
     runs: dict[int, list[int]] = {}
-    for at in np.flatnonzero(snapshot.has_keys(np.array(hashes, dtype=np.uint64))).tolist():
+    for at in np.flatnonzero(table.has_keys(np.array(hashes, dtype=np.uint64))).tolist():
         first, length = places[at]
         runs.setdefault(first, []).append(length)
     return runs
 
 
 def _longest_known_name(
-    snapshot: Snapshot, question: str, words: Sequence[Token], lengths: Sequence[int], *, cased: bool
+    table: NameTable, question: str, words: Sequence[Token], lengths: Sequence[int], *, cased: bool
 ) -> tuple[int, tuple[int, ...]]:
     """Return the number of words of the longest known name that the words begin with, and its entities; 0 for none.
 
@@ -160,10 +161,10 @@ def _longest_known_name(
             continue
         if not cased and length == 1 and surface.isascii() and len(surface) < _MIN_UNCASED_CHARACTERS:
             continue
-        entities = snapshot.entities_with_key(key_hash(key, snapshot.salt))
+        entities = table.entities_with_key(key_hash(key, table.salt))
         if not cased and length == 1 and surface.isalpha():
             # Without capitals an ordinary word is taken for a name only where a document has it as its title.
-            entities = entities[snapshot.title_mask(entities)]
+            entities = entities[table.title_mask(entities)]
         if len(entities):
             return length, tuple(int(entity) for entity in entities)
     return 0, ()
@@ -183,13 +184,13 @@ class TopicEntities:
     """The entities that a question on a graph is about."""
 
     text: str  # the question, without brackets
-    entities: tuple[int, ...]  # distinct positions in `snapshot.entities`
+    entities: tuple[int, ...]  # distinct positions in the snapshot's entities
     spans: tuple[tuple[int, int], ...]  # start and end of their names in the text
     unknown_names: tuple[str, ...] = ()  # given names that no entity has, and that are taken for none
     notes: tuple[str, ...] = ()  # on names that are taken for others
 
 
-def find_topic_entities(snapshot: Snapshot, question: str, names: Sequence[str] = ()) -> TopicEntities:
+def find_topic_entities(table: NameTable, question: str, names: Sequence[str] = ()) -> TopicEntities:
     """Find the entities that a question on a graph is about.
 
     Names in square brackets count as given names; without given names, the names in the question are linked.
@@ -198,12 +199,12 @@ def find_topic_entities(snapshot: Snapshot, question: str, names: Sequence[str] 
     text = _BRACKETS.sub(r"\1", question)[:MAX_CHARACTERS]
     given = [name for name in (*names, *bracketed) if name.strip()]
     if not given:
-        return _link_topics(snapshot, text)
+        return _link_topics(table, text)
     entities: list[int] = []
     spans: list[tuple[int, int]] = []
     unknown_names: list[str] = []
     for name in dict.fromkeys(given):
-        matches = snapshot.entities_with_name(name)
+        matches = table.entities_with_name(name)
         entities += matches.tolist()
         if not len(matches):
             unknown_names.append(name)
@@ -213,16 +214,16 @@ def find_topic_entities(snapshot: Snapshot, question: str, names: Sequence[str] 
     return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(sorted(spans)), tuple(unknown_names))
 
 
-def _link_topics(snapshot: Snapshot, text: str) -> TopicEntities:
+def _link_topics(table: NameTable, text: str) -> TopicEntities:
     """Link the longest names of a question; single lower-case words count only where it names nothing else."""
-    spans = _find_graph_names(snapshot, text)
+    spans = _find_graph_names(table, text)
     strong_spans = [span for span in spans if _is_strong(text[span[0] : span[1]])]
     chosen = strong_spans or spans
-    entities = [int(entity) for start, end in chosen for entity in snapshot.entities_with_name(text[start:end])]
+    entities = [int(entity) for start, end in chosen for entity in table.entities_with_name(text[start:end])]
     return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(chosen))
 
 
-def _find_graph_names(snapshot: Snapshot, text: str) -> list[tuple[int, int]]:
+def _find_graph_names(table: NameTable, text: str) -> list[tuple[int, int]]:
     words = tokens(text)
     spans: list[tuple[int, int]] = []
     position = 0
@@ -230,7 +231,7 @@ def _find_graph_names(snapshot: Snapshot, text: str) -> list[tuple[int, int]]:
         for length in range(min(MAX_NAME_TOKENS, len(words) - position), 0, -1):
             key = " ".join(word.key for word in words[position : position + length])
             is_candidate = key not in COMMON_WORDS and key not in FUNCTION_WORDS
-            if is_candidate and len(snapshot.entities_with_key(key_hash(key, snapshot.salt))):
+            if is_candidate and len(table.entities_with_key(key_hash(key, table.salt))):
                 spans.append((words[position].start, words[position + length - 1].end))
                 position += length
                 break

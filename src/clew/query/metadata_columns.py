@@ -48,11 +48,6 @@ class MetadataColumns:
             self._columns[name] = self._own_column(name) if name in OWN_FIELDS else self._read_column(name)
         return self._columns[name]
 
-    def field_names(self) -> list[str]:
-        """Return the names of all fields; it reads the metadata of all passages."""
-        names = {name for text in set(self._snapshot.metadata) for name in json.loads(text)}
-        return sorted(names | set(OWN_FIELDS))
-
     def _own_column(self, name: str) -> Column:
         s = self._snapshot
         values = {"id": s.passage_ids, "document_id": s.document_ids, "title": s.titles}[name]

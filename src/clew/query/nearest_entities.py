@@ -8,10 +8,12 @@ from clew.arrays import BoolArray, FloatArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.validation import replace_surrogates
 from clew.query.linking import link_question
+from clew.query.visible_names import NameTable
 
 
 def find_nearest_entities(
     snapshot: Snapshot,
+    table: NameTable,
     question: str,
     allowed: BoolArray | None,
     entity_vectors: Callable[[], FloatArray],
@@ -19,10 +21,10 @@ def find_nearest_entities(
 ) -> dict[int, float]:
     """Return for each name in a question the entity with the nearest name, and their cosine; the higher of two.
 
-    Only entities that an allowed passage (P,) mentions are found, None for all. `entity_vectors` returns unit rows
-    (E, d), `encode_names` those of n names (n, d).
+    `table` has the names that are known. Only entities that an allowed passage (P,) mentions are found, None for all.
+    `entity_vectors` returns unit rows (E, d), `encode_names` those of n names (n, d).
     """
-    linked = link_question(snapshot, question)
+    linked = link_question(table, question)
     names = dict.fromkeys(replace_surrogates(linked.text[n.start : n.end]).lower() for n in linked.names)
     if not names:
         return {}

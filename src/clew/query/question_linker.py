@@ -10,11 +10,13 @@ Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
+from clew.arrays import BoolArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import (
     MAX_NAME_TOKENS,
@@ -29,6 +31,7 @@ from clew.query.linking import (
 )
 from clew.query.masking import FUNCTION_WORDS
 from clew.query.unknown_names import NameArrays, SimilarName, UnknownNames
+from clew.query.visible_names import NameTable
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
 from clew.text.normalization import ARTICLES, Token, is_unspaced_letter, name_key, tokens
 
@@ -36,7 +39,8 @@ _MAX_LOOKUPS = 512  # runs of words that are looked up, which bounds the time of
 _JOINER = re.compile(r"[\s.\-–'’]*\Z")
 _MIN_MISSPELT = 2  # letters of a word that no passage has; a single one is an initial
 _REACH = 7  # words of a name before one that no passage has, and after it
-HasWords = Callable[[Sequence[str]], Sequence[bool]]
+HasWords = Callable[[Sequence[str], BoolArray | None], Sequence[bool]]
+"""Tells which of some folded words allowed passages (P,) have, None for all passages."""
 _Span = tuple[int, int]  # start and end in characters
 _Run = tuple[int, int]  # first word, and the one after the last
 
@@ -57,13 +61,21 @@ class QuestionLinker:
         *,
         similar: bool = True,
     ) -> None:
-        self._snapshot = snapshot
+        self._table: NameTable = snapshot
         self._has_words = has_words
+        self._allowed: BoolArray | None = None
         self._unknown = UnknownNames(snapshot, store) if similar and len(snapshot.entities) else None
+
+    def restrict(self, table: NameTable, allowed: BoolArray) -> "QuestionLinker":
+        """Return a copy that knows the names of a table, and the words of allowed passages (P,), alone."""
+        linker = copy(self)
+        linker._table, linker._allowed = table, allowed  # noqa: SLF001
+        linker._unknown = None if self._unknown is None else self._unknown.restrict(table)  # noqa: SLF001
+        return linker
 
     def link(self, question: str) -> LinkedQuestion:
         """Return a question with its names."""
-        linked = link_question(self._snapshot, question)
+        linked = link_question(self._table, question)
         if self._unknown is None:
             return linked
         spans = name_spans(linked.text)
@@ -75,7 +87,7 @@ class QuestionLinker:
 
     def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
         """Return the entities that a question on a graph is about (see `find_topic_entities`)."""
-        topics = find_topic_entities(self._snapshot, question, names)
+        topics = find_topic_entities(self._table, question, names)
         if self._unknown is None:
             return topics
         if topics.unknown_names:
@@ -95,7 +107,7 @@ class QuestionLinker:
     ) -> list[tuple[int, int, SimilarName]]:
         """Return the start and end of unknown names, in order, with the names that they are taken for."""
         assert self._unknown is not None
-        words = _describe_words(text, spans, known, self._has_words)
+        words = _describe_words(text, spans, known, self._words_in)
         found: list[tuple[int, int, SimilarName]] = []
         for first, last in _possible_runs(words, spans):
             start, end = words.words[first].start, words.words[last - 1].end
@@ -109,8 +121,11 @@ class QuestionLinker:
                 found.append((start, end, name))
         return sorted(found, key=lambda item: item[0])
 
+    def _words_in(self, words: Sequence[str]) -> Sequence[bool]:
+        return [True] * len(words) if self._has_words is None else self._has_words(words, self._allowed)
+
     def _is_title(self, name: SimilarName) -> bool:
-        return bool(self._snapshot.title_mask(np.array(name.entities, dtype=np.int32)).any())
+        return bool(self._table.title_mask(np.array(name.entities, dtype=np.int32)).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +163,10 @@ class _Words:
 
 
 def _describe_words(
-    text: str, spans: Sequence[_Span], known: Sequence[LinkedName], has_words: HasWords | None
+    text: str,
+    spans: Sequence[_Span],
+    known: Sequence[LinkedName],
+    has_words: Callable[[Sequence[str]], Sequence[bool]],
 ) -> _Words:
     words = tokens(text)
     owners, in_span = _overlapping(words, [(name.start, name.end) for name in known]), _overlapping(words, spans)
@@ -156,7 +174,7 @@ def _describe_words(
     free = [owner < 0 and not _is_ordinary(word) for owner, word in zip(owners, words, strict=True)]
     unknown = [f and (span >= 0 or capital) for f, span, capital in zip(free, in_span, capitals, strict=True)]
     keys = [word.key for word, is_free in zip(words, free, strict=True) if is_free and len(word.key) >= _MIN_MISSPELT]
-    lacking = set() if has_words is None else {k for k, has in zip(keys, has_words(keys), strict=True) if not has}
+    lacking = {key for key, has in zip(keys, has_words(keys), strict=True) if not has}
     misspelt = [f and word.key in lacking for f, word in zip(free, words, strict=True)]
     return _Words(text, words, owners, capitals, unknown, misspelt)
 

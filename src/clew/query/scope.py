@@ -12,11 +12,13 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.entity_linker import EntityLinker
 from clew.query.filters import parse_filter
-from clew.query.metadata_columns import MetadataColumns
+from clew.query.metadata_columns import OWN_FIELDS, MetadataColumns
 from clew.query.question_linker import QuestionLinker
+from clew.query.visible_names import NameTable, VisibleNames, graph_entities
 from clew.types import Filter, Passage, Scored
 
 _MAX_FILTERS = 64  # whose masks are kept, of one byte a passage each
+Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
@@ -31,6 +33,7 @@ class Scope:
         self._columns = MetadataColumns(snapshot) if columns is None else columns
         self._masks: dict[Filter, BoolArray] = {}
         self._blocked_triples: dict[Filter, BoolArray | None] = {}
+        self._visible: dict[int, tuple[BoolArray, VisibleNames, dict[int, EntityLinker]]] = {}
 
     def with_linker(self, linker: EntityLinker) -> "Scope":
         """Return a copy that links names otherwise, and shares the masks of filters."""
@@ -68,9 +71,10 @@ class Scope:
         predicate = parse_filter(where)
         # An index without passages has no fields, so none is misspelt: the answer is empty.
         if len(self) and (unknown := predicate.unknown_fields(self._columns)):
+            # No other field is named: which passages may be seen is what the filter would have told.
             raise InputError(
-                f"no passage has the field {unknown[0]!r} of the filter {where!r}; "
-                f"the fields are: {', '.join(self._columns.field_names()[:20])}"
+                f"no passage has the field {unknown[0]!r} of the filter {where!r}; every passage has "
+                f"{', '.join(OWN_FIELDS)}, and the fields of its document's metadata"
             )
         mask = predicate.mask(self._columns)
         return self._every if mask.all() else mask
@@ -83,6 +87,30 @@ class Scope:
             blocked = ~self.snapshot.stated_triple_mask(self.mask(where))
             _remember(self._blocked_triples, where, blocked if blocked.any() else None)
         return self._blocked_triples[where]
+
+    @cached_property
+    def _in_graph(self) -> BoolArray:
+        return graph_entities(self.snapshot)
+
+    def names(self, allowed: BoolArray) -> NameTable:
+        """Return the names that allowed passages (P,) write; those of the whole index where all are allowed."""
+        return self.snapshot if self.restriction(allowed) is None else self._restricted_names(allowed)[1]
+
+    def linker_among(self, allowed: BoolArray) -> EntityLinker:
+        """Return the linker to the names that allowed passages (P,) write."""
+        if self.restriction(allowed) is None:
+            return self.linker
+        _, names, linkers = self._restricted_names(allowed)
+        if id(self.linker) not in linkers:
+            linkers[id(self.linker)] = self.linker.restrict(names, allowed)
+        return linkers[id(self.linker)]
+
+    def _restricted_names(self, allowed: BoolArray) -> tuple[BoolArray, VisibleNames, dict[int, EntityLinker]]:
+        found = self._visible.get(id(allowed))  # the array is kept, so that no other has its id
+        if found is None:
+            found = allowed, VisibleNames(self.snapshot, allowed, self._in_graph), {}
+            _remember(self._visible, id(allowed), found)
+        return found
 
     def rank(self, scores: FloatArray, k: int, allowed: BoolArray, floor: float = 0.0) -> list[tuple[int, float]]:
         """Return positions and scores of the `k` best allowed passages (P,) above a floor, best first, ties by id."""
@@ -97,7 +125,7 @@ class Scope:
         return tuple(Scored(self.snapshot.passage(position), score) for position, score in ranked)
 
 
-def _remember(cache: dict[Filter, Value], where: Filter, value: Value) -> None:
+def _remember(cache: dict[Key, Value], where: Key, value: Value) -> None:
     """Keep a value, and the latest others."""
     while len(cache) >= _MAX_FILTERS:
         cache.pop(next(iter(cache)), None)

@@ -35,14 +35,14 @@ class SimilarPassages:
         lists = None if self.exact else self.open_lists()
         if lists is None:
             similarity = self.scope.snapshot.vectors.similarities(vector)
-            return self.scope.rank(similarity, k, allowed, floor=-np.inf), self._exact_notes()
+            return self.scope.rank(similarity, k, allowed, floor=-np.inf), self._exact_notes(allowed)
         nearest = lists.top(vector, k, self.scope.restriction(allowed))
         found = list(zip(nearest.positions.tolist(), nearest.scores.tolist(), strict=True))
-        note = f"{nearest.compared:,} of {len(self.scope):,} passages were compared by their vectors: {EXACT_HINT}"
+        note = f"{nearest.compared:,} of {int(allowed.sum()):,} passages were compared by their vectors: {EXACT_HINT}"
         return found, (note,)
 
-    def _exact_notes(self) -> tuple[str, ...]:
+    def _exact_notes(self, allowed: BoolArray) -> tuple[str, ...]:
         if len(self.scope) < vector_list_files.LISTED_PASSAGES:
             return ()
-        note = f"all {len(self.scope):,} passages were compared by their vectors"
+        note = f"all {int(allowed.sum()):,} passages were compared by their vectors"
         return (note if self.exact else f"{note}: {LISTS_HINT}",)

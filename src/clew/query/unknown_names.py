@@ -12,7 +12,8 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from clew.graph.names.similar_names import SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.visible_names import NameTable
 from clew.text.gazetteer import looks_like_name
 from clew.text.normalization import key_hash, name_key, strip_parentheses
 
@@ -50,28 +52,37 @@ class UnknownNames:
 
     def __init__(self, snapshot: Snapshot, store: NameArrays | None = None) -> None:
         self._snapshot = snapshot
+        self._table: NameTable = snapshot
         self._store = store
         self._names: SimilarNames | None = None
         self._lock = threading.Lock()
+        self._open_names = self._open  # copies share what it opens
+
+    def restrict(self, table: NameTable) -> "UnknownNames":
+        """Return a copy that knows the names of a table alone."""
+        restricted = copy(self)
+        restricted._table = table  # noqa: SLF001
+        return restricted
 
     def find(self, surface: str) -> SimilarName | None:
         """Return the name that one, as it is written, is taken for; None where there is none, or the index knows it."""
         key = name_key(surface)
         if self._entities(key):
             return None
-        names = self._open()
-        full = names.full_names(key) if all(map(looks_like_name, surface.split())) else []
+        names = self._open_names()
+        full = self._known_names(names.full_names(key)) if all(map(looks_like_name, surface.split())) else []
         if len(full) == 1 and len(first := key.split(" ")[0]) > 1 and full[0].startswith(f"{first} "):
             return self._similar_name(full[0], "shortened")
         numbers = _NUMBER.findall(key)
-        if near := [name for name in names.nearest_names(key) if _NUMBER.findall(name.key) == numbers]:
+        near = [name for name in names.nearest_names(key) if _NUMBER.findall(name.key) == numbers]
+        if near := [name for name in near if self._table is self._snapshot or self._entities(name.key)]:
             best = min(near, key=lambda name: (name.edits, -self._passage_count(name.key), name.key))
             return self._similar_name(best.key, _describe_edits(best.edits))
         if len(full) == 1:
             return self._similar_name(full[0], "shortened")
-        if surface.isupper() and len(long := names.long_forms(key)) == 1:
+        if surface.isupper() and len(long := self._known_names(names.long_forms(key))) == 1:
             return self._similar_name(long[0], "acronym")
-        if len(several := names.names_with_surname(key)) == 1:
+        if len(several := self._known_names(names.names_with_surname(key))) == 1:
             return self._similar_name(several[0], "last word")
         return None
 
@@ -86,16 +97,20 @@ class UnknownNames:
                     _logger.warning("read %d names in %.0f s; later runs load them", len(self._names.names), seconds)
             return self._names
 
+    def _known_names(self, keys: Sequence[str]) -> list[str]:
+        """Return the keys that entities have in the table; those of the snapshot all have some."""
+        return list(keys) if self._table is self._snapshot else [key for key in keys if self._entities(key)]
+
     def _passage_count(self, key: str) -> int:
-        return sum(len(self._snapshot.mentioned_in.row(entity)) for entity in self._entities(key))
+        return sum(len(self._table.passages_of(entity)) for entity in self._entities(key))
 
     def _entities(self, key: str) -> tuple[int, ...]:
-        return tuple(int(e) for e in self._snapshot.entities_with_key(key_hash(key, self._snapshot.salt)))
+        return tuple(int(e) for e in self._table.entities_with_key(key_hash(key, self._table.salt)))
 
     def _similar_name(self, key: str, reason: str) -> SimilarName:
         entities = self._entities(key)
-        common = max(entities, key=lambda e: (len(self._snapshot.mentioned_in.row(e)), -e))
-        forms = (form(self._snapshot.entities[common]) for form in (str, strip_parentheses))
+        common = max(entities, key=lambda e: (len(self._table.passages_of(e)), -e))
+        forms = (form(self._table.entities[common]) for form in (str, strip_parentheses))
         return SimilarName(next((form for form in forms if name_key(form) == key), key), entities, reason)
 
 

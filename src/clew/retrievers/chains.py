@@ -96,7 +96,7 @@ class ChainRetriever(PassageRetriever):
             return make_evidence(self.scope.scored_passages(ranked), (), found.notes, started)
         passages = [passage for passage, _ in ranked]
         paths = explain_walk(self.scope.snapshot, found.walk, self.chain_search.damping, passages, allowed)
-        chains = self.quoter.quote(found.chains, np.array(passages, dtype=np.int32))
+        chains = self.quoter.quote(found.chains, np.array(passages, dtype=np.int32), allowed)
         return replace(make_evidence(self.scope.scored_passages(ranked), paths, found.notes, started), chains=chains)
 
 

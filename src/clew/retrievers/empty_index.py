@@ -20,7 +20,7 @@ class EmptyIndexRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return empty evidence with a note a question."""
-        check_k(k)
+        check_k(k, questions)
         self.scope.mask(where)
         started = time.perf_counter()
         note = ONLY_GRAPH if len(self.scope.snapshot.triples) else NO_PASSAGES

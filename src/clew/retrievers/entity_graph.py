@@ -44,7 +44,7 @@ class EntityGraphRetriever(PassageRetriever):
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` passages, by the PageRank of their node."""
         started = time.perf_counter()
-        linked = self.scope.linker.link(question)
+        linked = self.scope.linker_among(allowed).link(question)
         notes, restart = linked.describe_similar_names(), self._restart_distribution(linked, question, allowed)
         if restart is None:
             return make_evidence((), (), (NO_MATCH,), started)
@@ -56,7 +56,9 @@ class EntityGraphRetriever(PassageRetriever):
         best = [i for i in top_order(values, k) if values[i] > 0] if count else []
         ranked = [(int(walk.nodes[i]), float(values[i])) for i in best]
         walks = likeliest_walks(self._graph, walk, restart, DAMPING, [p for p, _ in ranked])
-        paths = [Scored(self._build_path(nodes), probability) for probability, nodes in walks if len(nodes) > 1]
+        paths = [
+            Scored(self._build_path(nodes, allowed), probability) for probability, nodes in walks if len(nodes) > 1
+        ]
         passages = self.scope.scored_passages(ranked)
         return make_evidence(passages, sorted(paths, key=lambda path: -path.score), notes, started)
 
@@ -71,9 +73,10 @@ class EntityGraphRetriever(PassageRetriever):
         lexical = dict(zip(positions.tolist(), scores.tolist(), strict=True))
         return mix_restart(named, lexical, LEXICAL_RESTART)
 
-    def _build_path(self, nodes: Sequence[int]) -> Path:
+    def _build_path(self, nodes: Sequence[int], allowed: BoolArray) -> Path:
         return tuple(
-            mention_triple(self.scope.snapshot, min(step), max(step) - len(self.scope)) for step in pairwise(nodes)
+            mention_triple(self.scope.snapshot, min(step), max(step) - len(self.scope), allowed)
+            for step in pairwise(nodes)
         )
 
 

@@ -29,7 +29,7 @@ class FusedRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by fused score; ties by id."""
-        check_k(k)
+        check_k(k, questions)
         rankings = [retriever.retrieve(questions, max(k, self.depth), where) for retriever in self.retrievers]
         return [self._fuse([ranking[i] for ranking in rankings], k) for i in range(len(questions))]
 

@@ -19,7 +19,7 @@ from clew.graph.paths.beam_search import Beam, BeamSettings, TripleGraph, divers
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.query.scope import Scope
-from clew.retrievers.evidence import check_k, insert_empty_questions
+from clew.retrievers.evidence import check_k, insert_empty_questions, keep_named
 from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
 from clew.types import Evidence, Fact, Filter, Passage, Path, ReaderInput, Scored, Usage
 
@@ -72,7 +72,9 @@ class GraphExpansion:
             for passage in snapshot.triple_passages.row(triple)
             if allowed[passage]
         )
-        paths = tuple(Scored(tuple(snapshot.triple(t, allowed) for t in beam.triples), beam.score) for beam in beams)
+        paths = keep_named(
+            [Scored(tuple(snapshot.triple(t, some) for t in beam.triples), beam.score) for beam in beams]
+        )
         return ExpansionResult(tuple(passages), paths, tuple(beams))
 
     def link_facts(self, facts: Sequence[Sequence[Fact]], allowed: BoolArray) -> list[tuple[Fact, ...]]:
@@ -85,9 +87,9 @@ class GraphExpansion:
         linked = {fact: replace(fact, triple=int(triple)) for fact, triple in zip(unlinked, nearest, strict=True)}
         return [tuple(linked.get(fact, fact) for fact in of_question) for of_question in facts]
 
-    def triple_text(self, triple: int) -> str:
-        """Return a triple as a phrase."""
-        t = self.scope.snapshot.triple(triple)
+    def triple_text(self, triple: int, allowed: BoolArray) -> str:
+        """Return a triple that allowed passages (P,) state as a phrase."""
+        t = self.scope.snapshot.triple(triple, self.scope.restriction(allowed))
         return f"{t.head} {t.relation} {t.tail}"
 
     def passages_stating(self, triple: int, allowed: BoolArray) -> tuple[Passage, ...]:
@@ -123,7 +125,7 @@ class GraphExpansionRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question with the beams as paths."""
-        check_k(k)
+        check_k(k, questions)
         started = time.perf_counter()
         allowed = self.expansion.scope.mask(where)
         searched = [question for question in questions if question.strip()]
@@ -131,7 +133,7 @@ class GraphExpansionRetriever:
         bases = self.base.retrieve(searched, candidates, where) if searched else []
         depth = self.expansion.settings.read_depth
         inputs = [
-            ReaderInput(question, tuple(s.item for s in base.passages[:depth]), queries=(question,))
+            ReaderInput(question, tuple(s.item for s in base.passages[:depth]), queries=(question,), where=where)
             for question, base in zip(searched, bases, strict=True)
         ]
         starts, usages, notes = self._start_triples(inputs, allowed)

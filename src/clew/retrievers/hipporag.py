@@ -68,7 +68,8 @@ class HippoRAGRetriever(PassageRetriever):
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` of the passages with a phrase that the walk reaches; without a name the dense ranking."""
         started, s, some = time.perf_counter(), self.scope.snapshot, self.scope.restriction(allowed)
-        starts = find_nearest_entities(s, question, some, self.entity_vectors, self.encode_names)
+        names = self.scope.names(allowed)
+        starts = find_nearest_entities(s, names, question, some, self.entity_vectors, self.encode_names)
         if not starts:
             ranked, notes = self.dense.rank(question, k, allowed)
             return make_evidence(self.scope.scored_passages(ranked), (), (NO_NAME, *notes), started)
@@ -80,7 +81,7 @@ class HippoRAGRetriever(PassageRetriever):
         values = walk.values(restart / restart.sum(), self.settings.damping)
         mass = values[s.mentions.indices] * self._occurrences
         scores = np.bincount(s.mentions.row_indices(), weights=mass, minlength=len(self.scope)).astype(np.float32)
-        notes = (f"starts from {', '.join(s.entities[entity] for entity in starts)}",)
+        notes = (f"starts from {', '.join(names.entities[entity] for entity in starts)}",)
         return make_evidence(self.scope.scored_passages(self.scope.rank(scores, k, allowed)), (), notes, started)
 
 

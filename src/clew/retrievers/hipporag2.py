@@ -65,24 +65,27 @@ class HippoRAG2Retriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; without a triple to start from, the dense ranking."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         walk = self._walk if allowed.all() else PowerWalk(build_phrase_graph(self.scope.snapshot, allowed))
         nearest = [self._nearest_triples(question, allowed) if question.strip() else [] for question in questions]
-        filtered = self._filter(questions, nearest)
+        filtered = self._filter(questions, nearest, allowed)
         return [
             self._add_filter(self._retrieve_one(question, k, allowed, walk, one.triples), one)
             for question, one in zip(questions, filtered, strict=True)
         ]
 
-    def _filter(self, questions: Sequence[str], nearest: Sequence[_Triples]) -> "list[_FilteredTriples]":
+    def _filter(
+        self, questions: Sequence[str], nearest: Sequence[_Triples], allowed: BoolArray
+    ) -> "list[_FilteredTriples]":
         """Return the triples that the language model keeps; all where there is none, or its reply cannot be used."""
         asked = [number for number, triples in enumerate(nearest) if triples]
         if self.model is None or not asked:
             return [_FilteredTriples(triples) for triples in nearest]
-        snapshot = self.scope.snapshot
+        snapshot, some = self.scope.snapshot, self.scope.restriction(allowed)
         prompts = [
-            fact_filter.build_prompt(questions[n], [snapshot.triple(triple) for triple, _ in nearest[n]]) for n in asked
+            fact_filter.build_prompt(questions[n], [snapshot.triple(triple, some) for triple, _ in nearest[n]])
+            for n in asked
         ]
         filtered = [_FilteredTriples(triples) for triples in nearest]
         for number, result in zip(asked, self.model.complete(prompts), strict=True):
@@ -151,7 +154,7 @@ class HippoRAG2Retriever:
             for passage, _ in ranked:
                 shared = sorted(ends & set(snapshot.mentions.row(passage).tolist()))
                 if shared and snapshot.passage_ids[passage] not in first.passages:
-                    paths.append(Scored((first, mention_triple(snapshot, passage, shared[0])), score))
+                    paths.append(Scored((first, mention_triple(snapshot, passage, shared[0], allowed)), score))
                     break
             else:
                 paths.append(Scored((first,), score))

@@ -107,7 +107,7 @@ class LinearRAGRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; for one without a name the dense ranking."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         walk = self._walk if self.scope.restriction(allowed) is None else self._make_walk(allowed)
         return [
@@ -131,7 +131,8 @@ class LinearRAGRetriever:
             return self._dense_evidence(question, k, allowed, NO_START, started)
         values = walk.values(restart / restart.sum(), self.settings.damping)[: len(allowed)].astype(np.float32)
         ranked = self.scope.rank(values, k, allowed, floor=-np.inf)
-        names = ", ".join(self.scope.snapshot.entities[entity] for entity in starts)
+        labels = self.scope.names(allowed).entities
+        names = ", ".join(labels[entity] for entity in starts)
         notes = (f"starts from {names}; active entities: {len(active.scores)}",)
         return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
 
@@ -141,8 +142,8 @@ class LinearRAGRetriever:
 
     def _start_entities(self, question: str, allowed: BoolArray) -> dict[int, float]:
         """Return for each name in the question the entity with the nearest name, and their cosine."""
-        some = self.scope.restriction(allowed)
-        return find_nearest_entities(self.scope.snapshot, question, some, self.entity_vectors, self.encode_names)
+        some, names = self.scope.restriction(allowed), self.scope.names(allowed)
+        return find_nearest_entities(self.scope.snapshot, names, question, some, self.entity_vectors, self.encode_names)
 
     def _activate(self, question: str, starts: Mapping[int, float], allowed: BoolArray) -> ActivatedEntities:
         vector, some = self.dense.question_vector(question)[None], self.scope.restriction(allowed)

@@ -90,7 +90,7 @@ class MaxSimRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         bases: Sequence[Evidence | None] = [None] * len(questions)
         if self.base is not None:

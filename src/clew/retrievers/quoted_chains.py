@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from clew.arrays import IntArray
+from clew.arrays import BoolArray, IntArray
+from clew.graph.names.spellings import find_spelling
 from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
@@ -22,8 +23,14 @@ class ChainQuoter:
     lexical: BM25Index
     sentences: SentenceIndex
 
-    def quote(self, chains: SentenceChains, passages: IntArray) -> tuple[Scored[SentenceChain], ...]:
-        """Return the distinct chains of at least two sentences that some passages (n,) stand in, best first."""
+    def quote(
+        self, chains: SentenceChains, passages: IntArray, allowed: BoolArray
+    ) -> tuple[Scored[SentenceChain], ...]:
+        """Return the distinct chains of at least two sentences that some passages (n,) stand in, best first.
+
+        The names that join them are as the later passage writes them. Under a filter, whose allowed passages are (P,),
+        a chain over a name that it does not write is left out.
+        """
         if not len(chains.passages):
             return ()
         at = np.minimum(chains.passages.searchsorted(passages), len(chains.passages) - 1)
@@ -36,8 +43,10 @@ class ChainQuoter:
             members = tuple(sentence for sentence in row if sentence >= 0)
             if len(members) > 1 and members not in found:
                 cited = tuple(quotes[sentence] for sentence in members)
-                names = [self._name(joined[number], quote.quote) for number, quote in enumerate(cited[1:])]
-                found[members] = Scored(SentenceChain(cited, tuple(names)), score)
+                names = [self._name(joined[number], quote, allowed) for number, quote in enumerate(cited[1:])]
+                joints = tuple(name for name in names if name is not None)
+                if len(joints) == len(names):
+                    found[members] = Scored(SentenceChain(cited, joints), score)
         return tuple(found.values())
 
     def _cite(self, sentences: IntArray) -> dict[int, Citation]:
@@ -51,10 +60,15 @@ class ChainQuoter:
             quotes[sentence] = Citation(*place, shift + start, shift + end, snapshot.texts[passage][start:end])
         return quotes
 
-    def _name(self, bridge: int, sentence: str) -> str:
-        """Return the name of an entity, or the word that a term is of, as a sentence has it."""
+    def _name(self, bridge: int, citation: Citation, allowed: BoolArray) -> str | None:
+        """Return the name of an entity, or the word that a term is of, as a sentence has it.
+
+        None where only passages beside the allowed ones say that the entity has a name of this passage.
+        """
+        sentence, passage = citation.quote, self.snapshot.position(citation.passage_id)
         if bridge >= 0:
-            return self.snapshot.entities[bridge]
+            found = find_spelling(self.snapshot, passage, bridge, allowed)
+            return found or (self.snapshot.entities[bridge] if allowed.all() else None)
         wanted = int(self.lexical.terms[-1 - bridge])
         words = tokens(sentence)
         spans = [

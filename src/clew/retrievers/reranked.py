@@ -47,7 +47,7 @@ class RerankedRetriever:
 
         Paths over passages are kept if a returned passage states one of their triples, chains if one is of it.
         """
-        check_k(k)
+        check_k(k, questions)
         bases = self.base.retrieve(questions, max(k, self.rerank_depth), where)
         if self.explainer is not None:
             explanations = self.explainer.retrieve(questions, k, where)

@@ -94,7 +94,7 @@ class SprigRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` of the passages that a question's walk reaches."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         some, given = self.scope.restriction(allowed), self.settings
         walk = None
@@ -122,17 +122,19 @@ class SprigRetriever:
         started = time.perf_counter() - (base.usage.seconds if base else 0.0)
         if not question.strip():
             return empty_question_evidence(started)
-        restart, notes = self._restart(question, base)
+        restart, notes = self._restart(question, base, allowed)
         if not len(restart[0]):
             return make_evidence((), (), (*notes, NO_MATCH), started)
         values = self._push(restart, allowed) if walk is None else self._iterate(restart, walk)
         ranked = self.scope.rank(values, k, allowed)
         return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
 
-    def _restart(self, question: str, base: Evidence | None) -> tuple[tuple[IntArray, FloatArray], tuple[str, ...]]:
+    def _restart(
+        self, question: str, base: Evidence | None, allowed: BoolArray
+    ) -> tuple[tuple[IntArray, FloatArray], tuple[str, ...]]:
         """Return the nodes that the walk restarts at, ascending, with probabilities, and notes."""
         snapshot, count = self.scope.snapshot, len(self.scope)
-        linked = self.scope.linker.link(question)
+        linked, names = self.scope.linker_among(allowed).link(question), self.scope.names(allowed).entities
         entities = dict.fromkeys(entity for name in linked.linked_names for entity in name.entities)
         weights = {
             count + entity: float(max(len(snapshot.mentioned_in.row(entity)), 1)) ** -self.settings.name_power
@@ -143,7 +145,7 @@ class SprigRetriever:
         nodes = np.array(sorted(weights), dtype=np.int32)
         total = sum(weights.values())
         shares = np.array([weights[int(node)] / total for node in nodes], dtype=np.float32)
-        return (nodes, shares), describe_links(linked, [snapshot.entities[entity] for entity in entities])
+        return (nodes, shares), describe_links(linked, [names[entity] for entity in entities])
 
     def _push(self, restart: tuple[IntArray, FloatArray], allowed: BoolArray) -> FloatArray:
         some = self.scope.restriction(allowed)

@@ -44,7 +44,7 @@ class PathRetriever(ABC, Generic[Trace]):
         self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
     ) -> list[tuple[Evidence, Trace]]:
         """As `retrieve_about`, and also return the intermediate results of each question."""
-        check_k(k)
+        check_k(k, questions)
         allowed, blocked = self.scope.mask(where), self.scope.blocked_triples(where)
         return [
             self.retrieve_one(question, names, k, allowed, blocked)
@@ -80,7 +80,8 @@ def path_evidence(
     passages, supporting = find_supporting_passages(scope, lexical, question, paths, k, allowed)
     if len(passages) > supporting:
         notes = [*notes, f"{len(passages) - supporting} passages state no path; they share words with the question"]
-    names = tuple(snapshot.entities[int(entity)] for entity in topics)
+    labels = scope.names(allowed).entities
+    names = tuple(labels[int(entity)] for entity in topics)
     return replace(make_evidence(passages, paths, notes, started), topics=names)
 
 
@@ -98,7 +99,7 @@ def find_supporting_passages(
         for id_ in (id_ for triple in path.item for id_ in triple.passages):
             best.setdefault(id_, max(path.score, 0.0))
     # Passages that share words fill up what the paths leave; their scores are below those that state a path.
-    corrected = scope.linker.link(question).corrected_text(question)
+    corrected = scope.linker_among(allowed).link(question).corrected_text(question)
     query, some = lexical.query(corrected), scope.restriction(allowed)
     positions, scores = lexical.top(query, k + len(best), some)
     highest = float((scores[:1] if some is None else lexical.top(query, 1)[1]).sum())

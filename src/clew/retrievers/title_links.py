@@ -36,7 +36,7 @@ class TitleLinksRetriever:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; each linked one with the path to it."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         bases = self.base.retrieve(questions, max(k, BASE_DEPTH), where)
         return [self._expand(base, k, allowed) for base in bases]

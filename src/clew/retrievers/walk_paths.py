@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from clew.arrays import BoolArray
+from clew.graph.names.spellings import find_spelling, label_among
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import QuestionWalk
@@ -14,10 +15,15 @@ from clew.types import Path, Scored, Triple
 MENTIONS = "mentions"
 
 
-def mention_triple(snapshot: Snapshot, passage: int, entity: int) -> Triple:
-    """Return the mention of an entity by a passage as a triple."""
-    id_ = snapshot.passage_ids[passage]
-    return Triple(snapshot.titles[passage] or id_, MENTIONS, snapshot.entities[entity], (id_,))
+def mention_triple(snapshot: Snapshot, passage: int, entity: int, allowed: BoolArray | None = None) -> Triple:
+    """Return the mention of an entity by a passage as a triple, named as the passage writes it.
+
+    Where it writes none, as where it links to the entity's document, the name is that of the allowed passages (P,).
+    """
+    id_, label = snapshot.passage_ids[passage], label_among(snapshot, entity, allowed)
+    name = find_spelling(snapshot, passage, entity, allowed) or label
+    other = label if label != name else ""
+    return Triple(snapshot.titles[passage] or id_, MENTIONS, name, (id_,), tail_name=other)
 
 
 def walk_path(snapshot: Snapshot, nodes: Sequence[int], allowed: BoolArray) -> Path:
@@ -54,7 +60,7 @@ def _edge_triple(s: Snapshot, one: int, other: int, allowed: BoolArray) -> Tripl
         for entity in s.mentions.row(passage)
         if s.entity_nodes[entity] == (other if passage == one else one)
     )
-    return mention_triple(s, passage, entity)
+    return mention_triple(s, passage, entity, allowed)
 
 
 def _connecting_triple(s: Snapshot, passage: int, node: int) -> int:

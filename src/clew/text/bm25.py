@@ -216,13 +216,21 @@ class BM25Index:
         repeats = np.array([counts[hash_] for hash_ in hashes[known].tolist()], dtype=np.float64)
         return QueryTerms.from_weights(columns.astype(np.int32), rarity * repeats)
 
-    def has_words(self, keys: Sequence[str]) -> list[bool]:
-        """Return for folded words whether a passage has them, or words of their stem; True for function words."""
+    def has_words(self, keys: Sequence[str], allowed: BoolArray | None = None) -> list[bool]:
+        """Return for folded words whether a passage has them, or words of their stem; True for function words.
+
+        Of the passages (P,) only the allowed ones count, if given.
+        """
         terms = terms_of_words(keys)
         if not len(self.terms):
             return [not term for term in terms]
         hashes = np.array([key_hash(term) for term in terms], dtype=np.uint64)
-        is_term = self.terms[np.minimum(self.terms.searchsorted(hashes), len(self.terms) - 1)] == hashes
+        columns = np.minimum(self.terms.searchsorted(hashes), len(self.terms) - 1)
+        is_term = self.terms[columns] == hashes
+        if allowed is not None:
+            for row in np.flatnonzero(is_term).tolist():
+                holders = self.passages[self.offsets[columns[row]] : self.offsets[columns[row] + 1]]
+                is_term[row] = allowed[holders].any()
         return [not term or bool(known) for term, known in zip(terms, is_term, strict=True)]
 
     @property

@@ -4,9 +4,9 @@ import re
 
 # Tab (9) and line feed (10) stay.
 _CONTROL_RANGES = ((0, 9), (11, 32), (127, 160), (0x2028, 0x202F), (0x2066, 0x206A))
-_CONTROL_CODES = [code for first, end in _CONTROL_RANGES for code in range(first, end)]
-_ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CONTROL_CODES}
-_SPACES = dict.fromkeys(_CONTROL_CODES, " ")
+CONTROL_CODES = [code for first, end in _CONTROL_RANGES for code in range(first, end)]
+_ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in CONTROL_CODES}
+_SPACES = dict.fromkeys(CONTROL_CODES, " ")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -96,7 +96,8 @@ def test_the_agent_of_the_paper_equals_its_pseudocode(polar: Index) -> None:
     agent = GearAgent(agent.base, agent.expansion, scripted, agent.settings)
     (evidence,) = agent.retrieve([QUESTION], len(s.passage_ids))
 
-    texts = [f"{s.triple(t).head} {s.triple(t).relation} {s.triple(t).tail}" for t in range(len(s.triples))]
+    facts = [s.triple(t) for t in range(len(s.triples))]
+    texts = [f"{t.entities[0]} {t.relation} {t.entities[1]}" for t in facts]
     vectors = polar.context.encoder.encode(texts)
     (question,) = polar.context.encode_questions([QUESTION])
     nodes = s.entity_nodes[s.triples[:, [0, 2]]].tolist()

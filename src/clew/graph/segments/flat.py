@@ -3,12 +3,14 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError
+from clew.graph.segments.name_columns import StoredNames
 from clew.graph.segments.passage_columns import StoredPassages
 from clew.graph.segments.segment import Ragged, Segment, SegmentPassages
 from clew.graph.segments.sentence_columns import StoredSentences
@@ -19,6 +21,13 @@ _DIMENSIONS = {
     "sentences.spans.values": 2, "sentences.vectors": 2,
 }  # fmt: skip
 _SPANS, _VECTORS = "sentences.spans", "sentences.vectors"
+_NAMES: dict[str, tuple[Any, str]] = {
+    "forms": (StringArray, "names.forms.texts"), "form_keys": (np.ndarray, "names.form_keys"),
+    "key_hashes": (np.ndarray, "names.keys.hashes"), "mentions": (Ragged, "facts.mentions"),
+    "triples": (Ragged, "facts.triples"), "relations": (StringArray, "facts.relations.texts"),
+    "title_names": (Ragged, "titles.names"), "headings": (Ragged, "titles.headings"),
+}  # fmt: skip
+"""Where the fields of `StoredNames` stand in a segment."""
 
 
 def flatten_segment(segment: Segment) -> dict[str, NDArray[Any]]:
@@ -39,7 +48,9 @@ def unflatten_stored_passages(arrays: Mapping[str, NDArray[Any]], name: str) -> 
     """Return what searches read of the passages of a segment; errors are as of `unflatten_segment`."""
     parts = {part: _unflatten(kind, f"passages.{part}", arrays, name) for part, kind in _stored_columns().items()}
     spans, vectors = _unflatten(Ragged, _SPANS, arrays, name), _unflatten(np.ndarray, _VECTORS, arrays, name)
-    return StoredPassages(**parts, sentences=StoredSentences(spans.indptr, spans.values, vectors))
+    names = {part: _unflatten(kind, path, arrays, name) for part, (kind, path) in _NAMES.items()}
+    sentences = StoredSentences(spans.indptr, spans.values, vectors)
+    return StoredPassages(**parts, sentences=sentences, names=StoredNames(**names))
 
 
 def store_passages(segment: Segment) -> StoredPassages:
@@ -48,6 +59,7 @@ def store_passages(segment: Segment) -> StoredPassages:
     return StoredPassages(
         **{name: getattr(segment.passages, name) for name in _stored_columns()},
         sentences=StoredSentences(spans.indptr, spans.values.astype(np.int32, copy=False), vectors),
+        names=StoredNames(**{part: attrgetter(path)(segment) for part, (_, path) in _NAMES.items()}),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
+from clew.graph.segments.name_columns import StoredNames
 from clew.graph.segments.sentence_columns import StoredSentences
 from clew.graph.string_array import StringArray
 
@@ -32,6 +33,7 @@ class StoredPassages:
     ends: LongArray  # (p,)
     vectors: FloatArray  # (p, d) unit rows, (p, 0) without an encoder
     sentences: StoredSentences
+    names: StoredNames | None = None  # None for passages whose names were not read, in memory alone
 
 
 def make_places(sizes: Sequence[int]) -> LongArray:
@@ -182,3 +184,9 @@ class PassageColumns:
         self.ends = PlacedNumbers([part.ends for part in parts], places)
         self.vectors = PassageVectors([part.vectors for part in parts], places)
         self.sentences = [part.sentences for part in parts]
+        self._names = [part.names for part in parts]
+
+    def names_at(self, position: int) -> tuple[StoredNames | None, int]:
+        """Return the names of the segment of a passage, and the passage's row in it."""
+        place = int(self.places[position])
+        return self._names[place >> _ROW_BITS], place & _ROW_MASK

@@ -18,6 +18,7 @@ from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency, unweighted_rows
+from clew.graph.names.spellings import write_triple
 from clew.graph.segments.passage_columns import (
     PassageColumns,
     PassageVectors,
@@ -130,11 +131,12 @@ class Snapshot:
         return mask
 
     def triple(self, position: int, allowed: BoolArray | None = None) -> Triple:
-        """Return the triple at a position (0 to T - 1) with the ids of the `allowed` passages (P,) that state it."""
-        head, relation, tail = (int(i) for i in self.triples[position])
-        passages = self.triple_passages.row(position)
-        ids = tuple(self.passage_ids[int(p)] for p in passages if allowed is None or allowed[p])
-        return Triple(self.entities[head], self.relations[relation], self.entities[tail], ids)
+        """Return the triple at a position (0 to T - 1) as an `allowed` passage (P,) that states it writes it."""
+        return write_triple(self, position, allowed)
+
+    def passages_of(self, entity: int) -> IntArray:
+        """Return the passages that mention an entity, ascending."""
+        return self.mentioned_in.row(entity)
 
     def entities_with_key(self, key_hash: int) -> IntArray:
         """Return the entities with a name whose key has this hash, ascending."""

@@ -201,8 +201,9 @@ def _open_bytes(path: Path, encoding: str) -> Iterator[IO[bytes]]:
                 stream.detach()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{name} is incomplete, or no gzip file ({error}): get it again") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not in {encoding} ({error.reason}): give its --encoding") from error
+    except UnicodeError as error:  # some codecs raise others than UnicodeDecodeError
+        reason = getattr(error, "reason", error)
+        raise InputError(f"{name} is not in {encoding} ({reason}): give its --encoding") from error
     except OSError as error:
         raise InputError(f"{name} cannot be read ({error.strerror or error})") from error
 

@@ -34,7 +34,7 @@ def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None)
     No XML, no `graphml` element, or a declared entity, which may grow without bound, is an InputError.
     """
     reader = _StatementCollector(file_name)
-    parser = expat.ParserCreate(encoding)
+    parser = _create_parser(encoding)
     parser.buffer_text = True
     parser.StartElementHandler = lambda name, given: reader.start_element(name, given, parser.CurrentLineNumber)
     parser.EndElementHandler = reader.end_element
@@ -45,12 +45,19 @@ def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None)
             parser.Parse(piece, False)  # noqa: FBT003 - it takes no keyword
             yield from reader.take_statements()
         parser.Parse(b"", True)  # noqa: FBT003
-    except (expat.ExpatError, ValueError) as error:
+    except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: an encoding that Python lacks
         message = f"{file_name}:{parser.CurrentLineNumber}: not GraphML ({error})"
         raise InputError(f"{message}: correct the file, or say --format if it is of another kind") from error
     yield from reader.take_statements()
     if not reader.is_graphml:
         raise InputError(f"{file_name}: holds no graphml element: say --format if it is of another kind")
+
+
+def _create_parser(encoding: str | None) -> expat.XMLParserType:
+    try:
+        return expat.ParserCreate(encoding)
+    except (ValueError, LookupError) as error:
+        raise InputError(f"--encoding is {encoding!r}, which XML cannot have: leave it out, or give another") from error
 
 
 def _refuse_entity(name: str, *_: object) -> None:

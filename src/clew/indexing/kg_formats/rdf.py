@@ -66,6 +66,8 @@ def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
         raise InputError(f"{file_name}:{error.lines + 1}: not Turtle ({reason[:200]}): correct the file") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file_name}: not Turtle ({error}): correct the file") from error
+    except (AssertionError, AttributeError, LookupError, TypeError) as error:  # of the parser, at the end of the text
+        raise InputError(f"{file_name}: not Turtle, or cut off: correct the file") from error
     blanks: dict[Any, str] = {}  # numbered in their order, since the parser gives them other names each time
 
     def term_text(term: Any) -> str:

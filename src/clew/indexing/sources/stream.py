@@ -1,11 +1,12 @@
 """Documents and paths, as users give them, as one stream of documents."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import InputError
 from clew.indexing.sources.reader import ReadingProgress, read_documents, source_bytes
+from clew.plugins.arguments import check_string, check_strings
 from clew.types import Document, Failure, Progress
 
 Source = Document | Failure | str | Path
@@ -64,3 +65,15 @@ def _read_each(items: Iterable[Source], read: ReadingProgress) -> Iterator[Docum
 def _check(item: object) -> None:
     if not isinstance(item, str | Path | Document | Failure):
         raise InputError(f"{type(item).__name__} {item!r:.80} cannot be indexed; give a Document or a path")
+    if isinstance(item, Document):
+        _check_document(item)
+
+
+def _check_document(document: Document) -> None:
+    """Raise an InputError where a part of a document is of another type: a string is no list of its letters."""
+    for name in ("id", "title", "text"):
+        check_string(getattr(document, name), f"{name} of a document")
+    for name in ("aliases", "links"):
+        check_strings(getattr(document, name), f"{name} of the document {document.id!r:.80}")
+    if not isinstance(document.metadata, Mapping):
+        raise InputError(f"metadata of the document {document.id!r:.80} is no mapping; give a dictionary")

@@ -76,7 +76,7 @@ class GearAgent:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, the beams as paths and every step."""
-        check_k(k)
+        check_k(k, questions)
         allowed = self.expansion.scope.mask(where)
         searched = [question for question in questions if question.strip()]
         vectors = self.expansion.encode_questions(searched) if searched else np.zeros((0, 1), dtype=np.float32)
@@ -98,7 +98,7 @@ class GearAgent:
         if active[0].steps and self.settings.later_read_depth is not None:
             read_depth = self.settings.later_read_depth
         found = [tuple(s.item for s in base.passages) for base in bases]
-        inputs = [_reader_input(search, first[:read_depth]) for search, first in zip(active, found, strict=True)]
+        inputs = [_reader_input(search, first[:read_depth], where) for search, first in zip(active, found, strict=True)]
         readings = budget.ask(self.reader.read, inputs, ExtractedFacts())
         facts = self.expansion.link_facts([reading.facts for reading in readings], allowed)
         linked = [linked_triples(of_question) for of_question in facts]
@@ -111,7 +111,7 @@ class GearAgent:
             for first, expansion in zip(found, expansions, strict=True)
         ]
         further_inputs = [
-            _reader_input(search, self._memory_passages(expansion, done.passages)[:read_depth])
+            _reader_input(search, self._memory_passages(expansion, done.passages)[:read_depth], where)
             for search, expansion, done in zip(active, expansions, inputs, strict=True)
         ]
         further_readings = budget.ask(self.reader.read, further_inputs, ExtractedFacts())
@@ -120,7 +120,9 @@ class GearAgent:
             self._add_to_gist(search, first, further)
             for search, first, further in zip(active, facts, further_facts, strict=True)
         ]
-        judged = [_reader_input(search, ranking[:read_depth]) for search, ranking in zip(active, rankings, strict=True)]
+        judged = [
+            _reader_input(search, ranking[:read_depth], where) for search, ranking in zip(active, rankings, strict=True)
+        ]
         decisions = budget.ask(self.reader.judge, judged, SufficiencyDecision(enough=False))
         each = (time.perf_counter() - started) / len(active)
         for i, search in enumerate(active):
@@ -129,7 +131,7 @@ class GearAgent:
             step = AgentStep(
                 search.queries[-1],
                 tuple(fact.text for fact in readings[i].facts),
-                tuple(self.expansion.triple_text(triple) for triple in linked[i]),
+                tuple(self.expansion.triple_text(triple, allowed) for triple in linked[i]),
                 _new_passages(search, rankings[i]),
                 tuple(fact.text for fact in added[i]),
                 usage=usage + replace(bases[i].usage, seconds=0.0),
@@ -198,8 +200,8 @@ class _GistLinks:
     usage: Usage = field(default_factory=Usage)
 
 
-def _reader_input(search: _Search, passages: Sequence[Passage]) -> ReaderInput:
-    return ReaderInput(search.question, tuple(passages), tuple(search.gist), tuple(search.queries))
+def _reader_input(search: _Search, passages: Sequence[Passage], where: Filter | None) -> ReaderInput:
+    return ReaderInput(search.question, tuple(passages), tuple(search.gist), tuple(search.queries), where=where)
 
 
 def _new_passages(search: _Search, ranking: Sequence[Passage]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class IRCoTAgent:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question and every step."""
-        check_k(k)
+        check_k(k, questions)
         self.base.retrieve([], k, where)  # an unusable filter raises even where no question is asked
         searches = [_Search(question=question, query=question) for question in questions if question.strip()]
         budget, depth = BudgetedReader(), max(k, FUSION_DEPTH)
@@ -59,6 +59,7 @@ class IRCoTAgent:
                 tuple(scored.item for scored in _fuse_rankings(search)[: self.read_depth]),
                 queries=tuple(step.query for step in search.steps),
                 thoughts=tuple(search.thoughts),
+                where=where,
             )
             for search in active
         ]

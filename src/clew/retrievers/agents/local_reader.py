@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from clew.arrays import FloatArray
+from clew.arrays import BoolArray, FloatArray
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.query.linking import LinkedName
 from clew.query.scope import Scope
@@ -70,16 +70,21 @@ class LocalReader:
             return ()
         scores = self.vectors.path_scorer(question, self.context)((), triples)
         best = triples[np.argsort(-scores, kind="stable")][: self.max_facts]
-        return tuple(self._fact(int(triple)) for triple in best)
+        allowed = self.scope.restriction(self.scope.mask(reader_input.where))
+        return tuple(self._fact(int(triple), allowed) for triple in best)
 
-    def _fact(self, triple: int) -> Fact:
+    def _fact(self, triple: int, allowed: BoolArray | None) -> Fact:
         s = self.scope.snapshot
+        if allowed is not None:
+            written = s.triple(triple, allowed)
+            return Fact(written.head, written.relation, written.tail, triple)
         head, relation, tail = (int(i) for i in s.triples[triple])
         return Fact(s.entities[head], s.relations[relation], s.entities[tail], triple)
 
     def _decide(self, reader_input: ReaderInput) -> SufficiencyDecision:
         s = self.scope.snapshot
-        links = [self.scope.linker.link(query).linked_names for query in reader_input.queries]
+        linker = self.scope.linker_among(self.scope.mask(reader_input.where))
+        links = [linker.link(query).linked_names for query in reader_input.queries]
         named = {int(s.entity_nodes[e]) for names in links for name in names for e in name.entities}
         new: list[Passage] = []
         followed: list[Passage] = []

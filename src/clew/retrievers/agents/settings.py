@@ -1,9 +1,9 @@
 """Settings of the retrievers that work above a base: `naive-ge`, `sync-ge`, `gear` and `ircot`."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from clew.models.llm.prompts.proximal_triples import MAX_FACTS
 from clew.plugins.records import Amount, CountOrAll, SettingsRecord, Share, WholeNumber, setting
@@ -38,10 +38,10 @@ class Expansion(SettingsRecord):
         "ours", "default of all other settings: what is best here, or the published form"
     )
     base: SettingsRecord | str = setting("bm25", _BASE)
-    width: WholeNumber = setting(
+    width: Annotated[int, Field(ge=1, le=1000)] = setting(
         _EXPANSION.beam.width, "beams that each step keeps", "published for relatives of GeAR: 10"
     )
-    length: WholeNumber = setting(
+    length: Annotated[int, Field(ge=1, le=16)] = setting(
         _EXPANSION.beam.length, "triples of a chain, at most", "published for relatives of GeAR: 2; docs/decisions.md"
     )
     gamma: Amount = setting(_EXPANSION.beam.gamma, "penalty of a beam's later siblings", "GeAR")

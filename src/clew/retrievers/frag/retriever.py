@@ -130,9 +130,20 @@ class FragRetriever(PathRetriever[SearchTrace]):
         """Number of paths that the path ranking keeps."""
         return self.settings.paths
 
-    def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
-        """Return the intermediate results for a question about names, () for those in it, without some triples (T,)."""
-        topics = self.scope.linker.find_topics(question, names)
+    def search(
+        self,
+        question: str,
+        names: Sequence[str] = (),
+        blocked_triples: BoolArray | None = None,
+        allowed: BoolArray | None = None,
+    ) -> SearchTrace:
+        """Return the intermediate results for a question about names, () for those in it.
+
+        Triples that are blocked (T,) are left out, and names that only passages beside the allowed ones (P,) write.
+        """
+        allowed = self.scope.mask(None) if allowed is None else allowed
+        labels = self.scope.names(allowed).entities
+        topics = self.scope.linker_among(allowed).find_topics(question, names)
         notes = [*topics.notes]
         if topics.unknown_names:
             notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
@@ -162,9 +173,9 @@ class FragRetriever(PathRetriever[SearchTrace]):
         if self.whole_path_ranker is None:
             paths = self._select_paths(found, hops if self.settings.lengths else None, limits.paths)
         else:
-            paths = self._select_whole_paths(found, ranked_question, limits.paths, self.whole_path_ranker)
+            paths = self._select_whole_paths(found, ranked_question, limits.paths, self.whole_path_ranker, labels)
         path_ends = np.unique(np.concatenate([group.ends for group in found])) if found else starts[:0]
-        start_note = f"starts from {', '.join(self.scope.snapshot.entities[int(e)] for e in starts[:5])}"
+        start_note = f"starts from {', '.join(labels[int(e)] for e in starts[:5])}"
         notes = [start_note, choice_note, *notes, *(() if paths else (NO_PATH,))]
         connected = local.nodes[local.degrees() > 0]
         return SearchTrace(starts, paths, near.nodes, local.nodes, connected, path_ends, is_complex, tuple(notes))
@@ -240,22 +251,22 @@ class FragRetriever(PathRetriever[SearchTrace]):
         return [(*found[i].path_to(end), float(shares[i])) for i in order for end in range(counts[i])]
 
     def _select_whole_paths(
-        self, found: Sequence[FoundPaths], question: str, count: int, ranker: WholePathRanker
+        self, found: Sequence[FoundPaths], question: str, count: int, ranker: WholePathRanker, labels: Sequence[str]
     ) -> list[tuple[IntArray, IntArray, float]]:
         """Return the paths whose texts match the question best, ties by length, then by their edges."""
         paths = [group.path_to(end) for group in found for end in range(len(group.ends))]
         if not paths:
             return []
-        scores = ranker.score(question, [self._path_text(*path) for path in paths]).astype(np.float64)
+        scores = ranker.score(question, [self._path_text(*path, labels) for path in paths]).astype(np.float64)
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
         order = sorted(range(len(paths)), key=lambda i: (-scores[i], len(paths[i][1]), paths[i][1].tolist()))
         return [(*paths[i], float(shares[i])) for i in order[:count]]
 
-    def _path_text(self, entities: IntArray, edges: IntArray) -> str:
+    def _path_text(self, entities: IntArray, edges: IntArray, labels: Sequence[str]) -> str:
         snapshot = self.scope.snapshot
         relations = [snapshot.relations[int(snapshot.triples[edge >> 1, 1])] for edge in edges.tolist()]
-        names = [snapshot.entities[entity] for entity in entities.tolist()]
+        names = [labels[entity] for entity in entities.tolist()]
         return path_text(names, relations, [bool(edge & 1) for edge in edges.tolist()])
 
     def retrieve_one(
@@ -265,7 +276,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), _empty_trace()
-        trace = self.search(question, names, blocked_triples)
+        trace = self.search(question, names, blocked_triples, allowed)
         walks = ((edges, score) for _, edges, score in trace.paths)
         notes = [*trace.notes, *self.notes]
         evidence = path_evidence(self.scope, self.lexical, question, walks, trace.topics, notes, k, allowed, started)

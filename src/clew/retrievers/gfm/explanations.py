@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
+from clew.graph.names.spellings import find_spelling, label_among
 from clew.graph.paths.layered_walks import best_walks
 from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_RELATION, RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
@@ -91,21 +92,27 @@ class EdgePathBuilder:
         ends = int(graph.nodes[graph.receivers[edge]]), int(graph.nodes[graph.senders[edge]])
         head, tail = ends if self._edges.relations[position] < self._edges.relation_count else ends[::-1]
         if self._edges.relations[position] % self._edges.relation_count == self._edges.relation_count - 1:
-            return Triple(self.node_name(head), EQUIVALENT_RELATION, self.node_name(tail))
-        return Triple(
-            self.node_name(head), MENTIONS_RELATION, self.node_name(tail), (self._snapshot.passage_ids[head],)
+            return Triple(self.node_name(head, allowed), EQUIVALENT_RELATION, self.node_name(tail, allowed))
+        label = self.node_name(tail, allowed)
+        entity = (
+            int(self._snapshot.title_entities[tail]) if tail < len(self._snapshot.passage_ids) else self._entity(tail)
         )
+        name = find_spelling(self._snapshot, head, entity, allowed) if entity >= 0 else ""
+        other = label if name not in ("", label) else ""
+        passages = (self._snapshot.passage_ids[head],)
+        return Triple(self.node_name(head), MENTIONS_RELATION, name or label, passages, tail_name=other)
 
     @property
     def scores_entities(self) -> bool:
         """Whether all nodes are entities."""
         return self._entities
 
-    def node_name(self, node: int) -> str:
-        """Return the name of a node of the whole graph: an entity, or a passage's title."""
-        if self._entities:
-            return self._snapshot.entities[node]
-        if node < len(self._snapshot.passage_ids):
+    def node_name(self, node: int, allowed: BoolArray | None = None) -> str:
+        """Return the name of a node of the whole graph: an entity, as allowed passages (P,) write it, or a title."""
+        if not self._entities and node < len(self._snapshot.passage_ids):
             return self._snapshot.titles[node] or self._snapshot.passage_ids[node]
+        return label_among(self._snapshot, node if self._entities else self._entity(node), allowed)
+
+    def _entity(self, node: int) -> int:
         order, nodes = self._by_node
-        return self._snapshot.entities[int(order[nodes.searchsorted(node)])]
+        return int(order[nodes.searchsorted(node)])

@@ -70,7 +70,7 @@ class GFMRetriever:
         Several questions are scored on all cores, each in its own thread: scored in one batch, the last bits of a score
         would depend on the other questions. A single question is encoded while its walk runs.
         """
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         if len(questions) < 2:
             return [self._retrieve_one(question, k, allowed, self._encoder_thread) for question in questions]
@@ -110,7 +110,8 @@ class GFMRetriever:
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()
         chains: tuple[Scored[SentenceChain], ...] = ()
         if self.quoter is not None and graph.chains is not None:
-            chains = self.quoter.quote(graph.chains, np.array([p for p, _ in ranked.passages], dtype=np.int32))
+            found = np.array([p for p, _ in ranked.passages], dtype=np.int32)
+            chains = self.quoter.quote(graph.chains, found, allowed)
         evidence = make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
         return replace(evidence, chains=chains)
 
@@ -123,7 +124,7 @@ class GFMRetriever:
             return [linked.corrected_text(question), *self.graphs.texts(linked)[1:]]
 
         begin = partial(self._begin_encoding, thread=encoder_thread)
-        linked, vector = link_and_encode(question, self.scope.linker.link, texts, begin)
+        linked, vector = link_and_encode(question, self.scope.linker_among(allowed).link, texts, begin)
         return self.graphs.build(linked, vector, allowed), partial(vector, 0)
 
     def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> PendingVector:

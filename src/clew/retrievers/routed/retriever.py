@@ -174,7 +174,7 @@ class RoutedRetriever:
 
         Raises InputError where the index can serve none of the choices.
         """
-        check_k(k)
+        check_k(k, questions)
         allowed = self.scope.mask(where)
         evidence: list[Evidence] = [empty_question_evidence()] * len(questions)
         groups: dict[int, list[tuple[int, LinkedQuestion, str, float]]] = {}
@@ -188,7 +188,7 @@ class RoutedRetriever:
             if walk is not None and self.router.choices[position].name == FIRST_RETRIEVER:
                 evidence[row] = _add_notes(self.first.walk_evidence(walk, k, allowed, started), (note,), 0.0)
             else:
-                linked = self.scope.linker.link(question) if walk is None else walk.linked_question
+                linked = self.scope.linker_among(allowed).link(question) if walk is None else walk.linked_question
                 groups.setdefault(position, []).append((row, linked, note, time.perf_counter() - started))
         for position, group in groups.items():
             retriever = self._retrievers[position]

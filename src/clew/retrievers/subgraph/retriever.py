@@ -114,22 +114,29 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         ]
 
     def select(
-        self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None
+        self,
+        question: str,
+        names: Sequence[str] = (),
+        blocked_triples: BoolArray | None = None,
+        allowed: BoolArray | None = None,
     ) -> SubgraphSelection:
         """Select the subgraph for one question about names, () for those in it, without the blocked triples (T,).
 
-        It is empty where the question names no entity.
+        Names that only passages beside the allowed ones (P,) write are not known. It is empty
+        where the question names no entity.
         """
         snapshot = self.scope.snapshot
-        topics = self.scope.linker.find_topics(question, names)
+        allowed = self.scope.mask(None) if allowed is None else allowed
+        labels = self.scope.names(allowed).entities
+        topics = self.scope.linker_among(allowed).find_topics(question, names)
         starts = np.array(topics.entities, dtype=np.int32)
         near = extract_local_graph(self.graph(), starts, self.settings, blocked_triples)
-        encoded, triples = encode_local_graph(snapshot, near.local, self.vectors)
+        encoded, triples = encode_local_graph(snapshot, near.local, self.vectors, labels)
         query = self._encode_query(topics, encoded, near.local.positions(starts).astype(np.int32))
         subgraph = self.selector.select([query], self.settings.budget)[0]
         notes = [*topics.notes]
         if len(starts):
-            notes.append(f"starts from {', '.join(snapshot.entities[int(e)] for e in starts[:_NOTE_NAMES])}")
+            notes.append(f"starts from {', '.join(labels[int(e)] for e in starts[:_NOTE_NAMES])}")
         if topics.unknown_names:
             notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
         if len(triples):
@@ -168,7 +175,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), None
-        selection = self.select(question, names, blocked_triples)
+        selection = self.select(question, names, blocked_triples, allowed)
         walks, detours = paths_to_selected(selection)
         notes = list(selection.notes)
         if detours:
@@ -198,10 +205,13 @@ def extract_local_graph(
     )
 
 
-def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVectors) -> tuple[EncodedGraph, IntArray]:
+def encode_local_graph(
+    snapshot: Snapshot, local: LocalGraph, vectors: TextVectors, labels: Sequence[str] | None = None
+) -> tuple[EncodedGraph, IntArray]:
     """Return a small graph of an index as a textual graph with vectors, and the triple (m,) of each of its edges.
 
-    Nodes keep their positions; edges are in the order of their triples.
+    `labels` are the names of the E entities, None for those of the whole index. Nodes keep their positions;
+    edges are in the order of their triples.
     """
     sources = np.repeat(np.arange(len(local.nodes)), local.degrees())
     forward = np.flatnonzero(~(local.edges & 1).astype(np.bool_))
@@ -210,7 +220,8 @@ def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVecto
     edges = np.column_stack([sources[forward], local.neighbours[forward]]).astype(np.int32)
     distinct, relation_of = np.unique(snapshot.triples[triples, 1], return_inverse=True)
     texts = [snapshot.relations[int(relation)] for relation in distinct]
-    names = [snapshot.entities[int(entity)] for entity in local.nodes]
+    labels = snapshot.entities if labels is None else labels
+    names = [labels[int(entity)] for entity in local.nodes]
     graph = TextualGraph(names, edges, [texts[row] for row in relation_of.tolist()])
     nodes, relations = vectors.entity_vectors()[local.nodes], vectors.relation_vectors()[distinct]
     return EncodedGraph(graph, nodes, relations, relation_of.astype(np.int32)), triples.astype(np.int32)

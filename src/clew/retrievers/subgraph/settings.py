@@ -18,7 +18,9 @@ class Neighbourhood(SettingsRecord):
     """Settings of the neighbourhood that a subgraph is selected from."""
 
     nodes: WholeNumber = setting(_DEFAULT.nodes, "entities that are selected from", "docs/subgraphs.md")
-    budget: WholeNumber = setting(_DEFAULT.budget, "entities that are selected, at most", "docs/subgraphs.md")
+    budget: Annotated[int, Field(ge=1, le=100_000)] = setting(
+        _DEFAULT.budget, "entities that are selected, at most", "docs/subgraphs.md"
+    )
     hops: Annotated[int, Field(ge=1, le=MAX_HOPS)] = setting(_DEFAULT.hops, "radius of the neighbourhood")
     edges: WholeNumber = setting(_DEFAULT.edges, "edges read for the neighbourhood, at most")
 

@@ -1,0 +1,36 @@
+"""The names that the passages of one segment write, as far as searches read them."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import IntArray
+from clew.graph.segments.segment import HashArray, Ragged
+from clew.graph.string_array import StringArray
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredNames:
+    """The names in p passages: f forms as written and k keys, as of `clew.graph.segments.segment`."""
+
+    forms: StringArray  # f
+    form_keys: IntArray  # (f,) the key of each form, -1 for one that has none
+    key_hashes: HashArray  # (k,)
+    mentions: Ragged  # p lists of forms
+    triples: Ragged  # p lists of (head form, relation, tail form)
+    relations: StringArray  # relations of triples
+    title_names: Ragged  # p lists of keys: the title, the title without its parentheses, the document's aliases
+    headings: Ragged  # p lists of keys, for passages with a title
+
+    def hashes_of_forms(self, forms: NDArray[np.integer]) -> HashArray:
+        """Return the hashes of the keys of forms (n,), 0 for one without a key."""
+        keys = self.form_keys[forms]
+        return np.where(keys >= 0, self.key_hashes[keys], np.uint64(0)) if len(self.key_hashes) else keys.astype("u8")
+
+    def hashes_of_document(self, row: int) -> HashArray:
+        """Return the hashes of the names that the document of a passage gives its subject: of title and headings."""
+        keys = np.concatenate([self.title_names.row(row), self.headings.row(row)])
+        return self.key_hashes[keys] if len(keys) else np.zeros(0, dtype=np.uint64)

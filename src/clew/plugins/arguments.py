@@ -1,0 +1,37 @@
+"""Checks of arguments from Python: a string is no list of its letters, and no number is a question."""
+
+from collections.abc import Iterable
+from os import PathLike
+
+from clew.errors import InputError
+
+
+def check_strings(values: object, name: str, *, paths: bool = False) -> None:
+    """Raise InputError unless `values` is a sequence of strings, or with `paths` of strings and paths.
+
+    A single string is refused: it would be read letter by letter. `name` is that of the argument.
+    """
+    kind = "strings or paths" if paths else "strings"
+    if isinstance(values, str | bytes | PathLike):
+        raise InputError(f"{name} is {values!r:.80}, a single one; give a list of {kind}: [{values!r:.80}]")
+    if not isinstance(values, Iterable) or not hasattr(values, "__len__"):
+        raise InputError(f"{name} is {_describe(values)}; give a list of {kind}")
+    for value in values:
+        if not isinstance(value, str) and not (paths and isinstance(value, PathLike)):
+            raise InputError(f"{name} holds {_describe(value)}; give {kind} alone")
+
+
+def check_string(value: object, name: str, *, optional: bool = False) -> None:
+    """Raise InputError unless a value is a string, or None where it is `optional`."""
+    if not isinstance(value, str) and not (optional and value is None):
+        raise InputError(f"{name} is {_describe(value)}; give a string{' or None' if optional else ''}")
+
+
+def check_count(value: object, name: str) -> None:
+    """Raise InputError unless a value is a whole number; True is none."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{name} is {_describe(value)}; give a whole number")
+
+
+def _describe(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__} {value!r:.80}"

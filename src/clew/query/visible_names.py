@@ -1,0 +1,166 @@
+"""The names of an index under a filter: those that allowed passages write, and those of imported graphs.
+
+Names are read when they are asked for, so that a filter costs one pass over the mentions, and after that what a
+question needs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Protocol, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.arrays import BoolArray, IntArray
+from clew.graph.names.spellings import find_label, is_name_in
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.text.normalization import key_hash, name_key
+
+_KEPT_NAMES = 1 << 16  # labels and links of one filter that are kept
+
+
+class NameTable(Protocol):
+    """The names of E entities; a snapshot is one, of all names of an index."""
+
+    @property
+    def salt(self) -> int:
+        """Salt of all hashes."""
+
+    @property
+    def entities(self) -> Sequence[str]:
+        """The label of each entity; "" for one that has no name here."""
+
+    def passages_of(self, entity: int) -> IntArray:
+        """Return the passages that mention an entity, ascending."""
+
+    def entities_with_key(self, key_hash: int) -> IntArray:
+        """Return the entities with a name whose key has this hash, ascending."""
+
+    def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
+        """Return whether any name's key has each hash (n,)."""
+
+    def entities_with_name(self, name: str) -> IntArray:
+        """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
+
+    def title_mask(self, entities: IntArray) -> BoolArray:
+        """Return for each entity whether it is the title of a document."""
+
+
+@final
+class VisibleNames:
+    """The names of a snapshot that `allowed` passages (P,) write; `in_graph` are the entities (E,) of imported graphs.
+
+    Attributes:
+        visible: Which entities (E,) are known: an allowed passage mentions or states them, or an imported graph has
+            them.
+    """
+
+    def __init__(self, snapshot: Snapshot, allowed: BoolArray, in_graph: BoolArray) -> None:
+        self._snapshot = snapshot
+        self._allowed = allowed
+        self._in_graph = in_graph
+        self.visible = visible_entities(snapshot, allowed) | in_graph
+        self.salt = snapshot.salt
+        self.entities: Sequence[str] = _Labels(lru_cache(_KEPT_NAMES)(self._read_label), len(snapshot.entities))
+        self._is_name = lru_cache(_KEPT_NAMES)(self._read_name)
+
+    def passages_of(self, entity: int) -> IntArray:
+        """Return the allowed passages that mention an entity, ascending."""
+        passages = self._snapshot.mentioned_in.row(entity)
+        return passages[self._allowed[passages]]
+
+    def entities_with_key(self, key_hash: int) -> IntArray:
+        """Return the entities that an allowed passage or an imported graph gives a name of this hash, ascending."""
+        found = self._snapshot.entities_with_key(key_hash)
+        return np.array([e for e in found.tolist() if self._is_name(e, int(key_hash))], dtype=np.int32)
+
+    def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
+        """Return whether any name's key has each hash (n,)."""
+        known = self._snapshot.has_keys(key_hashes)
+        for row in np.flatnonzero(known).tolist():
+            known[row] = len(self.entities_with_key(int(key_hashes[row]))) > 0
+        return known
+
+    def entities_with_name(self, name: str) -> IntArray:
+        """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
+        matches = self.entities_with_key(key_hash(name_key(name), self.salt))
+        exact = [entity for entity in matches if self.entities[int(entity)] == name.strip()]
+        return np.array(exact, dtype=np.int32) if exact else matches
+
+    def title_mask(self, entities: IntArray) -> BoolArray:
+        """Return for each entity whether it is the title of a document with an allowed passage."""
+        titles = self._snapshot.title_entities
+        return np.array([(titles[self.passages_of(int(e))] == e).any() for e in entities], dtype=bool)
+
+    def _read_label(self, entity: int) -> str:
+        if not self.visible[entity]:
+            return ""
+        if self._in_graph[entity]:
+            return self._snapshot.entities[entity]  # a graph's label goes before all others
+        return find_label(self._snapshot, self._passages_with(entity), entity, self._allowed)
+
+    def _read_name(self, entity: int, name_hash: int) -> bool:
+        if not self.visible[entity]:
+            return False
+        if is_name_in(self._snapshot, self._passages_with(entity), entity, name_hash):
+            return True
+        # The other names in a graph are not told from those that documents give: one that a hidden document gives, too,
+        # counts as hidden.
+        return bool(self._in_graph[entity]) and not self._is_hidden_name(entity, name_hash)
+
+    def _is_hidden_name(self, entity: int, name_hash: int) -> bool:
+        if name_hash == key_hash(name_key(self._snapshot.entities[entity]), self.salt):
+            return False
+        passages = self._snapshot.mentioned_in.row(entity)
+        return is_name_in(self._snapshot, passages[~self._allowed[passages]], entity, name_hash)
+
+    def _passages_with(self, entity: int) -> IntArray:
+        """Return the allowed passages that mention an entity, and for one that none mentions, those that state it."""
+        passages = self.passages_of(entity)
+        if len(passages) or len(self._snapshot.mentioned_in.row(entity)):
+            return passages
+        ends = (self._snapshot.triples[:, [0, 2]] == entity).any(axis=1)
+        rows = [self._snapshot.triple_passages.row(int(triple)) for triple in np.flatnonzero(ends)]
+        stating = np.unique(np.concatenate(rows)) if rows else passages
+        return stating[self._allowed[stating]].astype(np.int32)
+
+
+@final
+class _Labels(Sequence[str]):
+    """Labels that are read when they are asked for."""
+
+    def __init__(self, read: Callable[[int], str], count: int) -> None:
+        self._read = read
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._read(i) for i in range(*index.indices(self._count))]
+        return self._read(int(index))
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._read, range(self._count))
+
+
+def visible_entities(snapshot: Snapshot, allowed: BoolArray) -> BoolArray:
+    """Return which entities (E,) allowed passages (P,) mention or state."""
+    visible = np.zeros(len(snapshot.entities), dtype=np.bool_)
+    visible[snapshot.mentions.indices[np.repeat(allowed, snapshot.mentions.degrees())]] = True
+    stated = snapshot.passage_triples.indices[np.repeat(allowed, snapshot.passage_triples.degrees())]
+    visible[snapshot.triples[stated][:, [0, 2]].ravel()] = True
+    return visible
+
+
+def graph_entities(snapshot: Snapshot) -> BoolArray:
+    """Return which entities (E,) imported graphs have."""
+    found: BoolArray = snapshot.mentioned_in.degrees() == 0
+    found[snapshot.triples[~snapshot.imported][:, [0, 2]].ravel()] = False
+    found[snapshot.triples[snapshot.imported][:, [0, 2]].ravel()] = True
+    return found

@@ -1,0 +1,165 @@
+"""What a filter hides: no name, text, id, field or count of a hidden document is in evidence, prompts or answers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew
+from clew.answering.selection import select_answerer
+from clew.commands.answers import answer_json, evidence_json
+from clew.errors import InputError
+from clew.index import Index
+from clew.models.llm.access import LLMClientFactory
+from clew.retrievers.registry import RETRIEVERS, is_path_retriever, parse_retriever
+from clew.types import Document, Evidence, Failure, Prompt
+from tests.contracts.conftest import TRAINED
+from tests.models.llm.scripted_model import ScriptedModel
+from tests.small_index import DOCUMENTS, QUESTIONS, make_index
+
+VISIBLE = tuple(document for document in DOCUMENTS if document.metadata["lang"] == "en")
+HIDDEN = (
+    Document(
+        "secretdoc1",
+        "Ysolde Trunkbarrow",
+        "Ysolde Trunkbarrow was born in Quibbleton. She commanded the Vega and knew Karlskrona.",
+        {"hushkey": 1},
+        aliases=("Louis Palander", "Karlskrona", "Bornholm", "Wasa", "Lyra"),
+    ),
+    Document(
+        "secretdoc2",
+        "Codename Basilisk",
+        "Codename Basilisk is a file.\n## Louis Palander\n\nHe left Bremerhaven for Quibbleton.\n\n## Vega\n\nA ship.",
+        {"klass": "top"},
+    ),
+    Document("secretdoc3", "Louis Palander (informant 4711)", "Louis Palander (informant 4711) lived in Bornholm.", {}),
+    Document("secretdoc4", "Zorblax Vault", " ".join(["KARLSKRONA is watched from Zorblax Vault."] * 9), {}),
+    Document("secretdoc5", "Louis Palandar", "Louis Palandar of Quibbleton is another. Zorblax Vaults are many.", {}),
+)
+WHERE = "document_id NOT LIKE 'secretdoc%'"
+WORDS = (
+    "secretdoc", "ysolde", "trunkbarrow", "quibbleton", "basilisk", "codename", "informant", "zorblax", "vault",
+    "hushkey", "klass", "palandar", "KARLSKRONA",
+)  # fmt: skip
+ASKED = (
+    *QUESTIONS,
+    "Who led Zorblax Vault?",
+    "Who was Louis Palandar?",
+    "Where did Palander, L. Palander and Ysolde Trunkbarow go?",
+    "Which ship left [Karlskrona]?",
+    "Who knew [Louis Palander] and [Zorblax Vaul]?",
+)
+RERANKED = ("bm25:rerank=words", "gfm:rerank=g-rag")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool], Path]:
+    """Indexes of the visible documents, with the hidden ones and without, by encoder."""
+    made = {}
+    for encoder in {"hashing", *TRAINED.values()}:
+        for hidden in (True, False):
+            folder = tmp_path_factory.mktemp("filters") / "index"
+            make_index(folder, (*VISIBLE, *HIDDEN) if hidden else VISIBLE, encoder)
+            made[encoder, hidden] = folder
+    return made
+
+
+def retrieve(index: Index, name: str, where: str | None) -> Iterator[tuple[str, Evidence]]:
+    """Search for all questions, by `Index.search`, which checks the evidence."""
+    for question in ASKED:
+        yield question, index.search(question, 10, parse_retriever(name), where)
+
+
+def leaks(shown: str, question: str) -> list[str]:
+    """Return the hidden words that are in a text, other than those of the question."""
+    asked = question.casefold()
+    found = [word for word in WORDS if (word in shown if word.isupper() else word in shown.casefold())]
+    return [word for word in found if word.casefold() not in asked or word.isupper()]
+
+
+def plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def unknown_notes(evidence: Evidence) -> list[str]:
+    starts = ("not in the index", "no name", "no entity is called")
+    return [note for note in evidence.notes if note.startswith(starts)]
+
+
+def spec_of(name: str) -> str:
+    return TRAINED.get(name.split(":")[0], "hashing") if "g-rag" not in name else TRAINED["gfm"]
+
+
+@pytest.mark.parametrize("name", [*RETRIEVERS, *RERANKED])
+def test_nothing_of_hidden_documents_is_in_evidence_or_answers(
+    folders: dict[tuple[str, bool], Path], name: str
+) -> None:
+    whole, alone = (clew.open(folders[spec_of(name), hidden]) for hidden in (True, False))
+    answerer = select_answerer("", whole.open_model, lambda: None, from_paths=is_path_retriever(parse_retriever(name)))
+    for (question, evidence), (_, expected) in zip(
+        retrieve(whole, name, WHERE), retrieve(alone, name, None), strict=True
+    ):
+        assert not leaks(plain(evidence_json("", name, evidence)), question), (question, evidence)
+        answer = answerer.answer([question], [evidence])[0]
+        assert not leaks(plain(answer_json("", name, answer)), question), (question, answer)
+        assert unknown_notes(evidence) == unknown_notes(expected), question
+
+
+def test_the_hidden_words_are_found_without_a_filter(folders: dict[tuple[str, bool], Path]) -> None:
+    """The documents are such that the test above could fail."""
+    index = clew.open(folders["hashing", True])
+    shown = {
+        word for question, e in retrieve(index, "frag", None) for word in leaks(plain(evidence_json("", "", e)), "")
+    }
+    assert len(shown) > len(WORDS) // 2
+
+
+@pytest.mark.parametrize(
+    "name", ["gear:reader=scripted:model", "ircot:reader=scripted:model", "hipporag2:filter=scripted:model"]
+)
+def test_no_prompt_has_a_hidden_name(folders: dict[tuple[str, bool], Path], name: str) -> None:
+    model = ScriptedModel(lambda prompt: Failure(prompt.name, "it was: nonsense"))
+    index = Index(
+        clew.open(folders["hashing", True]).table,
+        _Factory(model),
+        similar_names=True,
+    )
+    for question, _ in retrieve(index, name, WHERE):
+        _check_prompts(model, question)
+
+
+@pytest.mark.parametrize("name", ["frag", "steiner", "pagerank"])
+def test_no_prompt_of_an_answer_has_a_hidden_name(folders: dict[tuple[str, bool], Path], name: str) -> None:
+    index = clew.open(folders["hashing", True])
+    model = ScriptedModel(lambda prompt: Failure(prompt.name, "it was: nonsense"))
+    answerer = select_answerer("scripted:model", lambda _: model, lambda: None, from_paths=is_path_retriever(name))
+    for question, evidence in retrieve(index, name, WHERE):
+        answerer.answer([question], [evidence])
+        _check_prompts(model, question)
+
+
+def _check_prompts(model: ScriptedModel, question: str) -> None:
+    prompts: list[Prompt] = model.prompts
+    assert not [leak for prompt in prompts for leak in leaks(prompt.content, question)]
+    prompts.clear()
+
+
+class _Factory(LLMClientFactory):
+    """Opens one model for every name."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        super().__init__()
+        self._scripted = model
+
+    def open(self, name: str, kept: Path | None = None) -> ScriptedModel:  # type: ignore[override]
+        del name, kept
+        return self._scripted
+
+
+def test_a_misspelt_field_lists_no_other(folders: dict[tuple[str, bool], Path]) -> None:
+    index = clew.open(folders["hashing", True])
+    with pytest.raises(InputError) as caught:
+        index.search("Karlskrona", where="yaer = 1872")
+    assert not leaks(str(caught.value), "")

@@ -1,0 +1,113 @@
+"""Arguments from Python of another type than wanted: one clear error, and nothing is changed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew
+from clew.answering.extractive import ExtractiveAnswerer
+from clew.errors import InputError
+from clew.index import Index
+from clew.retrievers.registry import RETRIEVERS
+from clew.types import Document
+from tests.small_index import make_index
+
+NUMBERED = [Document(str(number), f"Document {number}", f"The text of document {number}.") for number in range(1, 4)]
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """An index whose ids are single digits."""
+    return make_index(tmp_path_factory.mktemp("numbered") / "index", NUMBERED)
+
+
+def test_remove_of_a_string_removes_nothing(numbered: Index) -> None:
+    """It removed documents 1 and 2."""
+    with pytest.raises(InputError, match="single"):
+        numbered.remove("12")
+    with pytest.raises(InputError, match="int 1"):
+        numbered.remove([1])  # type: ignore[list-item]
+    assert list(numbered.snapshot.passage_ids) == ["1", "2", "3"]
+
+
+WRONG: list[dict[str, Any]] = [
+    {"question": 5},
+    {"question": None},
+    {"question": ["a"]},
+    {"k": "5"},
+    {"k": 2.5},
+    {"k": True},
+    {"where": 5},
+    {"where": ["a = 1"]},
+    {"paths": "1"},
+    {"topics": "Fram"},
+    {"topics": [1]},
+    {"retriever": 5},
+    {"retriever": None},
+]
+
+
+@pytest.mark.parametrize("given", WRONG, ids=str)
+def test_a_search_for_nonsense_is_refused(numbered: Index, given: dict[str, Any]) -> None:
+    for call in (numbered.search, numbered.ask):
+        with pytest.raises(InputError):
+            call(**{"question": "document", "retriever": "bm25", **given})
+    if given.keys() <= {"question", "k", "where", "paths"}:
+        with pytest.raises(InputError):
+            numbered.search(**{"question": "document", **given})
+
+
+@pytest.mark.parametrize("name", [name for name in RETRIEVERS if name not in ("gfm", "routed", "linearrag", "maxsim")])
+def test_a_question_alone_is_no_list_of_questions(numbered: Index, name: str) -> None:
+    with pytest.raises(InputError, match="questions"):
+        numbered.retriever(name).retrieve("document", 3)
+
+
+def test_an_answer_to_a_question_alone_is_refused(numbered: Index) -> None:
+    evidence = numbered.search("document")
+    with pytest.raises(InputError, match="questions"):
+        ExtractiveAnswerer().answer("d", [evidence])
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        5,
+        None,
+        b"a.txt",
+        {"a": 1},
+        NUMBERED[0],
+        [5],
+        [Document(1, "t", "x")],  # type: ignore[arg-type]
+        [Document("a", None, "x")],  # type: ignore[arg-type]
+        [Document("a", "t", 5)],  # type: ignore[arg-type]
+        [Document("a", "t", "x", aliases="Fram")],  # type: ignore[arg-type]
+        [Document("a", "t", "x", links="fram.md")],  # type: ignore[arg-type]
+        [Document("a", "t", "x", metadata="m")],  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_documents_of_another_type_are_refused(numbered: Index, documents: Any) -> None:
+    with pytest.raises(InputError):
+        numbered.add(documents)
+    assert list(numbered.snapshot.passage_ids) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("paths", ["docs", b"docs", Path("docs"), 5, None, [5]], ids=str)
+def test_paths_of_parts_are_a_list(numbered: Index, paths: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        numbered.stage_part(paths, "1/2", str(tmp_path / "staging"))
+    with pytest.raises(InputError):
+        numbered.add_by_ray(paths)
+
+
+@pytest.mark.parametrize("location", [5, None, ["a"], b"a"], ids=str)
+def test_an_index_is_a_folder(location: Any) -> None:
+    with pytest.raises(InputError):
+        clew.open(location)
+
+
+def test_a_graph_is_a_file(numbered: Index) -> None:
+    with pytest.raises(InputError):
+        numbered.import_graph(5)  # type: ignore[arg-type]
