@@ -111,7 +111,11 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
         raise BudgetError(message)
 
 
-def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR.")]) -> None:
+def corpus(
+    path: Annotated[
+        Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR, or documents.json of gfmrag.")
+    ],
+) -> None:
     """Print the passages of a benchmark as JSON lines for `clew index -`; their ids fit its questions."""
     for document in load_corpus(path):
         record = {"id": document.id, "title": document.title, "text": document.text}
