@@ -11,7 +11,7 @@ where that is asked for.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, final
 
 import numpy as np
@@ -56,6 +56,7 @@ class LinkerSettings:
     method: LinkerMethod = "exact"
     floor: float = 0.8  # least cosine of a name and its entity, by embedding; by maxsim the mean over the name's tokens
     names: str = NAMES_BY_RULES  # "rules", or the language model that lists the names of a question
+    is_chosen: bool = field(default=False, compare=False)  # whether a user set the method, be it the default
 
     @property
     def keeps_exact(self) -> bool:
