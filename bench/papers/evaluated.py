@@ -32,6 +32,7 @@ def questions_file(name: str, limit: int | None) -> Path:
     path = DATA / BENCHMARKS[name].questions
     if limit is None:
         return path
+    WORK.mkdir(parents=True, exist_ok=True)
     short = WORK / f"{name}-first-{limit}.jsonl"
     short.write_text("".join(f"{line}\n" for line in path.read_text().splitlines()[:limit]))
     return short

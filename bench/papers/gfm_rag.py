@@ -56,7 +56,7 @@ RETRIEVERS = (
     "gfm,chains,bm25,dense,fused,maxsim,entity-graph,title-links,hipporag,hipporag2,linearrag,sprig,pagerank,"
     "ircot:base=bm25,ircot:base=dense,ircot:base=hipporag"
 )
-ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=maxsim,ircot:base=hipporag,ircot:base=gfm"
+ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=dense,ircot:base=hipporag,ircot:base=gfm"
 ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-mpnet-base-v2,BAAI/bge-base-en-v1.5"
 TRAINED = "encoders stages alpha losses transfer width data scaling rankers parts"
 OPTIONS = {
@@ -175,7 +175,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=("retrieval", "answers", *TABLES, "rankers"))
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--form", choices=("ours", "paper"), default="ours")
+    parser.add_argument("--form", choices=("ours", "paper"), help="paper for the table rankers, else ours by default")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--corpora", default=",".join(TRAINING_SETS), help="that networks are trained on")
     parser.add_argument("--limit", type=int, help="first questions of each set, of retrieval and answers")
@@ -192,6 +192,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny networks on made data")
     arguments = parser.parse_args(given)
     check_options(parser, arguments, OPTIONS)
+    arguments.form = arguments.form or ("paper" if arguments.table == "rankers" else "ours")
     return arguments
 
 

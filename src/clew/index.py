@@ -681,7 +681,8 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
 
 
 def _linker_settings(settings: Settings) -> LinkerSettings:
-    return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names)
+    chosen = "linker" in settings.model_fields_set
+    return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names, is_chosen=chosen)
 
 
 def _choose_settings(settings: Settings | None, device: str | None) -> tuple[Settings, Encoder]:

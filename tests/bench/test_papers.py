@@ -179,6 +179,49 @@ def test_the_retrieval_table_has_every_retriever_that_is_named(capsys: pytest.Ca
     assert [row[0] for row in rows if row[0] in named.split(",")] == 2 * named.split(",")
 
 
+def run_elsewhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path, script: str, name: str
+) -> list[list[str]]:
+    """Return the cells of a table with `--quick` and no other option, where nothing but the made data exists."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    made = importlib.import_module("papers.made_data")
+    made.write_made_data(folder / "data")
+    for variable, value in made.made_environment(folder).items():
+        monkeypatch.setenv(variable, value)
+    unload()
+    try:
+        return table(capsys, script, name)
+    finally:
+        unload()
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("gfm_rag", "retrieval"),
+        ("gfm_rag", "answers"),
+        *(pytest.param("gear", name, marks=pytest.mark.slow) for name in ("main", "ablations", "answers", "calls")),
+    ],
+)
+def test_a_table_of_retrievers_runs_by_its_defaults(
+    script: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = run_elsewhere(capsys, monkeypatch, tmp_path, script, name)
+    assert len(rows) >= 3 * 4
+    if script == "gfm_rag":
+        module = importlib.import_module("papers.gfm_rag")
+        named = module.ANSWERED if name == "answers" else module.RETRIEVERS
+        assert [row[0] for row in rows].count("dense") == 3
+        assert {row[0] for row in rows} >= set(named.split(","))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alpha", "encoders", "losses", "parts", "rankers", "transfer"])
+@pytest.mark.usefixtures("papers")
+def test_a_table_of_networks_runs_by_its_defaults(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(table(capsys, "gfm_rag", name)) > 4
+
+
 ROWS = {
     "encoders": ["all-MiniLM-L6-v2-int8", "hashing"],
     "stages": [

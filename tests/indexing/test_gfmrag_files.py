@@ -78,15 +78,17 @@ def test_a_folder_of_nodes_and_edges_is_read_with_its_mentions(tmp_path: Path) -
 def test_what_is_written_is_read_again(small: Index, tmp_path: Path) -> None:
     lines = [json.dumps({"id": "q", "question": "Where?", "answers": ["x", "y"], "gold": ["vega", "palander"]}) + "\n"]
     (tmp_path / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
-    out = tmp_path / "gfmrag"
-    out.mkdir()
+    out = tmp_path / "new" / "gfmrag"
     options = ("--layout", "gfmrag", "--questions", tmp_path / "questions.jsonl")
     done = run_clew("export", out, "--index", small.table.location.name, *options)
     assert done.code == 0, done.err
     s = small.snapshot
     assert f"test.json: {len(set(s.document_ids))} documents, {len(s.triples)} triples, " in done.out
     texts = {s.document_ids[p]: s.texts[p] for p in range(len(s.passage_ids))}
-    assert {d.id: d.text for d in load_corpus(out)} == texts
+    titles = {s.document_ids[p]: s.passage(p).title for p in range(len(s.passage_ids))}
+    assert titles["vega"] != "vega"
+    for place in (out, out / "documents.json"):
+        assert {d.id: (d.title, d.text) for d in load_corpus(place)} == {i: (titles[i], texts[i]) for i in texts}
     (question,) = load_questions(out / "test.json")
     assert (question.answers, question.gold) == (("x", "y"), ("vega", "palander"))
     statements = list(graph_file(out).statements())
@@ -137,6 +139,52 @@ def test_a_documents_results_are_joined_and_a_failed_one_is_left_out(tmp_path: P
     partly.add([Document("Fram", "Fram", long)])
     assert run_clew("export", out, "--index", tmp_path / "partly", "--layout", "gfmrag").code == 0
     assert (out / "openie_results.jsonl").read_text(encoding="utf-8") == ""
+
+
+def test_titles_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "documents.json").write_text(json.dumps(DOCUMENTS), encoding="utf-8")
+    for titles in ("[", "[]", '{"Fram": 3}'):
+        (tmp_path / "titles.json").write_text(titles, encoding="utf-8")
+        with pytest.raises(InputError, match=r"titles.json: .*wanted an object of ids and titles"):
+            list(load_corpus(tmp_path / "documents.json"))
+
+
+def test_a_graph_alone_says_what_is_to_be_indexed_first(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
+    (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
+    (tmp_path / "documents.json").write_text(json.dumps(DOCUMENTS), encoding="utf-8")
+    index = tmp_path / "index"
+    done = run_clew("kg", "import", tmp_path, "--index", index, "--name", "theirs", "--encoder", "hashing")
+    assert done.code == 0, done.err
+    assert "mentions: 2 read" in done.out
+    assert "2 mentions name an entity or a place that the index lacks" in done.err
+    assert "the index has no passages" in done.err
+    assert "clew corpus documents.json | clew index - --index INDEX" in done.err
+    opened = clew.open(index)
+    opened.add(load_corpus(tmp_path / "documents.json"))
+    again = run_clew("kg", "import", tmp_path, "--index", index, "--name", "theirs")
+    assert "no passages" not in again.err
+    assert "lacks" not in again.err
+    (fram,) = opened.snapshot.entities_with_name("Fram").tolist()
+    assert "Fram" in {opened.snapshot.document_ids[p] for p in opened.snapshot.mentioned_in.row(fram).tolist()}
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_faults_of_tables_name_the_table(tmp_path: Path) -> None:
+    (tmp_path / "kg.tsv").write_text("Fram\tis\tship\n", encoding="utf-8")
+    (tmp_path / "bad.tsv").write_text("Fram\n" + "Fram\tvega\n" * 20_000, encoding="utf-8")
+    importing = ("kg", "import", tmp_path / "kg.tsv", "--index", tmp_path / "index", "--mentions")
+    missing = run_clew(*importing, tmp_path / "none.tsv")
+    assert missing.code == 2
+    assert "none.tsv" in missing.err
+    assert "for --mentions give a table" in missing.err
+    malformed = run_clew(*importing, tmp_path / "bad.tsv", "--strict")
+    assert malformed.code == 2
+    assert "bad.tsv:1: 1 cell, wanted 2" in malformed.err
+    assert "Exception ignored" not in malformed.err
+    assert not (tmp_path / "index").exists()
+    with pytest.raises(InputError, match=r"bad.tsv:1"):
+        graph_file(tmp_path / "kg.tsv", mentions=[tmp_path / "bad.tsv"]).check()
 
 
 def test_an_entity_with_the_name_of_a_document_has_a_name_of_its_own() -> None:

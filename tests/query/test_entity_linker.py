@@ -15,7 +15,7 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.llm.access import LLMClientFactory
 from clew.query import late_interaction
-from clew.query.entity_linker import LinkerSettings, ModelNames
+from clew.query.entity_linker import LinkerMethod, LinkerSettings, ModelNames, NearestNameLinker
 from clew.query.late_interaction import StoredTokens, max_similarity
 from clew.query.linking import link_question
 from clew.types import Document, Failure
@@ -157,3 +157,60 @@ def test_an_index_without_vectors_links_no_nearest_names(tmp_path: Path) -> None
     with pytest.raises(InputError, match="set linker = exact"):
         index.search("Where is Oslo?", 1, "pagerank")
     assert Index(made.table, LLMClientFactory()).search("Where is Oslo?", 1, "pagerank").passages
+
+
+@pytest.mark.parametrize("method", ["embedding", "maxsim"])
+def test_a_misspelt_name_is_compared_as_it_is_written(small: Index, method: LinkerMethod) -> None:
+    question, written = "Where was Louis Palandr born?", "Louis Palandr"
+    assert small.context.make_linker(LinkerSettings()).link(question).text == "Where was Louis Palander born?"
+    entity, score = (nearest if method == "embedding" else nearest_by_tokens)(small, written)
+    assert score < 0.95
+    linker = small.context.make_linker(LinkerSettings(method, score - 0.01))
+    linked = linker.link(question)
+    assert linked.text == question
+    assert [name.entities for name in linked.names] == [(entity,)]
+    (note,) = linked.describe_similar_names()
+    assert note == linker.find_topics(question).notes[0]
+    assert note.startswith(f"no name {written!r} in the index; taken for ")
+    assert f"{score:.2f})" in note
+    above = small.context.make_linker(LinkerSettings(method, score + 0.01))
+    assert above.link(question).linked_names == ()
+    assert above.find_topics(question).entities == ()
+
+
+def test_a_note_on_the_nearest_name_says_when_the_index_has_the_name(tmp_path: Path) -> None:
+    documents = [
+        Document("a", "Oslo (city)", "Oslo (city) lies in Norway."),
+        Document("b", "Rain", "It rained in May."),
+    ]
+    index = make_index(tmp_path / "index", documents)
+    question = "Which river crosses Oslo in spring?"
+    assert index.context.make_linker(LinkerSettings()).link(question).linked_names
+    linker = index.context.make_linker(LinkerSettings("embedding", 0.3))
+    for notes in (linker.link(question).describe_similar_names(), linker.find_topics(question).notes):
+        assert [note.partition(" (cosine")[0] for note in notes] == ["the name 'Oslo' is taken for 'Oslo (city)'"]
+
+
+@pytest.mark.parametrize("method", ["embedding", "exact+embedding"])
+def test_topics_of_a_graph_question_are_the_entities_that_other_retrievers_start_from(
+    small: Index, method: LinkerMethod
+) -> None:
+    question = "Did Louis Palander see the Naval Shipyard?"
+    linker = small.context.make_linker(LinkerSettings(method, 0.3))
+    linked, topics = linker.link(question), linker.find_topics(question)
+    assert len(linked.linked_names) == 2
+    assert set(topics.entities) == {entity for name in linked.names for entity in name.entities}
+    assert topics.notes == linked.describe_similar_names()
+    assert topics.spans == tuple((name.start, name.end) for name in linked.linked_names)
+
+
+def test_topics_are_linked_from_the_names_that_a_model_lists(small: Index) -> None:
+    model = ScriptedModel(lambda _: {"named_entities": ["Palander"]})
+    context = small.context
+    linker = NearestNameLinker(
+        context.make_linker(LinkerSettings()), small.snapshot, None, 0.8, keep_exact=True, list_names=ModelNames(model)
+    )
+    question = "Did Louis Palander see Karlskrona?"
+    assert linker.find_topics(question).entities == tuple(small.snapshot.entities_with_name("Palander").tolist())
+    (town,) = small.snapshot.entities_with_name("Karlskrona").tolist()
+    assert linker.find_topics(question, ["Karlskrona"]).entities == (town,)

@@ -128,6 +128,7 @@ def _check_graph_options(options: EvaluationOptions) -> None:
     if options.positives:
         raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
 
+
 def _evaluate_candidates(
     index: str | None, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
 ) -> EvaluationReport:
@@ -173,7 +174,11 @@ def _evaluate_index(
         )
 
 
-def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR.")]) -> None:
+def corpus(
+    path: Annotated[
+        Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR, or documents.json of gfmrag.")
+    ],
+) -> None:
     """Print the passages of a benchmark as JSON lines for `clew index -`; their ids fit its questions."""
     for document in load_corpus(path):
         record = {"id": document.id, "title": document.title, "text": document.text}

@@ -10,7 +10,7 @@ import typer
 from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, check_file, check_folder
 from clew.commands.progress import progress_on_stderr
-from clew.datasets.gfm_rag import format_documents, format_questions
+from clew.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.indexing.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
@@ -29,7 +29,10 @@ def export(
     ],
     index: IndexOption,
     layout: Annotated[
-        str, typer.Option(help="lines, hipporag for its result files, or gfmrag for the files of that package.")
+        str,
+        typer.Option(
+            help="lines, hipporag or gfmrag-lines for their result files, or gfmrag for all files of that package."
+        ),
     ] = "lines",
     questions: Annotated[
         Path | None, typer.Option(help="Questions with gold, written as test.json; with --layout gfmrag.")
@@ -56,11 +59,13 @@ def export(
 def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -> None:
     """Write documents, what extractors found, and the graph with its mentions, in the files of the package gfmrag."""
     check_folder("the folder", folder)
+    folder.mkdir(parents=True, exist_ok=True)
     table = PassageTable.open(index)
     with progress_on_stderr() as progress:
         snapshot = open_index(index, progress).snapshot
     passages = [snapshot.passage(position) for position in range(len(snapshot.passage_ids))]
     texts: dict[str, list[str]] = {}
+    titles = {passage.document_id: passage.title for passage in passages if passage.title != passage.document_id}
     for passage in sorted(passages, key=lambda passage: (passage.document_id, passage.start)):
         texts.setdefault(passage.document_id, []).append(passage.text)
     documents = {id_: "\n".join(parts) for id_, parts in texts.items()}
@@ -75,8 +80,12 @@ def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -
             snapshot.entities, triples, documents, ((snapshot.entities[e], passages[p].document_id) for p, e in pairs)
         ),
     }
+    if titles:
+        files[TITLES_FILE] = format_documents(sorted(titles.items()))
     if questions is not None:
         files["test.json"] = format_questions(questions)
+    if not titles:
+        (folder / TITLES_FILE).unlink(missing_ok=True)  # of an earlier export
     for name, text in files.items():
         write_text(folder / name, text)
     counts = f"{len(documents)} documents, {len(triples)} triples, {len(mentions.indices)} mentions"

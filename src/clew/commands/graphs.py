@@ -72,7 +72,7 @@ def import_graph(
         opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
         report = opened.import_graph(source, graph_name)
         snapshot = opened.snapshot
-    print_graph_report(report, len(snapshot.entities), len(snapshot.triples))
+    print_graph_report(report, len(snapshot.entities), len(snapshot.triples), len(snapshot.passage_ids))
 
 
 def _parse_prefixes(text: str | None) -> tuple[str, ...]:

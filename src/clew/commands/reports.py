@@ -37,16 +37,23 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
         print_warning(f"... and {len(report.failures) - _MAX_FAILURES} more")
 
 
-def print_graph_report(report: "GraphReport", entities: int, triples: int) -> None:
+def print_graph_report(report: "GraphReport", entities: int, triples: int, passages: int) -> None:
     """Print the counts of an import, the first faults of its file, and the size of the index."""
     counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
     print_line(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
     if report.dropped:
         print_line(f"left out: {report.dropped:,} triples of relations that were not wanted")
     if report.mentions:
-        print_line(f"mentions: {report.mentions:,} of its entities in documents or passages")
+        print_line(f"mentions: {report.mentions:,} read, of its entities in documents or passages")
     if report.unmatched_mentions:
-        print_warning(f"{report.unmatched_mentions:,} mentions name an entity or a place that the index lacks")
+        name = "mention names" if report.unmatched_mentions == 1 else "mentions name"
+        print_warning(f"{report.unmatched_mentions:,} {name} an entity or a place that the index lacks")
+    if report.mentions and not passages:
+        print_warning(
+            "the index has no passages, so that no mention has a place: index the documents first, as by `clew corpus "
+            "documents.json | clew index - --index INDEX --extractor published:openie_results.jsonl`; the mentions "
+            "then find their places"
+        )
     parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
     print_line(f"parts: {parts}; the index holds {entities:,} entities and {triples:,} triples")
     for fault in report.faults:

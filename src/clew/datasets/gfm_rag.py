@@ -2,6 +2,8 @@
 
     file                                 content
     documents.json, dataset_corpus.json  {title: text}, or {title: {"text" or "content": text}}; the title is the id
+    titles.json                          {id: title} of documents that have another title than their id; written by
+                                         `clew export` beside documents.json, and not read by gfmrag
     train.json, test.json                [{id, question, answer, supporting_documents: [title]}], or, in its first
                                          version, supporting_facts: [title], or, of its stage 1 alone, target_nodes:
                                          {document: [title]}
@@ -20,6 +22,7 @@ from clew.errors import InputError
 from clew.types import Document, Question
 
 DOCUMENT_FILES = ("documents.json", "dataset_corpus.json")
+TITLES_FILE = "titles.json"
 _GOLD_KEYS = ("supporting_documents", "supporting_facts")
 _TEXT_KEYS = ("text", "content")
 
@@ -39,11 +42,26 @@ def read_documents(path: Path) -> Iterator[Document]:
             content = json.load(file)
         except (json.JSONDecodeError, RecursionError) as error:
             raise InputError(f"{path}: is not JSON ({error}); wanted an object of titles and texts") from error
+    titles = _read_titles(path.with_name(TITLES_FILE))
     for title, value in content.items():
         record = Record(f"{path}: {preview(title)}", value if isinstance(value, dict) else {"text": value})
         if not title.strip():
             raise record.error("the title is blank", "a title, which is the document's id")
-        yield Document(title, title, record.text(*_TEXT_KEYS))
+        yield Document(title, titles.get(title, title), record.text(*_TEXT_KEYS))
+
+
+def _read_titles(path: Path) -> dict[str, str]:
+    """Return the titles of a file that may be absent, by the ids of their documents."""
+    if not path.is_file():
+        return {}
+    with open_text(path, "JSON file") as file:
+        try:
+            titles = json.load(file)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError(f"{path}: is not JSON ({error}); wanted an object of ids and titles") from error
+    if not isinstance(titles, dict) or not all(isinstance(title, str) for title in titles.values()):
+        raise InputError(f"{path}: wanted an object of ids and titles: correct it, or remove it")
+    return titles
 
 
 def is_question(record: Record) -> bool:

@@ -2,13 +2,35 @@
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from clew.errors import InputError, ProviderError
 from clew.plugins.extras import import_package
 
 _TIMEOUT_SECONDS = 10.0
+
+
+@contextmanager
+def hidden_loading_bars() -> Iterator[None]:
+    """Hide the bars that transformers draws while it reads weights; those of downloads stay."""
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    bars = importlib.import_module("transformers.utils.logging")
+    if not bars.is_progress_bar_enabled():
+        yield
+        return
+    were_disabled = are_progress_bars_disabled()
+    bars.disable_progress_bar()  # which hides those of downloads, too
+    if not were_disabled:
+        enable_progress_bars()
+    try:
+        yield
+    finally:
+        bars.enable_progress_bar()
+        if were_disabled:
+            disable_progress_bars()
 
 
 def check_model(name: str, revision: str | None, kind: str, advice: str, owner: str = "") -> None:

@@ -114,6 +114,7 @@ class IndexContext:
         linker = QuestionLinker(snapshot, spellings, self.lexical.has_words, similar=similar_names)
         self.open_model = open_model
         self._exact_linker, self.linking = linker, LinkerSettings() if linking is None else linking
+        self._written_linker = QuestionLinker(snapshot, similar=False)
         self.scope = Scope(snapshot, columns, self.make_linker(self.linking))
         self.paths_per_passage = 1
         self.question_cache: dict[str, FloatArray] = {}
@@ -135,7 +136,8 @@ class IndexContext:
         listed = None if settings.names == NAMES_BY_RULES else ModelNames(self.open_model(settings.names))
         score = self._score_name_tokens if settings.late else self._score_name_vectors
         return NearestNameLinker(
-            self._exact_linker,
+            # What is compared by vectors is what is written, not what a spelling was taken for.
+            self._exact_linker if settings.keeps_exact else self._written_linker,
             self._snapshot,
             None if settings.method == "exact" else partial(score, settings.method),
             settings.floor,

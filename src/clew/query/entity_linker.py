@@ -12,7 +12,7 @@ where that is asked for.
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, final
 
 import numpy as np
@@ -61,6 +61,7 @@ class LinkerSettings:
     method: LinkerMethod = "exact"
     floor: float = 0.8  # least cosine of a name and its entity, by embedding; by maxsim the mean over the name's tokens
     names: str = NAMES_BY_RULES  # "rules", or the language model that lists the names of a question
+    is_chosen: bool = field(default=False, compare=False)  # whether a user set the method, be it the default
 
     @property
     def keeps_exact(self) -> bool:
@@ -102,7 +103,8 @@ class ModelNames:
 class NearestNameLinker:
     """Links names to the entity whose name scores highest, where that is at least `floor`.
 
-    `inner` links exact names; with `keep_exact` its links stand, and only the other names are compared. `score_names`
+    `inner` finds the names and links exact ones; with `keep_exact` its links stand, and only the other names are
+    compared. Without it, `inner` must not replace names: those that are written are compared. `score_names`
     returns the scores (E, n) of the index's entities for n names, at most 1; None for exact names alone. `measure`
     names these scores in notes. `list_names` gives the names of a question; None for those that rules find.
     """
@@ -146,25 +148,43 @@ class NearestNameLinker:
     def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
         """Return the topics of a question; given names are linked exactly where the index has them."""
         topics = self._inner.find_topics(question, names)
-        texts = list(topics.unknown_names)
-        if not texts:
-            given = bool(names) or topics.text != question[:MAX_CHARACTERS]
-            if topics.entities and (self._keep_exact or given):
-                return topics
-            texts = [topics.text[start:end] for start, end in topics.spans or name_spans(topics.text)][:_MAX_NAMES]
-        found = [(text, best) for text, best in zip(texts, self._find_nearest(texts), strict=True) if best is not None]
-        if not found:
+        if topics.unknown_names:
+            found = self._find_taken(topics.unknown_names)
+            unknown = tuple(name for name in topics.unknown_names if name not in {text for text, _, _ in found})
+            return self._add_topics(replace(topics, unknown_names=unknown), found)
+        if any(map(str.strip, names)) or topics.text != question[:MAX_CHARACTERS]:  # without its brackets
             return topics
-        kept = topics.entities if topics.unknown_names else ()
-        entities = dict.fromkeys([*kept, *(entity for _, (entity, _) in found)])
-        taken = {text for text, _ in found}
-        unknown = tuple(name for name in topics.unknown_names if name not in taken)
+        if self._list_names is not None:
+            linked = self.link(topics.text)
+            entities = dict.fromkeys(entity for name in linked.names for entity in name.entities)
+            spans = tuple((name.start, name.end) for name in linked.linked_names)
+            return TopicEntities(linked.text, tuple(entities), spans, notes=linked.describe_similar_names())
+        free = [(a, b) for a, b in name_spans(topics.text) if not any(a < e and s < b for s, e in topics.spans)]
+        kept = topics if self._keep_exact else replace(topics, entities=(), spans=())
+        compared = sorted([*(() if self._keep_exact else topics.spans), *free])[:_MAX_NAMES]
+        texts = {topics.text[start:end]: None for start, end in compared}
+        found = self._find_taken(list(texts))
+        taken = {text for text, _, _ in found}
+        spans = tuple(sorted([*kept.spans, *((a, b) for a, b in compared if topics.text[a:b] in taken)]))
+        return self._add_topics(replace(kept, spans=spans), found)
+
+    def _find_taken(self, texts: Sequence[str]) -> list[tuple[str, int, float]]:
+        """Return the names that are near enough to an entity, with it and the score."""
+        return [(text, *best) for text, best in zip(texts, self._find_nearest(texts), strict=True) if best is not None]
+
+    def _add_topics(self, topics: TopicEntities, found: Sequence[tuple[str, int, float]]) -> TopicEntities:
+        entities = dict.fromkeys([*topics.entities, *(entity for _, entity, _ in found)])
         notes = [
-            describe_similar_name(text, self._table.entities[entity], f"{self._measure} {score:.2f}")
-            for text, (entity, score) in found
+            describe_similar_name(
+                text,
+                self._table.entities[entity],
+                f"{self._measure} {score:.2f}",
+                is_known=len(self._table.entities_with_name(text)) > 0,
+            )
+            for text, entity, score in found
             if name_key(text) != name_key(self._table.entities[entity])
         ]
-        return replace(topics, entities=tuple(entities), unknown_names=unknown, notes=(*topics.notes, *notes))
+        return replace(topics, entities=tuple(entities), notes=(*topics.notes, *notes))
 
     def _link_listed(self, question: str) -> LinkedQuestion:
         assert self._list_names is not None
@@ -186,7 +206,8 @@ class NearestNameLinker:
         taken = self._table.entities[entity]
         if name_key(taken) == name_key(text[name.start : name.end]):
             return replace(name, entities=(entity,))
-        return replace(name, entities=(entity,), nearest=taken, difference=f"{self._measure} {score:.2f}")
+        difference = f"{self._measure} {score:.2f}"
+        return replace(name, entities=(entity,), nearest=taken, difference=difference, is_known=bool(name.entities))
 
     def _find_nearest(self, names: Sequence[str]) -> list[tuple[int, float] | None]:
         """Return for each name the entity with the nearest name and its score; None below the floor."""

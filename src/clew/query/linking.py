@@ -36,7 +36,8 @@ class LinkedName:
     # how the question writes a name that the index does not know, and what differs; "" for a name that it knows
     written: str = ""
     difference: str = ""
-    nearest: str = ""  # the name of its entity, where the text keeps the name that the index does not know
+    nearest: str = ""  # the name of its entity, where the text keeps another name that is taken for it
+    is_known: bool = False  # whether the index has the name that is taken for its nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class LinkedQuestion:
                 name.written or self.text[name.start : name.end],
                 name.nearest or self.text[name.start : name.end],
                 name.difference,
+                is_known=name.is_known,
             )
             for name in self.names
             if name.written or name.nearest
@@ -100,9 +102,10 @@ def join_names(text: str, known_names: Sequence[LinkedName], spans: Iterable[tup
     return LinkedQuestion(text, names, _remove_names(text, names))
 
 
-def describe_similar_name(written: str, text: str, difference: str) -> str:
-    """Return a note on an unknown name that is taken for another."""
-    return f"no name {written!r} in the index; taken for {text!r} ({difference})"
+def describe_similar_name(written: str, text: str, difference: str, *, is_known: bool = False) -> str:
+    """Return a note on a name that is taken for another; `is_known` tells whether the index has it nevertheless."""
+    reason = f"the name {written!r} is" if is_known else f"no name {written!r} in the index;"
+    return f"{reason} taken for {text!r} ({difference})"
 
 
 def describe_links(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,19 @@ def test_it_is_loaded_once_and_frozen(folder: Path) -> None:
     assert not loaded.network.training
     assert not any(weight.requires_grad for weight in loaded.network.parameters())
     assert model.parameters() == []
+
+
+def test_loading_draws_no_bars_and_leaves_them_as_they_were(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bars = import_module("transformers.utils.logging")
+    enabled = bars.is_progress_bar_enabled()
+    bars.enable_progress_bar()
+    try:
+        CausalModel(str(folder)).load()
+        assert "Loading weights" not in capfd.readouterr().err
+        assert bars.is_progress_bar_enabled()
+    finally:
+        if not enabled:
+            bars.disable_progress_bar()
 
 
 def test_trained_weights_can_be_saved_and_loaded(folder: Path, tmp_path: Path) -> None:

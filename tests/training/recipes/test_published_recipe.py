@@ -89,15 +89,82 @@ def test_one_word_gives_the_published_recipe(monkeypatch: pytest.MonkeyPatch, tm
 def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = (
         "--targets entities --width 512 --layers 6 --whole-graph --seeds plain --linker embedding --ranker paper "
-        "--nodes 1000 --no-augment --ranking paper --alpha 0.3 --batch 4 --epochs 5 --rate 5e-4 "
+        "--no-augment --ranking paper --alpha 0.3 --batch 4 --epochs 5 --rate 5e-4 "
         "--schedule constant --decay 0.01 "
-        "--warmup 0 --clip 0 --average 0 --steps 30000 --negatives 128 --fact-nodes 250 --temperature 0.2"
+        "--warmup 0 --clip 0 --average 0 --steps 30000 --negatives 128"
     )
     options = text.split()
     by_options = recipe_of_command(monkeypatch, tmp_path, *options)
     assert replace(by_options, preset="paper") == published_recipe()
     changed = recipe_of_command(monkeypatch, tmp_path, "--preset", "paper", "--width", "128", "--augment")
     assert changed == replace(published_recipe(), width=128, loss=replace(published_recipe().loss, augment=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--preset paper --features", "--features is for passages as targets, and the targets are entities"),
+        ("--preset paper --chains", "--chains is for passages"),
+        ("--preset paper --prior", "--prior is for passages"),
+        ("--targets entities --features", "--features is for passages"),
+        ("--targets entities --chains", "--chains is for passages"),
+        ("--preset paper --whole-graph --nodes 50", "--whole-graph takes all nodes: leave it or --nodes out"),
+        ("--targets entities --whole-graph --fact-nodes 50", "leave it or --fact-nodes out"),
+        ("--ranking listwise --temperature 3", "--temperature is for --ranking code, and the ranking is listwise"),
+        ("--preset paper --temperature 3", "and the ranking is paper: leave it out"),
+    ],
+)
+def test_options_that_a_training_would_not_read_are_refused(tmp_path: Path, options: str, message: str) -> None:
+    done = run_clew("train", "gfm", "--data", tmp_path, "--out", tmp_path / "out", *options.split())
+    assert done.code == 2
+    assert message in done.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("options", "nodes", "fact_nodes"), [("--nodes 50", 50, 50), ("--fact-nodes 60", 1000, 60)])
+def test_a_number_of_nodes_leaves_the_whole_graph(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: str, nodes: int, fact_nodes: int
+) -> None:
+    recipe = recipe_of_command(monkeypatch, tmp_path, "--preset", "paper", *options.split())
+    assert (recipe.whole_graph, recipe.nodes, recipe.completion.nodes) == (False, nodes, fact_nodes)
+
+
+def test_weights_of_passages_are_no_start_of_the_preset(small: Index, tmp_path: Path) -> None:
+    encoder = TextEncoder(small.context.encoder.name, small.context.encoder.fingerprint)
+    shape = QueryGNNSettings(4, small.context.encoder.dimension, 1, learned_inverse=True)
+    save_weights(tmp_path / "start", TrainedGNN(QueryGNN(shape).network(), "passages", encoder, 5, ""), {})
+    options = ("--preset", "paper", "--start", tmp_path / "start")
+    done = run_clew("train", "gfm", "--data", tmp_path, "--out", tmp_path / "out", *options)
+    assert done.code == 2
+    assert "start score passages, and --preset paper is for entities" in done.err
+
+
+def test_weights_are_searched_with_the_linker_that_they_were_trained_with(
+    small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = clew.open(small_folder)
+    encoder = TextEncoder(small.context.encoder.name, small.context.encoder.fingerprint)
+    recipe = small_recipe()
+    model = QueryGNN(query_network_settings(recipe, small.context.encoder.dimension))
+    trained = gfm._trained_network(model, replace(recipe, linker="embedding"), encoder)
+    save_weights(tmp_path / "embedding", trained, {})
+    assert json.loads((tmp_path / "embedding" / "config.json").read_text())["form"]["linker"] == "embedding"
+    assert load_weights(tmp_path / "embedding").form == trained.form
+    assert settings_of_weights(tmp_path / "embedding")["linker"] == "embedding"
+    save_weights(tmp_path / "exact", gfm._trained_network(model, recipe, encoder), {})
+    assert "linker" not in json.loads((tmp_path / "exact" / "config.json").read_text())["form"]
+
+    def notes(index: Index, **settings: object) -> str:
+        spec = GFM(**{"weights": tmp_path / "embedding", **settings})  # type: ignore[arg-type]
+        return " ".join(index.search("Who works at the Naval Shipyard?", 3, spec).notes)
+
+    monkeypatch.setenv("CLEW_LINKER_FLOOR", "0.3")
+    low = clew.open(small_folder)
+    assert "(cosine " in notes(low)
+    assert "(cosine " not in notes(low, linker="exact")
+    assert "(cosine " not in notes(low, weights=tmp_path / "exact")
+    monkeypatch.setenv("CLEW_LINKER", "exact")
+    assert "(cosine " not in notes(clew.open(small_folder))
 
 
 def test_the_whole_graph_is_for_entities() -> None:
@@ -231,7 +298,11 @@ def test_published_weights_are_trained_further_with_their_own_encoder(small: Ind
     done = run_clew("train", "gfm", "--data", data, "--out", tmp_path / "out", *options)
     assert done.code == 0, done.err
     tuned = load_weights(tmp_path / "out")
-    assert (tuned.encoder, tuned.nodes, tuned.form) == (encoder, None, EntityForm("rarity", "paper"))
+    assert (tuned.encoder, tuned.nodes, tuned.form) == (
+        encoder,
+        None,
+        EntityForm("rarity", "paper", linker="embedding"),
+    )
     moved = [float(np.abs(tuned.model.arrays[n] - a).max()) for n, a in published.model.arrays.items()]
     assert 1e-4 < max(moved) < 0.1
     index = clew.open(next((tmp_path / "out" / "run" / "indexes").glob("small-*")))

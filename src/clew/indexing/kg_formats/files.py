@@ -74,9 +74,11 @@ class GraphFile:
                 yield from self._parse(stream, printable_path(self.path.name))
         for paths, read_rows in ((self.names, read_name_rows), (self.mentions, read_mention_rows)):
             for path in paths:
-                with _open_bytes(path, self.encoding) as stream:
-                    file_name = printable_path(path.name)
-                    lines = read_text_lines(stream, self.encoding)
+                file_name = printable_path(path.name)
+                with (
+                    _open_bytes(path, self.encoding) as stream,
+                    closing(read_text_lines(stream, self.encoding)) as lines,  # before the stream, if not read whole
+                ):
                     is_csv = _kind_of_suffix(path) == "csv"
                     rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
                     yield from read_rows(rows, file_name)
@@ -128,12 +130,15 @@ def graph_file(
     label, further names; `mentions` tables of entity, and document or passage.
     """
     graph_path, tables, places = Path(path), tuple(map(Path, names)), tuple(map(Path, mentions))
-    if kind in (None, STAGE1) and is_stage1(graph_path):
+    is_folder = kind in (None, STAGE1) and is_stage1(graph_path)
+    for option, files in (("", () if is_folder else (graph_path,)), ("--names", tables), ("--mentions", places)):
+        for file in files:
+            if not file.is_file():
+                wanted = f"for {option} give a table" if option else "give a graph file"
+                raise InputError(f'"{printable_path(file)}" is no file; {wanted} (see clew kg import --help)')
+    if is_folder:
         _check_encoding(encoding)
         return GraphFile(graph_path, STAGE1, encoding, ",", tables, places)
-    for file in (graph_path, *tables, *places):
-        if not file.is_file():
-            raise InputError(f'"{printable_path(file)}" is no file; give a graph file (see clew kg import --help)')
     file_kind = kind or _kind_of_suffix(graph_path)
     if file_kind not in FILE_KINDS:
         suffixes = " ".join(suffix for kind_suffixes in FILE_KINDS.values() for suffix in kind_suffixes)
@@ -156,7 +161,7 @@ def graph_file(
     )
 
 
-def read_text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
+def read_text_lines(stream: IO[bytes], encoding: str) -> Generator[str]:
     """Yield lines with their ends, undecodable bytes as lone surrogates; overlong ones cut with a NUL: malformed."""
     name = "utf-8-sig" if codecs.lookup(encoding).name == UTF8 else encoding
     # A line ends only at \n, so that line numbers are those that editors show.

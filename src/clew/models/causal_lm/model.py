@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from clew.errors import InputError, ProviderError
-from clew.models.hub import check_model
+from clew.models.hub import check_model, hidden_loading_bars
 from clew.models.library_errors import first_line, map_load_errors
 from clew.plugins.extras import import_extra
 
@@ -125,7 +125,8 @@ def _open_model(name: str, device: str, dtype: str) -> LoadedModel:
         )
     ):
         tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-        opened = transformers.AutoModelForCausalLM.from_pretrained(name, dtype=kind, use_safetensors=True)
+        with hidden_loading_bars():
+            opened = transformers.AutoModelForCausalLM.from_pretrained(name, dtype=kind, use_safetensors=True)
         network = opened.to(device).eval()
     return _describe_model(name, network, tokenizer)
 

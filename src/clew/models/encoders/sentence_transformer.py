@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.models.devices import choose_device
 from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, BATCH_TOKENS, GPU_BATCH_TOKENS, encode_rows
-from clew.models.hub import check_model
+from clew.models.hub import check_model, hidden_loading_bars
 from clew.models.library_errors import map_load_errors
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import hash_weights
@@ -159,11 +159,14 @@ def _open_model(
     package = import_extra("sentence_transformers", "encoders", f"the encoder {name}", otherwise)
     check_model(name, revision, "encoder", otherwise, "sentence-transformers")
     chosen = choose_device(device)
-    with map_load_errors(
-        lambda reason: (
-            f"cannot open the encoder {name!r}: {reason}; wanted a folder or a name on the Hugging Face hub; "
-            f"check the name and the network, or {otherwise}"
-        )
+    with (
+        map_load_errors(
+            lambda reason: (
+                f"cannot open the encoder {name!r}: {reason}; wanted a folder or a name on the Hugging Face hub; "
+                f"check the name and the network, or {otherwise}"
+            )
+        ),
+        hidden_loading_bars(),
     ):
         model = package.SentenceTransformer(name, revision=revision, device=chosen, trust_remote_code=False)
     model.eval()

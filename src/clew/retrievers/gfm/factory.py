@@ -44,7 +44,7 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     folder = context.weights_folder("gfm", settings.weights)
     trained = load_weights(folder)
     encoder = choose_encoder(context, trained, folder)
-    linking = settings.resolve_linking(context.linking)
+    linking = settings.resolve_linking(context.linking, trained.form.linker)
     if linking != context.linking:
         context = context.with_linker(linking)
     graphs, ranker = _make_graphs_and_ranker(context, settings, trained)

@@ -28,6 +28,7 @@ class EntityForm:
     ranker: Ranker = "weighted"  # entities count by their probability, or as published all the same
     entities: int | None = 20  # number of best entities that count; None for all
     rarity: bool = True  # whether an entity's weight is divided by its number of passages
+    linker: LinkerMethod = "exact"  # what linked the names of its questions, of whatever it scores
 
 
 class GFM(SettingsRecord):
@@ -71,7 +72,7 @@ class GFM(SettingsRecord):
         None,
         "what links the names of a question to entities",
         "GFM-RAG: embedding",
-        "as for the index; embedding for the preset paper",
+        "as for the index, if set there, else from the weights; embedding for the preset paper",
     )
 
     def entity_settings(self) -> list[str]:
@@ -79,9 +80,10 @@ class GFM(SettingsRecord):
         given = [name for name in ENTITY_SETTINGS if name in self.model_fields_set]
         return [name for name in given if (name, self.preset) != ("preset", "ours")]
 
-    def resolve_linking(self, of_index: LinkerSettings) -> LinkerSettings:
-        """Return how names are linked: as set here, else by the preset, else as for the index."""
-        preset = "embedding" if self.preset == "paper" else of_index.method
+    def resolve_linking(self, of_index: LinkerSettings, trained: LinkerMethod) -> LinkerSettings:
+        """Return how names are linked: as set here, by the preset, for the index if that is set, or in training."""
+        default = of_index.method if of_index.is_chosen or of_index.method != "exact" else trained
+        preset = "embedding" if self.preset == "paper" else default
         return replace(of_index, method=self.linker or preset)
 
     def resolve_form(self, trained: EntityForm) -> EntityForm:
@@ -93,4 +95,5 @@ class GFM(SettingsRecord):
             self.ranker or ranker,
             entities if self.entities is None else (None if self.entities == "all" else self.entities),
             rarity if self.rarity is None else self.rarity,
+            trained.linker,
         )

@@ -20,6 +20,7 @@ from safetensors.numpy import load_file, save_file
 from clew.errors import InputError, ProviderError
 from clew.inference.query_network import FUSIONS, QueryGNNSettings, QueryNetwork
 from clew.query.chain_features import CHAIN_FEATURES
+from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
 from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
@@ -131,6 +132,8 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
         config["chains"] = True
     if trained.form != EntityForm():
         config["form"] = asdict(trained.form)
+        if trained.form.linker == "exact":
+            del config["form"]["linker"]  # as in weights of before
     # New weights get a file of another name: the old file stays until the configuration names the new one.
     config["tensors"] = (
         TENSORS if not (folder / CONFIG_FILE).exists() else f"model-{_weights_key(tensors, config)}.safetensors"
@@ -182,13 +185,14 @@ def _is_encoder(value: Any) -> bool:
 
 
 def _is_form(value: Any) -> bool:
-    if not isinstance(value, dict) or value.keys() != {field.name for field in fields(EntityForm)}:
+    if not isinstance(value, dict) or {"linker", *value} != {field.name for field in fields(EntityForm)}:
         return False
     entities = value["entities"]
     return (
         value["seeds"] in get_args(Seeds)
         and value["ranker"] in get_args(Ranker)
         and type(value["rarity"]) is bool
+        and value.get("linker", "exact") in get_args(LinkerMethod)
         and (entities is None or (type(entities) is int and entities >= 1))
     )
 

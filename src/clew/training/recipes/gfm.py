@@ -126,7 +126,7 @@ def train_gfm(
         "questions": size,
         "gold nodes": gold,
         "gold nodes outside the graphs": outside,
-        "best epoch": result.best_epoch,
+        "best epoch": result.best_epoch + 1,  # as it is printed; 0 for the start
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
     }
     with group.rank_zero_first():
@@ -142,6 +142,7 @@ def train_gfm(
 def _trained_network(model: QueryGNN, recipe: GFMRecipe, encoder: TextEncoder) -> TrainedGNN:
     nodes = None if recipe.whole_graph else recipe.nodes
     form = EntityForm() if recipe.targets == "passages" else EntityForm(recipe.seeds, recipe.ranker)
+    form = replace(form, linker=recipe.linker)
     return TrainedGNN(model.network(), recipe.targets, encoder, nodes, "", _reads_chains(recipe), form)
 
 
@@ -305,7 +306,8 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
         ranker = PassageRanker()
     encode = partial(context.encode_texts_with, encoder=encoder)
     relations = encode(relation_texts_for(source.targets, snapshot))
-    link = None if recipe.linker == "exact" else context.make_linker(LinkerSettings(recipe.linker)).link
+    method = recipe.linker if trained is None else trained.form.linker
+    link = None if method == "exact" else context.make_linker(LinkerSettings(method)).link
     texts = load_node_texts(context, encoder) if documents else None
     return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link, texts)
 

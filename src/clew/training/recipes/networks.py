@@ -29,7 +29,11 @@ def settings_of_weights(folder: Path) -> dict[str, Any]:
     trained = load_weights(folder)
     shape = trained.model.settings
     nodes = {"whole_graph": True} if trained.nodes is None else {"nodes": trained.nodes}
-    form = {"seeds": trained.form.seeds, "ranker": trained.form.ranker} if trained.targets != "passages" else {}
+    form: dict[str, str] = {}
+    if trained.targets != "passages":
+        form = {"seeds": trained.form.seeds, "ranker": trained.form.ranker}
+    if trained.form.linker != "exact":
+        form["linker"] = trained.form.linker
     return (
         nodes
         | form

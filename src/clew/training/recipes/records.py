@@ -116,10 +116,19 @@ class GFMRecipe(CheckedRecord):
             from clew.training.recipes.networks import settings_of_weights
 
             shape = settings_of_weights(given["start"])
+        if "whole_graph" not in given and not given.keys().isdisjoint(("nodes", "fact_nodes")):
+            shape["whole_graph"] = False
         if given.get("preset") == "paper":
+            if shape.get("targets") == "passages":
+                raise InputError(
+                    f"the weights in {given['start']} score passages, and --preset paper is for entities: give weights "
+                    "made by `clew train gfm --preset paper` or `clew weights import`, or leave --preset out"
+                )
             published = option_values(published_recipe(given.get("stage", "finetune"), given.get("ranking", "paper")))
+            _check_options(given, {**published, **shape, **given})
             return {**published, **shape, "fact_nodes": given.get("nodes", published["fact_nodes"])}
         targets = given.get("targets", shape.get("targets", "passages"))
+        _check_options(given, {"targets": targets, "ranking": RetrievalLoss().ranking, **given})
         facts = given.get("stage") == "pretrain"
         form = {"seeds": "plain"} if targets == "documents" else {}
         defaults = {"nodes": DEFAULT_NODES[targets], **form, **shape}
@@ -129,6 +138,19 @@ class GFMRecipe(CheckedRecord):
             "temperature": FACT_TEMPERATURE if facts else QUESTION_TEMPERATURE,
             **defaults,
         }
+
+
+def _check_options(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Raise InputError for an option that is given and that a training by these values would not read."""
+    targets, ranking = values["targets"], values["ranking"]
+    for name in ("features", "chains", "prior"):
+        if given.get(name) and targets != "passages":
+            raise InputError(f"--{name} is for passages as targets, and the targets are {targets}: leave it out")
+    for name in ("nodes", "fact_nodes"):
+        if given.get("whole_graph") and name in given:
+            raise InputError(f"--whole-graph takes all nodes: leave it or --{name.replace('_', '-')} out")
+    if "temperature" in given and ranking != "code":
+        raise InputError(f"--temperature is for --ranking code, and the ranking is {ranking}: leave it out")
 
 
 def published_recipe(
