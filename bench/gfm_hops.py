@@ -96,8 +96,8 @@ def count_path_steps(s: Snapshot) -> CountSteps:
 
 def path_ends(path: Path) -> set[str]:
     """Return the names at the end of a path."""
-    last = {path[-1].head, path[-1].tail}
-    return last - ({path[-2].head, path[-2].tail} if len(path) > 1 else set()) or last
+    last = set(path[-1].entities)
+    return last - (set(path[-2].entities) if len(path) > 1 else set()) or last
 
 
 def count_graph_steps(index: indexes.Index) -> CountSteps:
@@ -109,7 +109,7 @@ def count_graph_steps(index: indexes.Index) -> CountSteps:
     def count(question: Question, evidence: Evidence, position: int) -> int:
         starts = {e for path in evidence.paths for name in ends_of_first(path.item) for e in s.entities_with_name(name)}
         if not evidence.paths:
-            starts = set(find_nearest_entities(s, question.text, None, vectors, encode))
+            starts = set(find_nearest_entities(s, s, question.text, None, vectors, encode))
         title = int(s.title_entities[position])
         return distance(graph, starts, {title} if title >= 0 else set(s.mentions.row(position).tolist()))
 
@@ -118,7 +118,7 @@ def count_graph_steps(index: indexes.Index) -> CountSteps:
 
 def ends_of_first(path: Path) -> tuple[str, str]:
     """Return both ends of a path's first triple."""
-    return path[0].head, path[0].tail
+    return path[0].entities
 
 
 def distance(graph: Adjacency, starts: set[int], goals: set[int], limit: int = MAX_HOPS) -> int:

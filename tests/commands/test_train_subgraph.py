@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.answering.graph_readers.trained import open_reader
+from clew.answering.graph_readers.reader_files import open_reader
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.causal_lm.model import CausalModel

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import clew
-from clew.answering.selection import select_answerer
+from clew.answering.selection import PASSAGES, PATHS, select_answerer
 from clew.commands.answers import answer_json, evidence_json
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
-from clew.retrievers.registry import RETRIEVERS, is_path_retriever, parse_retriever
+from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, parse_retriever
 from clew.types import Document, Evidence, Failure, Prompt
 from tests.contracts.conftest import TRAINED
 from tests.models.llm.scripted_model import ScriptedModel
@@ -51,6 +51,7 @@ ASKED = (
     "Which ship left [Karlskrona]?",
     "Who knew [Louis Palander] and [Zorblax Vaul]?",
 )
+FINDING = [name for name in RETRIEVERS if not finds_nothing(name)]
 RERANKED = ("bm25:rerank=words", "gfm:rerank=g-rag")
 
 
@@ -88,16 +89,21 @@ def unknown_notes(evidence: Evidence) -> list[str]:
     return [note for note in evidence.notes if note.startswith(starts)]
 
 
+def evidence_kind(name: str) -> str:
+    """Return what a retriever's answers are read from."""
+    return PATHS if is_path_retriever(parse_retriever(name)) else PASSAGES
+
+
 def spec_of(name: str) -> str:
     return TRAINED.get(name.split(":")[0], "hashing") if "g-rag" not in name else TRAINED["gfm"]
 
 
-@pytest.mark.parametrize("name", [*RETRIEVERS, *RERANKED])
+@pytest.mark.parametrize("name", [*FINDING, *RERANKED])
 def test_nothing_of_hidden_documents_is_in_evidence_or_answers(
     folders: dict[tuple[str, bool], Path], name: str
 ) -> None:
     whole, alone = (clew.open(folders[spec_of(name), hidden]) for hidden in (True, False))
-    answerer = select_answerer("", whole.open_model, lambda: None, from_paths=is_path_retriever(parse_retriever(name)))
+    answerer = select_answerer("", whole.open_model, lambda: None, evidence_kind(name))
     for (question, evidence), (_, expected) in zip(
         retrieve(whole, name, WHERE), retrieve(alone, name, None), strict=True
     ):
@@ -134,7 +140,7 @@ def test_no_prompt_has_a_hidden_name(folders: dict[tuple[str, bool], Path], name
 def test_no_prompt_of_an_answer_has_a_hidden_name(folders: dict[tuple[str, bool], Path], name: str) -> None:
     index = clew.open(folders["hashing", True])
     model = ScriptedModel(lambda prompt: Failure(prompt.name, "it was: nonsense"))
-    answerer = select_answerer("scripted:model", lambda _: model, lambda: None, from_paths=is_path_retriever(name))
+    answerer = select_answerer("scripted:model", lambda _: model, lambda: None, evidence_kind(name))
     for question, evidence in retrieve(index, name, WHERE):
         answerer.answer([question], [evidence])
         _check_prompts(model, question)

@@ -41,7 +41,7 @@ def ask_subgraph(
     question: str, location: str, options: "SearchOptions", reader: "SubgraphReaderOptions", progress: "Progress"
 ) -> "tuple[str, Answer]":
     """Return the retriever in its text form, and the answer that the language model reads in what it selects."""
-    from clew.answering.graph_readers.trained import describe_reader, open_reader
+    from clew.answering.graph_readers.reader_files import describe_reader, open_reader
     from clew.commands.opening import load_settings, make_llm_factory, open_index, parse_retriever, retriever_names
     from clew.models.causal_lm.model import CausalModel
     from clew.models.devices import choose_device

@@ -38,7 +38,7 @@ def path_recall(paths: Sequence[Path], gold: Sequence[GoldPath]) -> float:
     """Return the share of gold paths that are among `paths` triple by triple; NaN without gold paths."""
     if not gold:
         return math.nan
-    retrieved = {tuple((t.head, t.relation, t.tail) for t in path) for path in paths}
+    retrieved = {tuple((t.entities[0], t.relation, t.entities[1]) for t in path) for path in paths}
     return sum(tuple(map(tuple, path)) in retrieved for path in gold) / len(gold)
 
 

@@ -43,10 +43,10 @@ class Mediators:
         if self.kind == UNLABELLED:
             names = self.snapshot.entities
             return np.array([is_identifier(names[entity]) for entity in entities.tolist()], dtype=bool)
-        return np.isin(entities, self._known)
+        return np.isin(entities, self._mediators)
 
     @cached_property
-    def _known(self) -> IntArray:
+    def _mediators(self) -> IntArray:
         snapshot = self.snapshot
         if self.kind == LISTED:
             found = [snapshot.entities_with_name(name) for name in self.names]

@@ -106,7 +106,7 @@ def _bridges(
     allowed[positions] = True
     quoter = ChainQuoter(snapshot, context.lexical, search.sentences)
     words: dict[frozenset[str], dict[str, None]] = {}
-    for chain in quoter.quote(search.search(question, allowed).chains, positions):
+    for chain in quoter.quote(search.search(question, allowed).chains, positions, allowed):
         for (before, after), bridge in zip(pairwise(chain.item.sentences), chain.item.bridges, strict=True):
             words.setdefault(frozenset((before.passage_id, after.passage_id)), {})[bridge] = None
     return {pair: tuple(found) for pair, found in words.items()}

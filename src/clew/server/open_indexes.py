@@ -70,6 +70,7 @@ class OpenVersion:
     def drop(self) -> None:
         """Let go of all arrays; nothing may be asked after that."""
         self._retrievers.clear()
+        self.index.close()
         del self.index, self.browser, self.documents
 
     def retriever(self, key: Hashable, build: Callable[[], Retriever]) -> Retriever:

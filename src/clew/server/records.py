@@ -113,6 +113,8 @@ class Fact(Record):
     relation: str
     tail: str
     passages: list[str] = []
+    head_name: str = Field(default="", description="The head's name in the index, where the passage writes another.")
+    tail_name: str = Field(default="", description="The tail's name in the index, where the passage writes another.")
 
 
 class FoundPath(Record):

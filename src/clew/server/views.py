@@ -36,7 +36,17 @@ def view_found(scored: Scored[Passage]) -> records.FoundPassage:
 
 def view_path(path: Scored[Path]) -> records.FoundPath:
     """Return a path of facts."""
-    facts = [records.Fact(head=t.head, relation=t.relation, tail=t.tail, passages=list(t.passages)) for t in path.item]
+    facts = [
+        records.Fact(
+            head=t.head,
+            relation=t.relation,
+            tail=t.tail,
+            passages=list(t.passages),
+            head_name=t.head_name,
+            tail_name=t.tail_name,
+        )
+        for t in path.item
+    ]
     return records.FoundPath(score=path.score, triples=facts)
 
 

@@ -3,18 +3,22 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.server.serving import server_process
 from tests.small_index import DOCUMENTS, make_index
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator["playwright.Browser"]:
+def browser() -> Iterator["Browser"]:
     """Chromium without a window."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
@@ -25,7 +29,7 @@ def browser() -> Iterator["playwright.Browser"]:
 
 
 @pytest.fixture
-def page(browser: "playwright.Browser") -> Iterator["playwright.Page"]:
+def page(browser: "Browser") -> Iterator["Page"]:
     """A new page; an error of a script, or something that the content policy blocks, fails the test."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     context.set_default_timeout(120_000)

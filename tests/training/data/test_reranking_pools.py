@@ -25,6 +25,11 @@ class RandomGraphs:
         self.batch_sizes.append(len(questions))
         return [self._graph(question, pool) for question, pool in zip(questions, rankings, strict=True)]
 
+    def shared_parts(
+        self, question: str, passages: Sequence[Scored[Passage]], first: int, second: int
+    ) -> dict[str, tuple[str, ...]]:
+        return {}
+
     def _graph(self, question: str, pool: Sequence[Scored[Passage]]) -> DocumentGraph:
         random = np.random.default_rng([len(question), len(pool)])
         shapes = ((len(pool), 3), (len(pool), 1), (len(pool), len(pool), 2), (3,))

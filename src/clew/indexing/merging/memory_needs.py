@@ -1,4 +1,4 @@
-"""How much memory a merge takes, and the workspace that keeps it within a budget.
+"""Memory that a merge takes, and the workspace that keeps it within a budget.
 
 A merge with all its arrays in memory is the fastest; one that moves what is finished to files takes about half. What is
 needed follows from the counts of the segments: of texts (names, words, relations), of which there is one copy, and of

@@ -1,4 +1,4 @@
-"""What a merge may take: how many threads, and whether the arrays that it has finished stay in memory."""
+"""Limits of a merge: how many threads it takes, and whether the arrays that it has finished stay in memory."""
 
 import mmap
 from collections.abc import Sequence

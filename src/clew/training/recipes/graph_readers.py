@@ -13,8 +13,8 @@ import torch
 
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.protocols import GraphReader
+from clew.answering.graph_readers.reader_files import save_reader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
-from clew.answering.graph_readers.trained import save_reader
 from clew.models.causal_lm.model import CausalModel
 from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
 from clew.models.devices import choose_device

@@ -17,16 +17,20 @@ export function chainList(index, chain) {
   return make("ol", { class: "chain" }, items);
 }
 
+/** Return the names of a triple's ends, which are the same in all triples of an entity. */
+const ends = (triple) => [triple.head_name || triple.head, triple.tail_name || triple.tail];
+
 /** Return a path: names, and edges that open the sentence that states them. */
 export function pathList(index, triples) {
   const items = [];
-  const [first, second] = triples;
-  const turned = second && [second.head, second.tail].includes(first.head) && ![second.head, second.tail].includes(first.tail);
-  let last = turned ? first.tail : null;
-  if (turned) items.push(make("li", { class: "end" }, first.tail));
+  const [first, second] = triples.map(ends);
+  const turned = second && second.includes(first[0]) && !second.includes(first[1]);
+  let last = turned ? first[1] : null;
+  if (turned) items.push(make("li", { class: "end" }, last));
   for (const triple of triples) {
-    const forward = last === null || triple.head === last;
-    const [start, end] = forward ? [triple.head, triple.tail] : [triple.tail, triple.head];
+    const [head, tail] = ends(triple);
+    const forward = last === null || head === last;
+    const [start, end] = forward ? [head, tail] : [tail, head];
     if (start !== last) items.push(make("li", { class: "end" }, start));
     const label = forward ? triple.relation : `${triple.relation} (of)`;
     const edge = make("button", { type: "button", class: "link", click: guarded(() => openEdge(index, triple)) }, label);

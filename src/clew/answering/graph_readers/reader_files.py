@@ -30,7 +30,7 @@ READER_FILE = "reader.json"
 
 @dataclass(frozen=True, slots=True)
 class ReaderDescription:
-    """What `reader.json` holds."""
+    """Contents of `reader.json`."""
 
     model: str  # fingerprint of the reader without a soft prompt: model, type of its weights, prompt
     name: str  # the model's name, for messages
@@ -91,35 +91,37 @@ def open_reader(model: CausalModel, folder: Path | None = None, encoder: str = "
     """
     if folder is None:
         return CausalReader(model, graph_answer.build_prompt)
-    told = describe_reader(folder)
+    described = describe_reader(folder)
     plain = CausalReader(
         model,
         graph_answer.build_prompt,
-        max_context_tokens=told.context_tokens or MAX_CONTEXT_TOKENS,
-        with_text=told.with_text,
+        max_context_tokens=described.context_tokens or MAX_CONTEXT_TOKENS,
+        with_text=described.with_text,
     )
-    if model.dtype != told.dtype:
-        raise InputError(f"the soft prompt {folder} was trained with --dtype {told.dtype}, not {model.dtype}: give it")
-    if plain.fingerprint != told.model:
+    if model.dtype != described.dtype:
         raise InputError(
-            f"the soft prompt {folder} was trained for the model {told.name}, and {model.name} is another one, or has "
-            "changed: give that model, or train a soft prompt for this one (clew train subgraph)"
+            f"the soft prompt {folder} was trained with --dtype {described.dtype}, not {model.dtype}: give it"
         )
-    token = None if told.graph_token is None else _build_token(told, folder, encoder)
-    reader = SoftPromptReader(plain, num_virtual_tokens=told.virtual_tokens, graph_token=token, folder=folder)
+    if plain.fingerprint != described.model:
+        raise InputError(
+            f"the soft prompt {folder} was trained for the model {described.name}, and {model.name} is another one, or "
+            "has changed: give that model, or train a soft prompt for this one (clew train subgraph)"
+        )
+    token = None if described.graph_token is None else _build_token(described, folder, encoder)
+    reader = SoftPromptReader(plain, num_virtual_tokens=described.virtual_tokens, graph_token=token, folder=folder)
     reader.parameters()  # fails now, and not after the search
     return reader
 
 
-def _build_token(told: ReaderDescription, folder: Path, encoder: str) -> "GraphToken":
+def _build_token(described: ReaderDescription, folder: Path, encoder: str) -> "GraphToken":
     from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 
-    if not reads_vectors_of(told.encoder, encoder):
+    if not reads_vectors_of(described.encoder, encoder):
         raise InputError(
             f"the graph token in {folder} was trained on another encoder's vectors than this index's: train one for it "
             "(clew train subgraph --encoder)"
         )
     try:
-        return GraphToken(GraphTokenSettings(**(told.graph_token or {}))).eval()
+        return GraphToken(GraphTokenSettings(**(described.graph_token or {}))).eval()
     except TypeError as error:
         raise ProviderError(f"{folder / READER_FILE} cannot be read ({error}): train the soft prompt again") from error
