@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -246,6 +247,31 @@ ROWS = {
 }
 
 
+def recorded_parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Return what will hold the parameters of each network that a table measures, by the label of its row.
+
+    The last epoch of every training is taken: the figures of made data are full from the beginning, so that no epoch
+    would be better than the start.
+    """
+    module, seen = importlib.import_module("papers.gfm_rag"), dict[str, bytes]()
+    measure, fit = module.measure, module.Lab.fit
+
+    def record(network: Any, *others: Any) -> Any:
+        tensors = network.model.state_dict().values()
+        seen[network.label] = b"".join(tensor.cpu().numpy().tobytes() for tensor in tensors)
+        return measure(network, *others)
+
+    def fit_to_the_end(
+        self: Any, recipe: Any, training: Any, start: Any = None, validation: Any = (), device: str = "cpu"
+    ) -> Any:
+        del validation
+        return fit(self, recipe, training, start, (), device)
+
+    monkeypatch.setattr(module, "measure", record)
+    monkeypatch.setattr(module.Lab, "fit", fit_to_the_end)
+    return seen
+
+
 FAST = {("alpha", "ours"), ("stages", "paper")}
 TRAINED = [
     pytest.param(name, form, marks=() if (name, form) in FAST else pytest.mark.slow)
@@ -256,7 +282,10 @@ TRAINED = [
 
 @pytest.mark.parametrize(("name", "form"), TRAINED)
 @pytest.mark.usefixtures("papers")
-def test_a_table_of_trained_networks_has_its_rows(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_trained_networks_has_its_rows(
+    name: str, form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = recorded_parameters(monkeypatch)
     printed = printed_by(capsys, "gfm_rag", name, "--form", form, "--sets", "musique-dev")
     rows = cells(printed)
     assert rows[0] == [name, "musique-dev R@2", "musique-dev R@5", "musique-dev MRR", "seconds"]
@@ -264,6 +293,8 @@ def test_a_table_of_trained_networks_has_its_rows(name: str, form: str, capsys: 
     assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:4])
     assert ("missed of R@5 = " in printed) == (name in ("width", "data"))
     assert ("MRR: z = " in printed) == (name == "scaling")
+    assert list(parameters) == ROWS[name]
+    assert len(set(parameters.values())) == len(ROWS[name]), "figures of made data are equal, trainings are not"
 
 
 G_RAG_ROWS = {

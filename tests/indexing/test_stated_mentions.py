@@ -31,7 +31,7 @@ def index(tmp_path: Path) -> Index:
     files = (tmp_path / "graph.tsv", "--names", tmp_path / "names.tsv", "--mentions", tmp_path / "mentions.tsv")
     done = run_clew("kg", "import", *files, "--index", tmp_path / "index")
     assert done.code == 0, done.err
-    assert "mentions: 5 of its entities" in done.out
+    assert "mentions: 5 read, of its entities" in done.out
     assert "2 mentions name an entity or a place that the index lacks" in done.err
     return clew.open(made.table.location.name)
 
