@@ -69,10 +69,14 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         return self.settings.paths
 
     def plan(
-        self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None
+        self,
+        question: str,
+        names: Sequence[str] = (),
+        blocked_triples: BoolArray | None = None,
+        allowed: BoolArray | None = None,
     ) -> tuple[list[PlannedPaths], list[str], Sequence[int]]:
         """Return the best relation paths with their paths as edge codes, notes, and the topic entities."""
-        start = find_start(self.scope, question, names)
+        start = find_start(self.scope, question, names, allowed)
         if not len(start.entities):
             return [], start.notes, ()
         settings = self.settings
@@ -93,7 +97,7 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), []
-        plans, notes, topics = self.plan(question, names, blocked_triples)
+        plans, notes, topics = self.plan(question, names, blocked_triples, allowed)
         shares = np.exp([plan.score - plans[0].score for plan in plans])
         shares /= max(shares.sum(), 1e-9)
         walks = [

@@ -98,16 +98,24 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
         """Maximum number of paths of a question."""
         return self.settings.width * self.settings.depth
 
-    def search(self, question: str, local: LocalGraph, starts: Sequence[int]) -> list[BeamPath]:
-        """Return the beams of all depths, best first, ties: shorter first, then by edges; `starts` are positions."""
+    def search(
+        self, question: str, local: LocalGraph, starts: Sequence[int], allowed: BoolArray | None = None
+    ) -> list[BeamPath]:
+        """Return the beams of all depths, best first, ties: shorter first, then by edges; `starts` are positions.
+
+        Names that only passages beside the allowed ones (P,) write are not read.
+        """
+        labels = self.scope.names(self.scope.mask(None) if allowed is None else allowed).entities
         beam = [BeamPath((start,), (), 0.0) for start in sorted(set(starts))]
         found: list[BeamPath] = []
         for _ in range(self.settings.depth):
-            beam = self._extend(question, local, beam)
+            beam = self._extend(question, local, beam, labels)
             found += beam
         return sorted(found, key=lambda path: (-path.mean_score, len(path.edges), path.edges))
 
-    def _extend(self, question: str, local: LocalGraph, beam: Sequence[BeamPath]) -> list[BeamPath]:
+    def _extend(
+        self, question: str, local: LocalGraph, beam: Sequence[BeamPath], labels: Sequence[str]
+    ) -> list[BeamPath]:
         """Return the next beam: the best entities behind the best relations of each path's end."""
         triples, names = self.scope.snapshot.triples, self.scope.snapshot.relations
         ways: dict[tuple[int, int], list[int]] = {}  # (path, relation code) -> edges of the local graph
@@ -128,7 +136,7 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
             for path in [beam[pairs[row][0]]]
             for edge in ways[pairs[row]][: self.settings.candidates]
         ]
-        by_end = self._log_shares(question, [self._text(local, path) for path in ends])
+        by_end = self._log_shares(question, [self._text(local, path, labels) for path in ends])
         scored = [
             replace(path, log_score=path.log_score + share) for path, share in zip(ends, by_end.tolist(), strict=True)
         ]
@@ -142,9 +150,9 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
         scores = scores[[row_of[text] for text in texts]]
         return np.asarray(scores - scores.max() - np.log(np.exp(scores - scores.max()).sum()), dtype=np.float64)
 
-    def _text(self, local: LocalGraph, path: BeamPath) -> str:
+    def _text(self, local: LocalGraph, path: BeamPath, labels: Sequence[str]) -> str:
         snapshot = self.scope.snapshot
-        names = [snapshot.entities[int(local.nodes[position])] for position in path.positions]
+        names = [labels[int(local.nodes[position])] for position in path.positions]
         relations = [snapshot.relations[int(snapshot.triples[edge >> 1, 1])] for edge in path.edges]
         return path_text(names, relations, [bool(edge & 1) for edge in path.edges])
 
@@ -155,11 +163,12 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), []
-        start = find_start(self.scope, question, names)
+        start = find_start(self.scope, question, names, allowed)
         found: list[BeamPath] = []
         if len(start.entities):
             local = explore(self.graph(), start, self.settings.depth, self.settings.edges, blocked_triples)
-            found = self.search(replace_surrogates(start.topics.text), local, local.positions(start.entities).tolist())
+            text, positions = replace_surrogates(start.topics.text), local.positions(start.entities).tolist()
+            found = self.search(text, local, positions, allowed)
         walks = [(np.array(path.edges, dtype=np.int32), path.mean_score) for path in found]
         evidence = path_evidence(
             *(self.scope, self.lexical, question, walks, start.entities, start.notes, k, allowed, started)

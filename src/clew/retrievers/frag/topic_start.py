@@ -23,14 +23,16 @@ class TopicStart:
     notes: list[str]  # explanations for the user
 
 
-def find_start(scope: Scope, question: str, names: Sequence[str]) -> TopicStart:
-    """Return the start for a question about names, () for those in it."""
-    topics = scope.linker.find_topics(question, names)
+def find_start(scope: Scope, question: str, names: Sequence[str], allowed: BoolArray | None = None) -> TopicStart:
+    """Return the start for a question about names, () for those in it; allowed passages (P,) alone are known."""
+    allowed = scope.mask(None) if allowed is None else allowed
+    labels = scope.names(allowed).entities
+    topics = scope.linker_among(allowed).find_topics(question, names)
     notes = [*topics.notes]
     if topics.unknown_names:
         notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
     starts = np.array(topics.entities, dtype=np.int32)
-    shown = ", ".join(scope.snapshot.entities[int(entity)] for entity in starts[:5])
+    shown = ", ".join(labels[int(entity)] for entity in starts[:5])
     notes.insert(0, f"starts from {shown}" if len(starts) else NO_TOPIC)
     return TopicStart(topics, starts, notes)
 

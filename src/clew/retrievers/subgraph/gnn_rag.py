@@ -79,7 +79,7 @@ class GNNRAGRetriever(PathRetriever[SubgraphSelection | None]):
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), None
-        selection = self.neighbourhoods.select(question, names, blocked_triples)
+        selection = self.neighbourhoods.select(question, names, blocked_triples, allowed)
         local = selection.local
         best, shares = self.candidates(selection)
         walks = []
