@@ -15,7 +15,7 @@ _TIMEOUT_SECONDS = 10.0
 @contextmanager
 def hidden_loading_bars() -> Iterator[None]:
     """Hide the bars that transformers draws while it reads weights; those of downloads stay."""
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     bars = importlib.import_module("transformers.utils.logging")
     if not bars.is_progress_bar_enabled():
