@@ -15,20 +15,22 @@ _TIMEOUT_SECONDS = 10.0
 @contextmanager
 def hidden_loading_bars() -> Iterator[None]:
     """Hide the bars that transformers draws while it reads weights; those of downloads stay."""
-    hub, bars = (importlib.import_module(name) for name in ("huggingface_hub.utils", "transformers.utils.logging"))
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    bars = importlib.import_module("transformers.utils.logging")
     if not bars.is_progress_bar_enabled():
         yield
         return
-    were_disabled = hub.are_progress_bars_disabled()
+    were_disabled = are_progress_bars_disabled()
     bars.disable_progress_bar()  # which hides those of downloads, too
     if not were_disabled:
-        hub.enable_progress_bars()
+        enable_progress_bars()
     try:
         yield
     finally:
         bars.enable_progress_bar()
         if were_disabled:
-            hub.disable_progress_bars()
+            disable_progress_bars()
 
 
 def check_model(name: str, revision: str | None, kind: str, advice: str, owner: str = "") -> None:

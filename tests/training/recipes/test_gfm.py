@@ -381,6 +381,7 @@ def test_gold_entities_outside_the_pruned_graph_are_counted_and_told(data: Path,
     assert f"{sum(outside)} of {sum(map(len, gold))} gold entities" in done.out
     about = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["about"]
     assert about["gold nodes outside the graphs"] == sum(outside) > 0
+    assert f"best epoch {about['best epoch']}," in done.out
 
 
 @pytest.mark.slow
