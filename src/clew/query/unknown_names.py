@@ -44,6 +44,29 @@ class SimilarName:
 
 
 @final
+class _OpenedNames:
+    """The names of an index by their parts, opened at the first use."""
+
+    def __init__(self, snapshot: Snapshot, store: NameArrays | None) -> None:
+        self._snapshot = snapshot
+        self._store = store
+        self._names: SimilarNames | None = None
+        self._lock = threading.Lock()
+
+    def open(self) -> SimilarNames:
+        """Return the names, read or computed once."""
+        with self._lock:
+            if self._names is None:
+                started = time.perf_counter()
+                compute = partial(list_name_parts, self._snapshot)
+                self._names = SimilarNames(compute() if self._store is None else self._store("spellings", compute))
+                seconds = time.perf_counter() - started
+                if seconds > _NOTICE_SECONDS:
+                    _logger.warning("read %d names in %.0f s; later runs load them", len(self._names.names), seconds)
+            return self._names
+
+
+@final
 class UnknownNames:
     """Finds the names that unknown ones stand for; `store` keeps its arrays on disk, None in memory alone.
 
@@ -53,10 +76,7 @@ class UnknownNames:
     def __init__(self, snapshot: Snapshot, store: NameArrays | None = None) -> None:
         self._snapshot = snapshot
         self._table: NameTable = snapshot
-        self._store = store
-        self._names: SimilarNames | None = None
-        self._lock = threading.Lock()
-        self._open_names = self._open  # copies share what it opens
+        self._names = _OpenedNames(snapshot, store)  # which copies share
 
     def restrict(self, table: NameTable) -> "UnknownNames":
         """Return a copy that knows the names of a table alone."""
@@ -69,7 +89,7 @@ class UnknownNames:
         key = name_key(surface)
         if self._entities(key):
             return None
-        names = self._open_names()
+        names = self._names.open()
         full = self._known_names(names.full_names(key)) if all(map(looks_like_name, surface.split())) else []
         if len(full) == 1 and len(first := key.split(" ")[0]) > 1 and full[0].startswith(f"{first} "):
             return self._similar_name(full[0], "shortened")
@@ -85,17 +105,6 @@ class UnknownNames:
         if len(several := self._known_names(names.names_with_surname(key))) == 1:
             return self._similar_name(several[0], "last word")
         return None
-
-    def _open(self) -> SimilarNames:
-        with self._lock:
-            if self._names is None:
-                started = time.perf_counter()
-                compute = partial(list_name_parts, self._snapshot)
-                self._names = SimilarNames(compute() if self._store is None else self._store("spellings", compute))
-                seconds = time.perf_counter() - started
-                if seconds > _NOTICE_SECONDS:
-                    _logger.warning("read %d names in %.0f s; later runs load them", len(self._names.names), seconds)
-            return self._names
 
     def _known_names(self, keys: Sequence[str]) -> list[str]:
         """Return the keys that entities have in the table; those of the snapshot all have some."""

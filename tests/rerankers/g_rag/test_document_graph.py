@@ -17,6 +17,7 @@ from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
 from clew.query.chain_features import describe_passages
+from clew.query.chain_search import texts_to_encode
 from clew.query.linking import link_question
 from clew.rerankers.g_rag.document_graph import (
     CHAIN_EDGE_FEATURES,
@@ -403,7 +404,9 @@ def test_chains_add_features_of_a_question_s_passages_alone(small: Index, questi
     search, order = small.context.chain_search(), sorted(positions)
     if question:
         allowed = np.isin(np.arange(len(small.snapshot.passage_ids)), positions)
-        found = search.search(question, allowed)
+        linked = small.context.scope.linker.link(question)  # a pool is no filter: all names are known
+        vectors = small.context.encode_questions(list(texts_to_encode(linked)))
+        found = search.search_vectors(linked, vectors.__getitem__, allowed)
         assert set(found.chains.passages.tolist()) <= set(positions)
         titles = small.snapshot.title_entities
         described = describe_passages(search.sentences, titles, found, np.array(order, dtype=np.int32))
