@@ -14,6 +14,7 @@ Differs from the source: nothing.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -48,7 +49,8 @@ def load_candidates(path: str | Path) -> list[CandidatePool]:
     Raises InputError with file and record where the file cannot be read, a key is missing or has the wrong type, an id
     repeats, or one question stands there twice with different passages.
     """
-    located = [(record.location, _make_pool(record, number)) for number, record in enumerate(read_records(Path(path)))]
+    with closing(read_records(Path(path))) as records:  # the file too, where a record is refused
+        located = [(record.location, _make_pool(record, number)) for number, record in enumerate(records)]
     check_unique((location, pool.question) for location, pool in located)
     first: dict[str, tuple[str, CandidatePool]] = {}
     for location, pool in located:

@@ -1,7 +1,7 @@
 """JSON records read one by one with their location in the file, and checks of their fields."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +108,7 @@ def open_text(path: Path, kind: str, newline: str | None = None) -> Iterator[Tex
         raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable {kind}") from error
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path) -> Generator[Record, None, None]:
     """Yield the objects of a JSON list, or of a file with one JSON object per line; blank lines are skipped.
 
     Raises InputError if the file cannot be read, is empty, is not UTF-8, or holds something other than JSON objects.
