@@ -70,7 +70,8 @@ class Lab:
         """Return an index as the network sees it."""
         if name not in self._views:
             folder = WORK / f"{name}-{self.encoder}"
-            run_clew("index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", self.encoder)
+            corpus, form = str(DATA / name / "corpus.jsonl"), ("--extractor", "rules", "--encoder", self.encoder)
+            run_clew("index", corpus, "--index", str(folder), *form)
             self._views[name] = graph_view(indexes.open(folder).context, self.recipe)
         return self._views[name]
 
