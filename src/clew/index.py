@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
@@ -36,7 +35,7 @@ from clew.store.error_mapping import map_errors
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import locate, reply_cache_path, watched_state_path
 from clew.store.passage_table import PassageTable
-from clew.store.schema import ALIASES, SENTENCES, WITH_VECTORS, WITHOUT_ALIASES, WITHOUT_VECTORS
+from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
 from clew.store.versions import StoredVersion
 from clew.store.writer_lock import unpin, writer_lock
@@ -461,14 +460,17 @@ class Index:
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
         if not topics:
-            return self._finish(opened.retrieve([question], k, where)[0], where)
+            return self.finish(opened.retrieve([question], k, where)[0], where)
         if not isinstance(opened, TopicRetriever):
             able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name) and not finds_nothing(name))
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
-        return self._finish(opened.retrieve_about([question], [topics], k, where)[0], where)
+        return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
 
-    def _finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
-        """Return evidence with notes on aliases, after a check that a filter's evidence is of allowed passages."""
+    def finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
+        """Return what a retriever found with notes on aliases; `search` does this by itself.
+
+        Raises RuntimeError where it shows what the filter hides, which is a fault of the retriever.
+        """
         if where is not None:
             check_evidence(evidence, self.context.scope, where)
         return note_aliases(self.table, evidence)
@@ -523,7 +525,7 @@ class Index:
 
         opened = self.subgraph_source(retriever)
         ((evidence, text, context),) = opened.retrieve_subgraphs([question], [topics], k, where)
-        answer = answer_from_subgraph(reader, text, self._finish(evidence, where), context)
+        answer = answer_from_subgraph(reader, text, self.finish(evidence, where), context)
         if trained_with in ("", opened.selector_fingerprint):
             return answer
         return replace(answer, notes=(*answer.notes, OTHER_SELECTION_NOTE))
@@ -649,13 +651,13 @@ def create(
     """
     from clew.indexing import entry
 
-    chosen, encoder = _choose_settings(settings, device)
+    chosen, encoder = entry.choose_settings(load_settings() if settings is None else settings, device)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
     entry.open_extractor(
         chosen.new_extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
     )
-    stored = _stored_settings(chosen, encoder)
+    stored = entry.stored_settings(chosen, encoder)
     entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
     if encoder.dimension:
         encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
@@ -674,46 +676,12 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
     """
     from clew.indexing import entry
 
-    chosen, encoder = _choose_settings(settings, device)
-    stored = _stored_settings(chosen, encoder)
-    content = "" if entry.asks_model(chosen.new_extractor) else entry.open_extractor(chosen.new_extractor).fingerprint
-    return blake2b(repr((sorted(stored.items()), content)).encode(), digest_size=6).hexdigest()
+    return entry.hash_new_index_settings(load_settings() if settings is None else settings, device)
 
 
 def _linker_settings(settings: Settings) -> LinkerSettings:
     chosen = "linker" in settings.model_fields_set
     return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names, is_chosen=chosen)
-
-
-def _choose_settings(settings: Settings | None, device: str | None) -> tuple[Settings, Encoder]:
-    chosen = load_settings() if settings is None else settings
-    if device is not None:
-        chosen = chosen.model_copy(update={"device": device})
-    check_device(chosen.device)
-    return chosen, open_encoder(chosen.encoder, device=chosen.device)
-
-
-def _stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
-    from clew.indexing import entry
-
-    others = {
-        name: getattr(chosen, name)
-        for name in ("synonym_names", "synonym_relative")
-        if getattr(chosen, name) != Settings.model_fields[name].default
-    }
-    return {
-        "encoder": encoder.name,
-        "encoder_fingerprint": encoder.fingerprint,
-        "extractor": chosen.new_extractor,
-        "passage_tokens": chosen.passage_tokens,
-        "passage_overlap": chosen.passage_overlap,
-        SENTENCES: chosen.sentences,
-        "synonym_threshold": chosen.synonym_threshold,
-        "max_synonyms": chosen.max_synonyms,
-        entry.EXTRACTION_CALLS: chosen.extraction_calls,
-        **others,  # indexes made before have none
-        **({ALIASES: chosen.aliases} if chosen.aliases != WITHOUT_ALIASES else {}),
-    }
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

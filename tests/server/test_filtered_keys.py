@@ -3,7 +3,7 @@
 The oracle is an index that was made without the hidden documents.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.types import Document
+from clew.protocols import Retriever
+from clew.server.open_indexes import OpenVersion
+from clew.server.questions import open_version_retriever
+from clew.types import Document, Evidence, Filter
 from tests.server.serving import make_key, serving
 from tests.small_index import DOCUMENTS, make_index
 
@@ -185,6 +188,34 @@ def test_the_tools_of_assistants_obey_the_filter(clients: Clients) -> None:
         assert reply.status_code == 200, reply.text
         assert '"result"' in reply.text
         assert not [word for word in SECRETS if word in reply.text], name
+
+
+class _Forgetful:
+    """A retriever that forgets the filter."""
+
+    def __init__(self, inner: Retriever) -> None:
+        self._inner = inner
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return what is found in all passages."""
+        return self._inner.retrieve(questions, k)
+
+
+def test_a_retriever_that_forgets_the_filter_shows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget(version: OpenVersion, spec: str, paths: int) -> Retriever:
+        return _Forgetful(open_version_retriever(version, spec, paths))
+
+    make_index(tmp_path / "all", [*SHOWN, *HIDDEN])
+    key = make_key(tmp_path / "keys.json", where="tenant = 'a'")
+    monkeypatch.setattr("clew.server.questions.open_version_retriever", forget)
+    with serving({"own": tmp_path / "all"}, keys=tmp_path / "keys.json", key=key) as client:
+        quiet = TestClient(client.app, "http://localhost", headers=dict(client.headers), raise_server_exceptions=False)
+        for path in ("search", "ask"):
+            asked = {"question": QUESTIONS[0], "retriever": "bm25", "k": 50}
+            reply = quiet.post(f"/v1/own/{path}", json=asked)
+            assert reply.status_code == 500
+            assert not [word for word in SECRETS if word in reply.text]
+            assert "hidden-" not in reply.text
 
 
 def test_a_key_without_a_filter_finds_the_hidden(clients: Clients, tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from clew.indexing.kg_import import GraphImporter as GraphImporter
 from clew.indexing.kg_import import GraphReport as GraphReport
 from clew.indexing.kg_import import clean_graph_name as clean_graph_name
 from clew.indexing.merging.memory_needs import check_merge_memory as check_merge_memory
+from clew.indexing.new_index import choose_settings as choose_settings
+from clew.indexing.new_index import hash_new_index_settings as hash_new_index_settings
+from clew.indexing.new_index import stored_settings as stored_settings
 from clew.indexing.parts import commit_staged as commit_staged
 from clew.indexing.parts import parse_part as parse_part
 from clew.indexing.parts import stage_part as stage_part

@@ -23,7 +23,7 @@ def describe_aliases(table: PassageTable, triples: Sequence[Triple]) -> tuple[st
         f"{passage} writes {end} as {name}"
         for triple in triples
         for passage in triple.passages
-        for end in (triple.head, triple.tail)
+        for end in triple.entities
         for name, full in written.get(passage, ())
         if name_key(full) == name_key(end)
     ]

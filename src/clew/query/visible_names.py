@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray
-from clew.graph.names.spellings import find_label, is_name_in
+from clew.graph.names.spellings import find_label, is_name_in, prefer_displayed
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.normalization import key_hash, name_key
 
@@ -83,9 +83,7 @@ class VisibleNames:
 
     def entities_with_name(self, name: str) -> IntArray:
         """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
-        matches = self.entities_with_key(key_hash(name_key(name), self.salt))
-        exact = [entity for entity in matches if self.entities[int(entity)] == name.strip()]
-        return np.array(exact, dtype=np.int32) if exact else matches
+        return prefer_displayed(self.entities_with_key(key_hash(name_key(name), self.salt)), self.entities, name)
 
     def title_mask(self, entities: IntArray) -> BoolArray:
         """Return for each entity whether it is the title of a document with an allowed passage."""

@@ -85,12 +85,8 @@ def _retrieve(
     else:
         raise InputError(f"topics are for retrievers of paths, such as frag, not {describe_retriever(spec)}")
     notes = describe_default(describe_retriever(spec)) if chosen == AUTO else ()
-    return describe_retriever(spec), [_with_notes(version, evidence, notes) for evidence in found]
-
-
-def _with_notes(version: OpenVersion, evidence: Evidence, notes: Sequence[str]) -> Evidence:
-    aliases = version.index.describe_aliases([triple for path in evidence.paths for triple in path.item])
-    return replace(evidence, notes=(*evidence.notes, *aliases, *notes))
+    finished = [index.finish(evidence, where) for evidence in found]
+    return describe_retriever(spec), [replace(each, notes=(*each.notes, *notes)) for each in finished]
 
 
 def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, paths: int) -> Retriever:

@@ -2,31 +2,12 @@
 
 from clew.query.graph_browsing import EntityMatch, GraphBrowser, StatedEdge
 from clew.server import records
-from clew.types import AgentStep, Answer, Citation, Evidence, Passage, Path, Scored, SentenceChain, Usage
-
-
-def view_usage(usage: Usage) -> records.Usage:
-    """Return a cost."""
-    return records.Usage(
-        seconds=usage.seconds,
-        calls=usage.calls,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost=usage.cost,
-    )
+from clew.types import Answer, Citation, Evidence, Passage, Path, Scored, SentenceChain, Usage
 
 
 def view_passage(passage: Passage) -> records.Passage:
     """Return a passage."""
-    return records.Passage(
-        id=passage.id,
-        document_id=passage.document_id,
-        title=passage.title,
-        text=passage.text,
-        start=passage.start,
-        end=passage.end,
-        metadata=dict(passage.metadata),
-    )
+    return records.Passage.model_validate(passage, from_attributes=True)
 
 
 def view_found(scored: Scored[Passage]) -> records.FoundPassage:
@@ -34,46 +15,9 @@ def view_found(scored: Scored[Passage]) -> records.FoundPassage:
     return records.FoundPassage(score=scored.score, **view_passage(scored.item).model_dump())
 
 
-def view_path(path: Scored[Path]) -> records.FoundPath:
-    """Return a path of facts."""
-    facts = [
-        records.Fact(
-            head=t.head,
-            relation=t.relation,
-            tail=t.tail,
-            passages=list(t.passages),
-            head_name=t.head_name,
-            tail_name=t.tail_name,
-        )
-        for t in path.item
-    ]
-    return records.FoundPath(score=path.score, triples=facts)
-
-
 def view_quote(citation: Citation) -> records.Quote:
     """Return a quoted sentence."""
-    return records.Quote(
-        document_id=citation.document_id,
-        passage_id=citation.passage_id,
-        title=citation.title,
-        start=citation.start,
-        end=citation.end,
-        quote=citation.quote,
-    )
-
-
-def view_step(step: AgentStep) -> records.Step:
-    """Return a step of an agent."""
-    return records.Step(
-        query=step.query,
-        read=list(step.read),
-        linked=list(step.linked),
-        new=list(step.new),
-        gist=list(step.gist),
-        verdict=step.verdict,
-        reasoning=step.reasoning,
-        usage=view_usage(step.usage),
-    )
+    return records.Quote.model_validate(citation, from_attributes=True)
 
 
 def view_evidence(question: str, retriever: str, version: int, evidence: Evidence) -> records.Evidence:
@@ -83,10 +27,10 @@ def view_evidence(question: str, retriever: str, version: int, evidence: Evidenc
         retriever=retriever,
         version=version,
         passages=[view_found(scored) for scored in evidence.passages],
-        paths=[view_path(path) for path in evidence.paths],
+        paths=[_view_path(path) for path in evidence.paths],
         notes=list(evidence.notes),
-        usage=view_usage(evidence.usage),
-        steps=[view_step(step) for step in evidence.steps],
+        usage=_view_usage(evidence.usage),
+        steps=[records.Step.model_validate(step, from_attributes=True) for step in evidence.steps],
         topics=list(evidence.topics),
         chains=[_view_chain(chain) for chain in evidence.chains],
     )
@@ -104,7 +48,7 @@ def view_answer(index: str, found: records.Evidence, answer: Answer) -> records.
         citations=[view_quote(citation) for citation in answer.citations],
         candidates=[records.Candidate(text=c.item, score=c.score) for c in answer.candidates],
         notes=list(answer.notes),
-        usage=view_usage(answer.usage),
+        usage=_view_usage(answer.usage),
         failure="" if answer.failure is None else "the language model gave no usable reply",
         evidence=found,
     )
@@ -128,6 +72,15 @@ def view_edge(edge: StatedEdge, browser: GraphBrowser) -> records.StatedFact:
         imported=edge.imported,
         quotes=[view_quote(quote) for quote in edge.quotes],
     )
+
+
+def _view_usage(usage: Usage) -> records.Usage:
+    return records.Usage.model_validate(usage, from_attributes=True)
+
+
+def _view_path(path: Scored[Path]) -> records.FoundPath:
+    facts = [records.Fact.model_validate(triple, from_attributes=True) for triple in path.item]
+    return records.FoundPath(score=path.score, triples=facts)
 
 
 def _view_chain(chain: Scored[SentenceChain]) -> records.FoundChain:

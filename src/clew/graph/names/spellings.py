@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray
+from clew.arrays import BoolArray, IntArray
 from clew.text.normalization import is_word_character, key_hash, name_key, tokens
 from clew.types import Triple
 
@@ -221,3 +221,9 @@ def _are_names(snapshot: "Snapshot", hashes: NDArray[np.uint64], entity: int) ->
     for row in np.flatnonzero(last > first).tolist():
         found[row] = entity in entities[first[row] : last[row]]
     return found
+
+
+def prefer_displayed(entities: IntArray, labels: Sequence[str], name: str) -> IntArray:
+    """Return the entities (n,) that are displayed as a name exactly, or all if none is."""
+    exact = [entity for entity in entities if labels[int(entity)] == name.strip()]
+    return np.array(exact, dtype=np.int32) if exact else entities

@@ -18,7 +18,7 @@ from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency, unweighted_rows
-from clew.graph.names.spellings import write_triple
+from clew.graph.names.spellings import prefer_displayed, write_triple
 from clew.graph.segments.passage_columns import (
     PassageColumns,
     PassageVectors,
@@ -154,9 +154,7 @@ class Snapshot:
 
     def entities_with_name(self, name: str) -> IntArray:
         """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
-        matches = self.entities_with_key(key_hash(name_key(name), self.salt))
-        exact = [entity for entity in matches if self.entities[int(entity)] == name.strip()]
-        return np.array(exact, dtype=np.int32) if exact else matches
+        return prefer_displayed(self.entities_with_key(key_hash(name_key(name), self.salt)), self.entities, name)
 
     def title_mask(self, entities: IntArray) -> BoolArray:
         """Return for each entity whether it is the title of a document."""
