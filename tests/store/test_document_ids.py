@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from clew.store import document_ids
 from clew.store.document_ids import (
+    ABSENT,
     IdSet,
     collect_documents,
-    contains_pairs,
     find_pair,
+    find_pairs,
     hash_pairs,
     numbered_parent,
     read_states,
@@ -47,8 +48,10 @@ def test_hashes_of_equal_first_halves_are_told_from_each_other() -> None:
     wanted = [*halves, (7, 2), (7, 10), (1, 1), (9, 9)]
     hashes = [np.array(half, dtype=np.uint64).tobytes() for half in wanted]
     assert [find_pair(pairs, hash_) >= 0 for hash_ in hashes] == [True] * 4 + [False] * 4
-    assert contains_pairs(pairs, hash_pairs(hashes)).tolist() == [True] * 4 + [False] * 4
-    assert not contains_pairs(hash_pairs([]), hash_pairs(hashes)).any()
+    positions = find_pairs(pairs, hash_pairs(hashes)).tolist()
+    assert positions == [find_pair(pairs, hash_) for hash_ in hashes]
+    assert sorted(positions) == [-1] * 4 + [0, 1, 2, 3]
+    assert find_pairs(hash_pairs([]), hash_pairs(hashes)).tolist() == [-1] * 8
 
 
 def test_numbers_at_the_end_of_an_id() -> None:
@@ -114,6 +117,10 @@ def test_the_documents_of_a_table(tmp_path: Path) -> None:
     documents = table.stored_documents()
     assert len(documents) == 2
     assert all(documents.has_state(id_, hash_) for id_, hash_ in table.document_hashes().items())
+    states = documents.find_states(["b", "none", "a"])
+    assert [states[:, row].tobytes() for row in range(3)] == [documents.find_state(id_) for id_ in ("b", "none", "a")]
+    assert [documents.find_state(id_) == state_hash(f"{id_}/1") for id_ in ("a", "b")] == [True, True]
+    assert documents.find_state("none") == ABSENT
     table.replace(make_documents(("a", 1), state="2"), ["a"])
     assert not documents.has_state("a", "a/2")
     assert table.stored_documents().has_state("a", "a/2")

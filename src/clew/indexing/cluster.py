@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from clew import errors
 from clew.errors import ClewError, ProviderError
-from clew.indexing.parts import WrittenPart, commit_parts, write_part
+from clew.indexing.part_record import WrittenPart
+from clew.indexing.parts import commit_parts, write_part
 from clew.indexing.pipeline import IndexWriter
 from clew.indexing.report import IndexingReport
 from clew.indexing.selection import Part

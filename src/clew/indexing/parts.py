@@ -1,86 +1,35 @@
 """Parts of a corpus, written on any machine, and the one commit that makes a version of them.
 
-A part is a JSON file in a staging folder: its data files, which no version has yet, and the counts of its documents. A
-part that was written twice is committed once; a part that is missing stops the commit.
+In a staging folder a part is its record (`part_record`) and the documents that it was compared with (`part_documents`).
+A part that was written twice is committed once; a part that is missing stops the commit, and so does one whose
+documents have changed in the index since they were compared.
 """
 
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
 from clew.errors import IndexFormatError, InputError
+from clew.indexing.part_documents import DocumentRecorder, PartComparison, compare_documents, hash_file
+from clew.indexing.part_record import WrittenPart, read_object
 from clew.indexing.pipeline import IndexWriter
 from clew.indexing.report import IndexingReport
 from clew.indexing.selection import Part
+from clew.store.document_ids import StoredDocuments
 from clew.store.passage_table import PassageTable
 from clew.store.schema import canonical_json
 from clew.store.segment_files import segments_folder
 from clew.store.staging import StagingFolder
 from clew.types import Document, Failure
 
-PART_FORMAT = 2
 _PART_NAME = re.compile(r"part-(\d{5})-of-(\d{5})\.json")
 _COMMITTED = "committed.json"
-_COUNTS = ("added", "updated", "unchanged", "passages", "sentences", "remaining")
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenPart:
-    """The data files of a part, and its report."""
-
-    part: Part
-    settings: str  # hash of the settings of the index
-    version: int  # of the table that its documents were compared with
-    files_hash: str  # of that version
-    sources: str  # hash of the files that its documents were read from; "" where all parts come from one run
-    fragments: list[str]  # metadata as JSON
-    segments: list[str]  # names of the files of their segments
-    report: IndexingReport
-
-    def to_json(self) -> str:
-        """Return the part as text."""
-        record = {
-            "format": PART_FORMAT,
-            "part": [self.part.number, self.part.count],
-            "settings": self.settings,
-            "version": self.version,
-            "files": self.files_hash,
-            "sources": self.sources,
-            "fragments": [json.loads(fragment) for fragment in self.fragments],
-            "segments": self.segments,
-            "counts": {name: getattr(self.report, name) for name in _COUNTS},
-            "failures": [[failure.item, failure.reason] for failure in self.report.failures],
-        }
-        return json.dumps(record, ensure_ascii=False, indent=1) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str, name: str) -> "WrittenPart":
-        """Return the part of a text; InputError: it is not one, or that of another version of Clew."""
-        try:
-            record: dict[str, Any] = json.loads(text)
-            if record["format"] != PART_FORMAT:
-                raise InputError(
-                    f"{name} has format {record['format']}, this version of Clew reads {PART_FORMAT}: write it again"
-                )
-            failures = [Failure(item, reason) for item, reason in record["failures"]]
-            return cls(
-                Part(*record["part"]),
-                record["settings"],
-                record["version"],
-                record["files"],
-                record["sources"],
-                [json.dumps(fragment) for fragment in record["fragments"]],
-                [Path(name).name for name in record["segments"]],
-                IndexingReport(**record["counts"], failures=failures),
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{name} cannot be read as a part ({error!r}): write the part again") from error
 
 
 def parse_part(text: str) -> Part:
@@ -96,16 +45,9 @@ def settings_hash(table: PassageTable) -> str:
     return blake2b(canonical_json(table.settings, "the index settings").encode(), digest_size=16).hexdigest()
 
 
-def write_part(
-    writer: IndexWriter, documents: Iterable[Document | Failure], part: Part, sources: str = ""
-) -> WrittenPart:
-    """Write the new and changed documents of a part without a commit; `sources` is as of `WrittenPart`."""
-    table = writer.table
-    settings, version, files_hash = settings_hash(table), table.version, table.files_hash
-    written = writer.write_part(documents, part)
-    return WrittenPart(
-        part, settings, version, files_hash, sources, written.fragments, written.segments, written.report
-    )
+def write_part(writer: IndexWriter, documents: Iterable[Document | Failure], part: Part) -> WrittenPart:
+    """Write the new and changed documents of a part of this run without a commit."""
+    return _write(writer, documents, part)[0]
 
 
 def stage_part(
@@ -113,44 +55,72 @@ def stage_part(
 ) -> IndexingReport:
     """Write a part, and put it into a folder in the place of one that was there; a run that is stopped leaves none.
 
+    Args:
+        writer: The writer of the index.
+        documents: All documents; those of other parts are left out.
+        part: The part.
+        sources: Hash of the files that the documents are read from.
+        staging: The folder.
+
     Raises:
         BudgetError: A budget ended the run before the part was complete; other errors are as of the models.
     """
-    written = write_part(writer, documents, part, sources)
+    written, recorder = _write(writer, documents, part)
     if written.report.stop_error is not None:
         raise written.report.stop_error
     location = writer.table.location
     if location.remote:  # its derived files lie on this machine alone
         for name in written.segments:
             staging.write(name, segments_folder(location.derived) / name)
-    staging.write_text(_part_name(part), written.to_json())
-    return written.report
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "documents"
+        staged = replace(written, sources=sources, documents=recorder.write(file))
+        staging.write(_documents_name(part), file)
+    staging.write_text(_part_name(part), staged.to_json())
+    return staged.report
+
+
+def _write(
+    writer: IndexWriter, documents: Iterable[Document | Failure], part: Part
+) -> tuple[WrittenPart, DocumentRecorder]:
+    table = writer.table
+    settings, version, files_hash = settings_hash(table), table.version, table.files_hash
+    batch, recorder = writer.write_part(documents, part)
+    written = WrittenPart(part, settings, version, files_hash, "", "", batch.fragments, batch.segments, batch.report)
+    return written, recorder
 
 
 def commit_staged(table: PassageTable, staging: StagingFolder) -> IndexingReport:
     """Make one version of all parts in a folder, and return the sum of their reports.
 
+    A part that an earlier commit has made a version of is left out, with what has changed in its documents since; it
+    is committed again where the index has gone back to what the part was compared with. So are no documents replaced
+    where the index has them all as the part has them: they are counted as unchanged.
+
     Raises:
-        InputError: A part is missing, of another index, of other files than the rest, or its data files are gone;
-            nothing was changed.
+        InputError: A part is missing, of another index, of other files than the rest, or its data files are gone; or a
+            document of it has changed in the index since, or is gone from it. Nothing was changed.
         IndexLockedError: The table has changed since it was opened.
     """
     names = _all_parts(staging)
     texts = {name: staging.read_text(name) for name in names}
+    all_parts = {name: WrittenPart.from_json(texts[name], name) for name in names}
+    _check_settings(table, list(all_parts.values()))
+    _check_sources(list(all_parts.values()), staging.name)
     committed = _read_committed(staging, table)
     hashes = {name: blake2b(text.encode(), digest_size=16).hexdigest() for name, text in texts.items()}
-    all_parts = {name: WrittenPart.from_json(texts[name], name) for name in names}
-    _check_sources(list(all_parts.values()), staging.name)
-    parts = [part for name, part in all_parts.items() if committed.get(name) != hashes[name]]
-    for part in parts:
-        if not table.has_state(part.version, part.files_hash):
-            raise InputError(
-                f"{_describe(part)} was compared with a state that {table.location.name} does not have (another index, "
-                f"or one restored since): {_advise(part, staging.name)}"
-            )
-    report = commit_parts(table, parts, staging.name)
+    report, stored, new = IndexingReport(), table.stored_documents(), list[WrittenPart]()
+    for name, part in all_parts.items():
+        comparison = _compare(part, staging, stored)
+        if comparison.has_stored_change and committed.get(name) == hashes[name]:
+            continue
+        _refuse_conflict(table, part, comparison, staging.name)
+        report.add(_count_unchanged(part.report) if comparison.is_stored else part.report)
+        if not comparison.is_stored:
+            new.append(part)
+    _commit_new(table, new, staging.name)
     folder, staged = segments_folder(table.location.derived), set(staging.names())
-    for name in (name for part in parts for name in part.segments if name in staged):
+    for name in (name for part in new for name in part.segments if name in staged):
         if not (folder / name).exists():
             staging.read(name, folder / name)
     record = {"version": table.version, "files": table.files_hash, "parts": hashes}
@@ -158,33 +128,82 @@ def commit_staged(table: PassageTable, staging: StagingFolder) -> IndexingReport
     return report
 
 
-def commit_parts(table: PassageTable, parts: Sequence[WrittenPart], staging: str = "") -> IndexingReport:
-    """Make one version of parts, without those that the table has already; errors are as of `commit_staged`."""
+def commit_parts(table: PassageTable, parts: Sequence[WrittenPart]) -> IndexingReport:
+    """Make one version of parts that were written in this run, and return the sum of their reports."""
+    _check_settings(table, parts)
     report = IndexingReport()
     for part in parts:
         report.add(part.report)
-        if part.settings != settings_hash(table):
-            raise InputError(
-                f"{_describe(part)} was written with other settings than those of {table.location.name}: write it again"
-            )
-    stored = table.data_files()
-    new = [part for part in parts if part.fragments and not _data_files(part) <= stored]
+    _commit_new(table, parts, "")
+    return report
+
+
+def _commit_new(table: PassageTable, parts: Sequence[WrittenPart], staging: str) -> None:
+    """Commit parts that the table does not have."""
+    new, stored = [part for part in parts if part.fragments], table.data_files()
     if not new:
-        return report
-    columns = [_read_ids(table, part, staging) for part in new]
-    rows = pa.concat_tables(columns)
+        return
+    if half := [part for part in new if part.data_files() & stored]:
+        raise InputError(
+            f"{half[0].describe()} is in {table.location.name} but for documents that were removed since: "
+            f"{half[0].describe_repetition(staging)}"
+        )
+    rows = pa.concat_tables([_read_ids(table, part, staging) for part in new])
     if len(rows["id"].unique()) < rows.num_rows:
         raise InputError("a passage stands in two parts: write the parts again, all with the same number of parts")
     replaced = rows["document_id"].combine_chunks().unique()
-    if all(part.version == table.version for part in new):
-        if not report.updated:
+    if all((part.version, part.files_hash) == (table.version, table.files_hash) for part in new):
+        if not any(part.report.updated for part in new):
             replaced = replaced.slice(0, 0)
     elif conflicts := table.find_conflicts(rows["id"].combine_chunks(), replaced):
         raise InputError(
             f"passage id {conflicts[0]!r} was given to another document since the parts were written: write them again"
         )
     table.commit_fragments([fragment for part in new for fragment in part.fragments], replaced)
-    return report
+
+
+def _compare(part: WrittenPart, staging: StagingFolder, stored: StoredDocuments) -> PartComparison:
+    """Compare the documents of a part with those of the index."""
+    name = _documents_name(part.part)
+    if name not in staging.names():
+        raise InputError(
+            f"{staging.name} lacks {name}, the documents of {part.describe()}: {part.describe_repetition(staging.name)}"
+        )
+    with TemporaryDirectory() as folder:
+        staging.read(name, file := Path(folder) / name)
+        if hash_file(file) != part.documents:
+            raise InputError(
+                f"{name} in {staging.name} is not what was written with {part.describe()}: "
+                f"{part.describe_repetition(staging.name)}"
+            )
+        return compare_documents(file, stored)
+
+
+def _refuse_conflict(table: PassageTable, part: WrittenPart, comparison: PartComparison, staging: str) -> None:
+    """Raise an InputError where a document of a part has changed since the part was compared with the index."""
+    if comparison.conflicts:
+        others = f" (and {comparison.conflicts - 1} more)" if comparison.conflicts > 1 else ""
+        raise InputError(
+            f"{comparison.conflict} since {part.describe()} was compared with {table.location.name}{others}: "
+            f"{part.describe_repetition(staging)}, then commit"
+        )
+
+
+def _count_unchanged(report: IndexingReport) -> IndexingReport:
+    """Return a report of documents that the index had already."""
+    return IndexingReport(
+        unchanged=report.added + report.updated + report.unchanged, failures=report.failures, remaining=report.remaining
+    )
+
+
+def _check_settings(table: PassageTable, parts: Sequence[WrittenPart]) -> None:
+    """Raise an InputError where a part was written with other settings than those of the index."""
+    settings = settings_hash(table)
+    for part in parts:
+        if part.settings != settings:
+            raise InputError(
+                f"{part.describe()} was written with other settings than those of {table.location.name}: write it again"
+            )
 
 
 def _all_parts(staging: StagingFolder) -> list[str]:
@@ -213,8 +232,8 @@ def _check_sources(parts: Sequence[WrittenPart], staging: str) -> None:
     """Raise an InputError where a part was made of other files than the first one."""
     if others := [part for part in parts if part.sources != parts[0].sources]:
         raise InputError(
-            f"{_describe(others[0])} was made of other files than {_describe(parts[0])} (names or sizes differ): "
-            f"{_advise(others[0], staging)}, with the same files for all parts"
+            f"{others[0].describe()} was made of other files than {parts[0].describe()} (names or sizes differ): "
+            f"{others[0].describe_repetition(staging)}, with the same files for all parts"
         )
 
 
@@ -222,19 +241,13 @@ def _read_committed(staging: StagingFolder, table: PassageTable) -> dict[str, st
     """Return the hashes of the parts that a version of this table has."""
     if _COMMITTED not in staging.names():
         return {}
-    try:
-        record = json.loads(staging.read_text(_COMMITTED))
-        if not table.has_state(int(record["version"]), str(record["files"])):
-            return {}  # they were committed to another index, or to one that was restored since
-        return dict(record["parts"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{staging.name}/{_COMMITTED} cannot be read ({error!r}): remove it") from error
-
-
-def _advise(part: WrittenPart, staging: str) -> str:
-    """Return how a part is written again."""
-    where = f" --staging {staging}" if staging else ""
-    return f"run clew index --shard {part.part.number}/{part.part.count}{where} again"
+    name = f"{staging.name}/{_COMMITTED}"
+    record = read_object(staging.read_text(_COMMITTED), name, "a list of committed parts", "remove it")
+    version, files, parts = (record.get(field) for field in ("version", "files", "parts"))
+    if not (isinstance(version, int) and isinstance(files, str) and isinstance(parts, dict)):
+        raise InputError(f"{name} does not say which parts were committed: remove it")
+    # Else they were committed to another index, or to one that was restored since.
+    return parts if table.has_state(version, files) else {}
 
 
 def _read_ids(table: PassageTable, part: WrittenPart, staging: str) -> pa.Table:
@@ -242,18 +255,14 @@ def _read_ids(table: PassageTable, part: WrittenPart, staging: str) -> pa.Table:
         return table.read_fragments(part.fragments, ["id", "document_id"])
     except IndexFormatError as error:
         raise InputError(
-            f"{_describe(part)} names data files that {table.location.name} does not have (clew compact drops those "
-            f"without a version; or it is a part of another index): {_advise(part, staging)}"
+            f"{part.describe()} names data files that {table.location.name} does not have (clew compact drops those "
+            f"without a version; or it is a part of another index): {part.describe_repetition(staging)}"
         ) from error
-
-
-def _data_files(part: WrittenPart) -> set[str]:
-    return {file["path"] for fragment in part.fragments for file in json.loads(fragment)["files"]}
 
 
 def _part_name(part: Part) -> str:
     return f"part-{part.number:05d}-of-{part.count:05d}.json"
 
 
-def _describe(part: WrittenPart) -> str:
-    return f"part {part.part.number} of {part.part.count}"
+def _documents_name(part: Part) -> str:
+    return _part_name(part).replace(".json", ".arrow")

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from clew.errors import InputError
 from clew.indexing.batches import BatchRunner, BatchWriter, DocumentBuffer, LocalRunner, WrittenBatch
 from clew.indexing.chunking import Chunker
+from clew.indexing.part_documents import DocumentRecorder
 from clew.indexing.repeated_extraction import documents_with_failures, extract_again
 from clew.indexing.report import IndexingReport
 from clew.indexing.resolution.document_aliases import extraction_fingerprint
-from clew.indexing.selection import ALL_DOCUMENTS, DocumentSelector, Part
+from clew.indexing.selection import ALL_DOCUMENTS, ChangedDocument, DocumentSelector, Part
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Progress
@@ -71,16 +72,19 @@ class IndexWriter:
             run.write_all()
             return self.table.numbered_passages(ids)
 
+        def note(changed: ChangedDocument) -> None:
+            failed_before.discard(changed.document.id)
+
         run = _Run(self, commit)
-        run.index(documents, ALL_DOCUMENTS, commit_and_find, failed_before.discard)
+        run.index(documents, run.selector(ALL_DOCUMENTS, commit_and_find), note)
         if retry_failed:
             # Passages that failed in this run are not tried twice.
             extract_again(self.table, self.extractor, sorted(failed_before), run.report, self.progress, BATCH_PASSAGES)
         run.report.seconds = time.perf_counter() - started
         return run.report
 
-    def write_part(self, documents: Iterable[Document | Failure], part: Part) -> WrittenBatch:
-        """Write the new and changed documents of a part without a commit."""
+    def write_part(self, documents: Iterable[Document | Failure], part: Part) -> tuple[WrittenBatch, DocumentRecorder]:
+        """Write the new and changed documents of a part without a commit; return all that it was compared with, too."""
         started = time.perf_counter()
         fragments: list[str] = []
         segments: list[str] = []
@@ -97,9 +101,12 @@ class IndexWriter:
             segments.extend(batch.segments)
 
         run = _Run(self, keep)
-        run.index(documents, part, write_and_find, lambda _: None)
+        selector = run.selector(part, write_and_find)
+        recorder = DocumentRecorder(selector.stored)
+        selector.note_unchanged = recorder.add
+        run.index(documents, selector, lambda changed: recorder.add(changed.document.id, changed.hash))
         run.report.seconds = time.perf_counter() - started
-        return WrittenBatch(fragments, segments, report=run.report)
+        return WrittenBatch(fragments, segments, report=run.report), recorder
 
 
 class _Run:
@@ -121,26 +128,29 @@ class _Run:
         self._limit = min(BATCH_PASSAGES if slow else BATCH_LIMIT, self._most_passages())
         self._characters = 0
 
-    def index(
-        self,
-        documents: Iterable[Document | Failure],
-        part: Part,
-        find_passages: Callable[[Sequence[str]], AbstractSet[str]],
-        note_changed: Callable[[str], None],
-    ) -> None:
-        """Write what is new or changed; `note_changed` is called with the id of each such document."""
+    def selector(self, part: Part, find_passages: Callable[[Sequence[str]], AbstractSet[str]]) -> DocumentSelector:
+        """Return what selects the documents of a part, by those that are stored now."""
         writer = self._writer
         stored = writer.table.stored_documents()
         extractor = extraction_fingerprint(writer.extractor.fingerprint, writer.table.settings)
-        selector = DocumentSelector(stored, writer.chunker, extractor, self.report, find_passages, part)
+        return DocumentSelector(stored, writer.chunker, extractor, self.report, find_passages, part)
+
+    def index(
+        self,
+        documents: Iterable[Document | Failure],
+        selector: DocumentSelector,
+        note_changed: Callable[[ChangedDocument], None],
+    ) -> None:
+        """Write what is new or changed; `note_changed` is called with each such document."""
+        limit = self._writer.limits.characters
         try:
             for changed in selector.select(documents):
-                note_changed(changed.document.id)
+                note_changed(changed)
                 if self.report.stop_error is not None:
                     self.report.remaining += 1
                     continue
                 self._buffer.add(changed)
-                if self._buffer.passages >= self._limit or self._buffer.characters >= writer.limits.characters:
+                if self._buffer.passages >= self._limit or self._buffer.characters >= limit:
                     self._take(self._runner.run(self._buffer.empty()))
             self.write_all()
         finally:

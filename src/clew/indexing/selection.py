@@ -54,6 +54,7 @@ class DocumentSelector:
     Attributes:
         find_passages: Returns those of some ids that passages have, stored or written in this run, which are parts of a
             document of another id.
+        note_unchanged: Called with the id and the hash of each unchanged document.
     """
 
     stored: StoredDocuments
@@ -62,6 +63,7 @@ class DocumentSelector:
     report: IndexingReport
     find_passages: Callable[[Sequence[str]], AbstractSet[str]]
     part: Part = ALL_DOCUMENTS
+    note_unchanged: Callable[[str, str], None] = lambda _id, _hash: None
     _seen: IdSet = field(default_factory=IdSet)
     _seen_parents: IdSet = field(default_factory=IdSet)
     _may_be_split: IdSet = field(default_factory=IdSet)
@@ -87,6 +89,7 @@ class DocumentSelector:
             hash_ = document_hash(document, fingerprints)
             if self.stored.has_state(document.id, hash_):
                 self.report.unchanged += 1
+                self.note_unchanged(document.id, hash_)
             elif problem := self._find_problem(document, graphs):
                 self._refuse(document, problem)
             else:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 HashPairs = NDArray[np.uint64]  # (2, n): the halves of n hashes; a search wants each half in one piece
 _HASH_BYTES = 16
+ABSENT = bytes(_HASH_BYTES)
+"""Stands for the state of a document that is not stored."""
 _PENDING_IDS = 1 << 16
 _PENDING_SHARE = 16  # of the ids, as many wait to be sorted into the array
 _DIGIT_VALUES = np.full(256, 255, dtype=np.uint8)
@@ -96,6 +98,18 @@ class StoredDocuments:
         position = find_pair(self.ids, text_hash(id_))
         return position >= 0 and self.states[:, position].tobytes() == state_hash(document_hash)
 
+    def find_state(self, id_: str) -> bytes:
+        """Return the hash of the content of a document, `ABSENT` where it is not stored."""
+        position = find_pair(self.ids, text_hash(id_))
+        return self.states[:, position].tobytes() if position >= 0 else ABSENT
+
+    def find_states(self, ids: Iterable[str]) -> HashPairs:
+        """Return `find_state` of documents, (2, m)."""
+        positions = find_pairs(self.ids, hash_pairs(map(text_hash, ids)))
+        states = np.zeros((2, len(positions)), dtype=np.uint64)
+        states[:, positions >= 0] = self.states[:, positions[positions >= 0]]
+        return states
+
 
 def no_documents() -> StoredDocuments:
     """Return the documents of an empty table."""
@@ -115,15 +129,16 @@ def find_pair(pairs: HashPairs, hash_: bytes) -> int:
     return -1
 
 
-def contains_pairs(pairs: HashPairs, wanted: HashPairs) -> NDArray[np.bool_]:
-    """Return which of the wanted hashes (2, m) are among ascending ones, (m,)."""
+def find_pairs(pairs: HashPairs, wanted: HashPairs) -> NDArray[np.int64]:
+    """Return the positions of hashes (2, m) among ascending ones, (m,); -1 for those that are not among them."""
     if not pairs.shape[1]:
-        return np.zeros(wanted.shape[1], dtype=np.bool_)
+        return np.full(wanted.shape[1], -1, dtype=np.int64)
     near = np.minimum(np.searchsorted(pairs[0], wanted[0]), pairs.shape[1] - 1)
     halves = pairs[:, near] == wanted
-    found: NDArray[np.bool_] = halves.all(axis=0)
-    for position in np.flatnonzero(halves[0] & ~found).tolist():  # hashes of equal first halves, if there are any
-        found[position] = find_pair(pairs, wanted[:, position].tobytes()) >= 0
+    is_there = halves.all(axis=0)
+    found = np.where(is_there, near, -1)
+    for position in np.flatnonzero(halves[0] & ~is_there).tolist():  # hashes of equal first halves, if there are any
+        found[position] = find_pair(pairs, wanted[:, position].tobytes())
     return found
 
 

@@ -1,0 +1,120 @@
+"""The documents that a part was compared with: for each its state in the index then, and its state by the part.
+
+They are an Arrow file beside the part. A commit compares them with what the index holds by then: a document may have
+been changed, removed or restored since by somebody else, and a part must neither undo that nor rely on what is gone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.arrays import BoolArray
+from clew.store.document_ids import ABSENT, HashPairs, StoredDocuments, state_hash
+from clew.store.kg_shards import shards_by_graph
+
+_ROWS = 1 << 16  # of a batch
+_STATE = pa.binary(len(ABSENT))
+_SCHEMA = pa.schema([("id", pa.string()), ("before", _STATE), ("after", _STATE)])
+
+
+class DocumentRecorder:
+    """Collects the documents of a part while it is written; some 60 bytes each are in memory."""
+
+    def __init__(self, stored: StoredDocuments) -> None:
+        self._stored = stored
+        self._batches: list[pa.RecordBatch] = []
+        self._rows: list[tuple[str, bytes, bytes]] = []
+
+    def add(self, id_: str, document_hash: str) -> None:
+        """Add a document that is new, changed or unchanged, with the hash of its content by the part."""
+        self._rows.append((id_, self._stored.find_state(id_), state_hash(document_hash)))
+        if len(self._rows) == _ROWS:
+            self._store_rows()
+
+    def write(self, file: Path) -> str:
+        """Write all documents to a file, and return a hash of it."""
+        self._store_rows()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.OSFile(str(file), "wb") as stream, pa.ipc.new_file(stream, _SCHEMA, options=options) as writer:
+            for batch in self._batches:
+                writer.write_batch(batch)
+        return hash_file(file)
+
+    def _store_rows(self) -> None:
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            self._batches.append(
+                pa.record_batch(
+                    [pa.array(column, kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+                )
+            )
+            self._rows = []
+
+
+@final
+@dataclass(slots=True)
+class PartComparison:
+    """A part beside the documents that the index holds now."""
+
+    is_stored: bool = True  # whether the index has every document as the part has it
+    has_stored_change: bool = False  # whether it has one of those that the part adds or replaces
+    conflict: str = ""  # what has become of the first document that is neither as it was nor as the part has it
+    conflicts: int = 0
+
+
+def compare_documents(file: Path, stored: StoredDocuments) -> PartComparison:
+    """Compare the documents of a part, in a file from `DocumentRecorder.write`, with those of the index."""
+    comparison = PartComparison()
+    graphs = pa.array([*shards_by_graph(stored.shards), *stored.shards], pa.string())
+    for ids, before, after in _read(file):
+        now = stored.find_states(ids.to_pylist())
+        is_before, is_after, is_changed = _equal(now, before), _equal(now, after), ~_equal(before, after)
+        comparison.is_stored &= bool(is_after.all())
+        comparison.has_stored_change |= bool((is_changed & is_after).any())
+        taken = np.asarray(pc.is_in(ids, value_set=graphs)) & is_changed
+        faults = np.flatnonzero(~(is_before | is_after) | taken)
+        if len(faults) and not comparison.conflicts:
+            row = int(faults[0])
+            fate = "has the name of a graph that was imported"
+            if not taken[row]:
+                fate = _describe_change(before[:, row].tobytes(), now[:, row].tobytes())
+            comparison.conflict = f"the document {ids[row].as_py()!r} {fate}"
+        comparison.conflicts += len(faults)
+    return comparison
+
+
+def hash_file(file: Path) -> str:
+    """Return a hash of the bytes of a file, 32 hexadecimal digits."""
+    digest = blake2b(digest_size=16)
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _read(file: Path) -> Iterator[tuple[pa.StringArray, HashPairs, HashPairs]]:
+    with pa.OSFile(str(file)) as stream, pa.ipc.open_file(stream) as reader:
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            yield batch["id"], _pairs(batch["before"]), _pairs(batch["after"])
+
+
+def _pairs(states: pa.FixedSizeBinaryArray) -> HashPairs:
+    halves = np.frombuffer(states.buffers()[1], dtype=np.uint64).reshape(-1, 2)
+    return np.ascontiguousarray(halves[states.offset : states.offset + len(states)].T)
+
+
+def _equal(one: HashPairs, other: HashPairs) -> BoolArray:
+    return np.asarray((one == other).all(axis=0))
+
+
+def _describe_change(before: bytes, now: bytes) -> str:
+    if now == ABSENT:
+        return "is gone from it"
+    return "was added to it" if before == ABSENT else "was changed in it"
