@@ -244,14 +244,25 @@ class Index:
         source = entry.open_source(paths, wanted.has)
         writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
         folder = entry.StagingFolder(staging, self.table.location.storage_options)
+        folder.names()  # a bucket that is not there is refused before anything is extracted
         return entry.stage_part(writer, source.documents, wanted, entry.hash_sources(paths), folder)
 
-    def commit_parts(self, staging: str) -> "IndexingReport":
-        """Make one version of all parts in a folder; a missing part is an InputError, and nothing was changed."""
+    def commit_parts(self, staging: str, memory: int = 0) -> "IndexingReport":
+        """Make one version of all parts in a folder.
+
+        Args:
+            staging: The folder, or an object-store URI.
+            memory: As in `add`.
+
+        Raises:
+            InputError: A part is missing, or one of its documents has changed in the index since the part was written;
+                nothing was changed.
+            IndexLockedError: Another process is writing.
+        """
         from clew.indexing import entry
 
         started = time.perf_counter()
-        with self._writing():
+        with self._writing(memory):
             folder = entry.StagingFolder(staging, self.table.location.storage_options)
             report = entry.commit_staged(self.table, folder)
         report.seconds = time.perf_counter() - started
@@ -263,31 +274,40 @@ class Index:
         chosen = entry.choose_extractor(extractor, str(self.table.settings["extractor"]))
         return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
 
-    def sync_folder(self, folder: Path) -> "IndexingReport | None":
-        """Add what is new or changed in a folder since this was last called for it, and remove what is gone.
+    def sync_folder(self, folder: Path, memory: int = 0) -> "IndexingReport | None":
+        """Add what is new or changed in a folder since this was last called for it, and remove what is gone from it.
+
+        Documents of the folder that the index has lost or changed since, by another command, are put back.
+
+        Args:
+            folder: The folder.
+            memory: As in `add`.
 
         Returns:
             A report, or None where nothing has changed.
 
         Raises:
-            InputError: The folder does not exist.
+            InputError: The folder does not exist, or vanished while it was read; nothing was removed.
             IndexLockedError: Another process is writing.
         """
         from clew.indexing import entry
 
-        if not isinstance(folder, Path) or not folder.is_dir():
+        if not isinstance(folder, Path):
             raise InputError(f"{str(folder)!r} is not a folder: name one to watch")
-        reader = entry.FolderReader(folder, watched_state_path(self.table.location, folder))
+        if not self.table.is_newest:
+            self._move_to_version(self.table.open_latest())
+        reader = entry.FolderReader(folder, watched_state_path(self.table.location, folder), self.table)
         if reader.is_unchanged:
+            reader.store_version()
             return None
-        report = self.add(reader.documents())
-        stored = self.table.stored_documents()
+        report = self.add(reader.documents(), memory=memory)
+        written, stored = self.table, self.table.stored_documents()
         if gone := [id_ for id_ in reader.removed_ids() if id_ in stored]:
-            report.removed = self.remove(gone).removed
-        reader.store()
+            report.removed = self.remove(gone, memory).removed
+        reader.store(written, stored)
         return report
 
-    def reencode(self, encoder: str, sentences: str | None = None) -> "ReencodingReport":
+    def reencode(self, encoder: str, sentences: str | None = None, memory: int = 0) -> "ReencodingReport":
         """Give all passages the vectors of another encoder, in one new version; nothing is extracted again.
 
         Readers keep the version before until they open the index again; a run that was stopped goes on.
@@ -295,9 +315,10 @@ class Index:
         Args:
             encoder: As for a new index.
             sentences: "vectors" for vectors of sentences, too, "none" for none; None for what the index was made with.
+            memory: Bytes that the merge may use; 0 for what is usual.
 
         Raises:
-            InputError: There is no such encoder, or `sentences` is another word.
+            InputError: There is no such encoder, `sentences` is another word, or `memory` is too little for the merge.
             IndexLockedError: Another process is writing.
         """
         from clew.indexing import entry
@@ -306,14 +327,14 @@ class Index:
         if sentences not in (None, WITH_VECTORS, WITHOUT_VECTORS):
             raise InputError(f"sentences is {sentences!r}: give {WITH_VECTORS} or {WITHOUT_VECTORS}")
         opened = open_encoder(encoder, device=self.device)
-        with self._writing():
+        with self._writing(memory, opened.dimension):
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
             self._encoder_opener = _EncoderOpener(self.table, self.device, opened)
         report.seconds = time.perf_counter() - started
         return report
 
     def import_graph(
-        self, source: "str | Path | GraphFile", name: str | None = None, *, strict: bool = False
+        self, source: "str | Path | GraphFile", name: str | None = None, *, strict: bool = False, memory: int = 0
     ) -> "GraphReport":
         """Import a graph, in the place of what was imported by the same name.
 
@@ -322,6 +343,7 @@ class Index:
                 `graph_file` makes of a file and options.
             name: Of the graph in this index; the file's name if None.
             strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.
+            memory: Bytes that the merge may use; 0 for what is usual.
 
         Raises:
             InputError: The file cannot be used, states nothing or breaks off, or a document has the name; nothing was
@@ -337,19 +359,22 @@ class Index:
         if strict:
             file.check()
         started = time.perf_counter()
-        with self._writing(), closing(file.statements()) as statements:
+        with self._writing(memory), closing(file.statements()) as statements:
             report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
         if report.mentions:
             report.unmatched_mentions = entry.match_mentions(self.table, self.snapshot)[2]
         report.seconds = time.perf_counter() - started
         return report
 
-    def remove(self, ids: Sequence[str]) -> "IndexingReport":
-        """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed."""
+    def remove(self, ids: Sequence[str], memory: int = 0) -> "IndexingReport":
+        """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed.
+
+        `memory` is that of the merge, in bytes; 0 for what is usual.
+        """
         from clew.indexing import entry
 
         check_strings(ids, "ids")
-        with self._writing():
+        with self._writing(memory):
             stored = self.table.stored_documents()
             documents = {id_ for id_ in ids if id_ in stored}
             graphs = shards_by_graph(stored.shards)
@@ -362,10 +387,11 @@ class Index:
         return entry.IndexingReport(removed=len(documents), removed_graphs=len(named))
 
     @contextmanager
-    def _writing(self, memory: int = 0) -> Iterator[None]:
+    def _writing(self, memory: int = 0, dimension: int | None = None) -> Iterator[None]:
         """Hold the writer lock at the newest version; then build the snapshot of the version that was written.
 
-        A budget of bytes that is too little to merge what the index holds already is refused before anything is done.
+        A budget of bytes that is too little to merge what the index holds already is refused before anything is done;
+        `dimension` is that of the vectors it will have, None for those it has.
         """
         from clew.indexing import entry
 
@@ -374,7 +400,8 @@ class Index:
             self._move_to_version(self.table.open_latest())
             before = self.table.version
             if memory:
-                entry.check_merge_memory(self.table, self._encoder.dimension, memory, self._progress)
+                width = self.table.dimension if dimension is None else dimension
+                entry.check_merge_memory(self.table, width, memory, self._progress)
             try:
                 yield
             finally:
@@ -555,24 +582,29 @@ class Index:
         kept, factory = reply_cache_path(self.table.location), self.llm_factory
         return lambda name: factory.open(name, kept)
 
-    def compact(self) -> int:
-        """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped."""
-        with self._writing():
+    def compact(self, memory: int = 0) -> int:
+        """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped.
+
+        `memory` is that of the merge, in bytes; 0 for what is usual.
+        """
+        with self._writing(memory):
             return self.table.compact()
 
     def versions(self) -> list[StoredVersion]:
         """Return the versions that can be gone back to, the newest first; `compact` drops the older ones."""
         return self.table.versions()
 
-    def restore(self, version: int) -> None:
+    def restore(self, version: int, memory: int = 0) -> None:
         """Make an older version the newest one; that of before stays until `compact`.
 
+        `memory` is that of the merge, in bytes; 0 for what is usual.
+
         Raises:
-            InputError: There is no such version.
+            InputError: There is no such version, or `memory` is too little for the merge.
             IndexFormatError: The version is damaged; nothing was changed.
             IndexLockedError: Another process is writing.
         """
-        with self._writing():
+        with self._writing(memory):
             self.table = self.table.restore(version)
 
     def stats(self) -> "IndexStats":

@@ -1,5 +1,6 @@
 """`clew watch`: an index follows a folder."""
 
+import json
 import os
 import signal
 import sys
@@ -11,10 +12,13 @@ import pytest
 
 import clew
 from clew.commands import watch
+from clew.errors import InputError
 from clew.index import Index
+from clew.indexing.sources.folder_state import FolderReader
 from clew.settings import Settings
 from clew.store.passage_table import PassageTable
 from clew.store.writer_lock import writer_lock
+from clew.types import Document, Failure
 from tests.faults.commands import run_clew, start_process, write_lines
 
 
@@ -106,6 +110,180 @@ def test_another_writer_is_waited_for(index: Index, tmp_path: Path, monkeypatch:
     assert documents(tmp_path / "index") == {"a.txt"}
 
 
+def test_a_record_that_moves_to_a_file_before_its_own_is_kept(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    moved, other = {"id": "moved", "text": "Fram is a ship."}, {"id": "other", "text": "Oslo is a town."}
+    write_lines(folder / "b.jsonl", [moved, other])
+    watch.update(index, folder)
+    write_lines(folder / "a.jsonl", [{**moved, "text": "Fram is a ship of Larvik."}])  # b.jsonl still has it
+    watch.update(index, folder)
+    write_lines(folder / "b.jsonl", [other])
+    watch.update(index, folder)
+    assert documents(tmp_path / "index") == {"moved", "other"}
+    assert "Fram is a ship of Larvik." in index.table.read()["text"].to_pylist()
+    (folder / "a.jsonl").unlink()
+    watch.update(index, folder)
+    assert documents(tmp_path / "index") == {"other"}
+
+
+def test_documents_that_another_command_removed_or_replaced_are_put_back(
+    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    (folder / "a.txt").write_text("Fram is a ship.", encoding="utf-8")
+    watch.update(index, folder)
+    version = index.table.version
+    (folder / "a.txt").write_text("Fram is a ship of Larvik.", encoding="utf-8")
+    (folder / "deep" / "b.txt").write_text("Oslo is a town.", encoding="utf-8")
+    watch.update(index, folder)
+    wanted = index.table.read()
+    for change in (
+        lambda other: other.remove(["deep/b.txt"]),
+        lambda other: other.restore(version),
+        lambda other: other.add([clew.Document("a.txt", "A", "Another text.")]),
+    ):
+        with clew.open(tmp_path / "index") as other:
+            change(other)
+        assert not clew.open(tmp_path / "index").table.read().equals(wanted)
+        watch.update(index, folder)
+        assert clew.open(tmp_path / "index").table.read().equals(wanted)
+    with clew.open(tmp_path / "index") as other:
+        other.add([clew.Document("elsewhere", "", "It is of no folder.")])
+        other.compact()
+    capsys.readouterr()
+    watch.update(index, folder)
+    assert capsys.readouterr().out == ""  # nothing of the folder has changed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PassageTable, "stored_documents", lambda _: pytest.fail("the index was read again"))
+        watch.update(index, folder)
+
+
+def test_a_change_by_another_command_during_a_look_is_found_by_the_next(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    (folder / "a.txt").write_text("Fram is a ship.", encoding="utf-8")
+    watch.update(index, folder)
+    read = FolderReader.documents
+
+    def remove_meanwhile(reader: FolderReader) -> Iterator[Document | Failure]:
+        with clew.open(tmp_path / "index") as other:
+            other.remove(["a.txt"])
+        monkeypatch.undo()
+        return read(reader)
+
+    # The documents are asked for before the lock is taken.
+    monkeypatch.setattr(FolderReader, "documents", remove_meanwhile)
+    (folder / "b.txt").write_text("Oslo is a town.", encoding="utf-8")
+    watch.update(index, folder)
+    assert documents(tmp_path / "index") == {"b.txt"}
+    watch.update(index, folder)
+    assert documents(tmp_path / "index") == {"a.txt", "b.txt"}
+
+
+def test_a_state_of_an_earlier_version_is_read(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"Fram is a ship of {name}.", encoding="utf-8")
+    watch.update(index, folder)
+    (state,) = (tmp_path / "index" / "watched").iterdir()
+    lines = [json.loads(line)[:5] for line in state.read_text(encoding="utf-8").splitlines()[1:]]
+    state.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (folder / "b.txt").unlink()
+    watch.update(index, folder)
+    assert documents(tmp_path / "index") == {"a.txt"}
+
+
+def test_a_folder_that_is_away_for_a_moment_is_waited_for(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, away = tmp_path / "folder", tmp_path / "away"
+    (folder / "a.txt").write_text("Fram is a ship.", encoding="utf-8")
+    watch.update(index, folder)
+    folder.rename(away)
+    waits: list[float] = []
+
+    def bring_back(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            away.rename(folder)
+
+    monkeypatch.setattr(time, "sleep", bring_back)
+    capsys.readouterr()
+    watch.update(index, folder)
+    said = capsys.readouterr()
+    assert len(waits) == 3
+    assert (said.err.count("waiting: "), said.err.count("is not there (No such file or directory)")) == (1, 1)
+    assert said.out == f"nothing has changed in {folder}\n"
+    assert documents(tmp_path / "index") == {"a.txt"}
+
+
+def test_nothing_is_removed_where_the_folder_vanishes_during_a_look(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"Fram is a ship of {name}.", encoding="utf-8")
+    watch.update(index, folder)
+    (folder / "b.txt").unlink()
+    read = FolderReader.documents
+
+    def vanish(reader: FolderReader) -> Iterator[Document | Failure]:
+        folder.rename(tmp_path / "away")
+        return read(reader)
+
+    monkeypatch.setattr(FolderReader, "documents", vanish)
+    with pytest.raises(InputError, match="is not there"):
+        index.sync_folder(folder)
+    folder.mkdir()
+    (tmp_path / "away").rename(tmp_path / "again")
+    monkeypatch.setattr(FolderReader, "documents", read)
+    assert documents(tmp_path / "index") == {"a.txt", "b.txt"}
+
+
+def test_an_empty_place_of_a_file_system_is_no_empty_folder(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "a.txt").write_text("Fram is a ship.", encoding="utf-8")
+    watch.update(index, folder)
+    (state,) = (tmp_path / "index" / "watched").iterdir()
+    header, line = state.read_text(encoding="utf-8").splitlines()
+    other = {**json.loads(header), "device": json.loads(header)["device"] + 1}
+    state.write_text(f"{json.dumps(other)}\n{line}\n", encoding="utf-8")
+    (folder / "a.txt").rename(tmp_path / "a.txt")
+    with pytest.raises(InputError, match="has no file, and is on another file system than before"):
+        index.sync_folder(folder)
+    (tmp_path / "a.txt").rename(folder / "a.txt")
+    assert index.sync_folder(folder) is None
+    (folder / "a.txt").unlink()  # on the same file system it is gone
+    watch.update(index, folder)
+    assert documents(tmp_path / "index") == set()
+
+
+def test_what_lies_in_a_folder_that_cannot_be_opened_stays(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    for name in ("a.txt", "deep/b.txt", "deep/c.txt"):
+        (folder / name).write_text(f"Fram is a ship of {name}.", encoding="utf-8")
+    watch.update(index, folder)
+    scan = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    (folder / "a.txt").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr("clew.indexing.sources.discovery.os.scandir", refuse)
+        watch.update(index, folder)
+    assert "deep: the folder cannot be opened: Permission denied" in capsys.readouterr().err
+    assert documents(tmp_path / "index") == {"deep/b.txt", "deep/c.txt"}
+    (folder / "deep" / "b.txt").unlink()
+    watch.update(index, folder)
+    assert documents(tmp_path / "index") == {"deep/c.txt"}
+
+
 def test_a_folder_is_wanted(tmp_path: Path) -> None:
     done = run_clew("watch", tmp_path / "none", "--index", tmp_path / "index")
     assert (done.code, done.err.count("\n")) == (2, 1)
@@ -129,6 +307,16 @@ def test_changes_are_seen_until_ctrl_c(tmp_path: Path, options: list[str]) -> No
         wait_until(lambda: documents(tmp_path / "index") == {"a.txt", "b.txt"}, tmp_path)
         (folder / "a.txt").unlink()
         wait_until(lambda: documents(tmp_path / "index") == {"b.txt"}, tmp_path)
+        folder.rename(tmp_path / "away")
+        (tmp_path / "next").mkdir()
+        (tmp_path / "next" / "c.txt").write_text("Oslo is a town.", encoding="utf-8")
+        (tmp_path / "next").rename(folder)
+        wait_until(lambda: documents(tmp_path / "index") == {"c.txt"}, tmp_path)
+        (folder / "d.txt").write_text("Bergen is a town.", encoding="utf-8")
+        wait_until(lambda: documents(tmp_path / "index") == {"c.txt", "d.txt"}, tmp_path)
+        with clew.open(tmp_path / "index") as index:
+            index.remove(["d.txt"])
+        wait_until(lambda: documents(tmp_path / "index") == {"c.txt", "d.txt"}, tmp_path)
         assert process.pid is not None
         os.kill(process.pid, signal.SIGINT)
         process.join(30)
@@ -140,7 +328,7 @@ def test_changes_are_seen_until_ctrl_c(tmp_path: Path, options: list[str]) -> No
 
 def wait_until(holds: Callable[[], bool], place: Path) -> None:
     for _ in ticks():
-        if (place / "index" / "passages.lance").is_dir() and holds():
+        if any((place / "index" / "passages.lance" / "_versions").glob("*.manifest")) and holds():
             return
     pytest.fail("nothing happened")
 

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from clew.commands.opening import make_llm_factory, open_or_create
-from clew.commands.options import DeviceOption, EncoderOption, IndexOption, JsonFlag, LLMOptions
+from clew.commands.options import (
+    DeviceOption,
+    EncoderOption,
+    IndexOption,
+    JsonFlag,
+    LLMOptions,
+    MemoryOption,
+    parse_merge_memory,
+)
 from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_graph_report
@@ -55,10 +63,12 @@ def import_graph(
     name: Annotated[str | None, typer.Option(help="Of the graph in the index; by default the file's name.")] = None,
     encoder: EncoderOption = None,
     device: DeviceOption = None,
+    memory: MemoryOption = None,
     *,
     options: GraphFileOptions,
 ) -> None:
     """Import a graph, replacing the one of its name; an index is created if there is none."""
+    budget = parse_merge_memory(memory)
     # Faults of the file are refused here, before an index is created.
     graph_name = None if name is None else clean_graph_name(name)
     source = graph_file(
@@ -70,7 +80,7 @@ def import_graph(
     source.require_triple()
     with progress_on_stderr() as progress:
         opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
-        report = opened.import_graph(source, graph_name)
+        report = opened.import_graph(source, graph_name, memory=budget)
         snapshot = opened.snapshot
     print_graph_report(report, len(snapshot.entities), len(snapshot.triples), len(snapshot.passage_ids))
 

@@ -14,8 +14,10 @@ from clew.commands.options import (
     EncoderOption,
     IndexOption,
     LLMOptions,
+    MemoryOption,
     SentencesOption,
     check_folder,
+    parse_merge_memory,
 )
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
@@ -47,7 +49,8 @@ class RunOptions:
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Memory of all processes together, such as 4GB; refused where batches or the merge need more."
+            help="Memory of all processes together, with --ray of each actor, such as 4GB; refused where batches or the"
+            " merge need more."
         ),
     ] = None
     shard: Annotated[
@@ -136,14 +139,16 @@ def index(
 def commit(
     staging: Annotated[str, typer.Argument(help="Where the parts are: a folder, or s3://bucket/prefix.")],
     index: IndexOption,
+    memory: MemoryOption = None,
 ) -> None:
     """Make one version of the parts that clew index --shard has written; none may be missing."""
     from clew.commands.opening import open_index
     from clew.types import Usage
 
+    budget = parse_merge_memory(memory)
     with progress_on_stderr() as progress:
         opened = open_index(index, progress)
-        report = opened.commit_parts(staging)
+        report = opened.commit_parts(staging, budget)
     print_report(report, opened.table.count_rows(), Usage())
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from clew.commands.opening import open_index
-from clew.commands.options import DeviceOption, IndexOption, JsonFlag, SentencesOption
+from clew.commands.options import DeviceOption, IndexOption, JsonFlag, MemoryOption, SentencesOption, parse_merge_memory
 from clew.commands.output import print_json, print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
@@ -24,10 +24,13 @@ from clew.store.verify import verify as find_problems
 
 
 def remove(
-    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")], index: IndexOption
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")],
+    index: IndexOption,
+    memory: MemoryOption = None,
 ) -> None:
     """Remove documents and imported graphs, and all that was extracted from them."""
-    report = open_index(index).remove(list(ids))
+    budget = parse_merge_memory(memory)
+    report = open_index(index).remove(list(ids), budget)
     graphs = f"{report.removed_graphs} graphs" if report.removed_graphs else ""
     documents = f"{report.removed} documents" if report.removed or not graphs else ""
     print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
@@ -80,16 +83,18 @@ def restore(
     version: Annotated[int | None, typer.Argument(min=1, help="The version to go back to.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the versions that are there, the newest first.")] = False,
     json_: JsonFlag = False,
+    memory: MemoryOption = None,
 ) -> None:
     """Make an older version the newest one, or list the versions that are there.
 
     Nothing is lost by it: the version before stays one of those that can be gone back to, until clew compact.
     """
+    budget = parse_merge_memory(memory)
     opened = open_index(index)
     if (version is None) != list_:
         raise InputError("give the number of a version, or --list")
     if version is not None:
-        opened.restore(version)
+        opened.restore(version, budget)
         print(f"version {opened.table.version} has what version {version} had")
     elif json_:
         print_json([asdict(found) | {"time": found.time.isoformat()} for found in opened.versions()])
@@ -100,9 +105,10 @@ def restore(
             )
 
 
-def compact(index: IndexOption) -> None:
+def compact(index: IndexOption, memory: MemoryOption = None) -> None:
     """Rewrite many small files as few, and drop older versions."""
-    print(f"dropped {open_index(index).compact()} older versions")
+    budget = parse_merge_memory(memory)
+    print(f"dropped {open_index(index).compact(budget)} older versions")
 
 
 def reencode(
@@ -115,13 +121,16 @@ def reencode(
     ] = None,
     sentences: SentencesOption = None,
     device: DeviceOption = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Give all passages the vectors of another encoder, in one new version; nothing is extracted again."""
+    budget = parse_merge_memory(memory)
     with progress_on_stderr() as progress:
         if encoder is None and sentences is None:
             raise InputError("nothing is to change: give --encoder, --sentences, or both")
         opened = open_index(index, progress, device=device)
-        report = opened.reencode(opened.table.settings["encoder"] if encoder is None else encoder, sentences)
+        name = opened.table.settings["encoder"] if encoder is None else encoder
+        report = opened.reencode(name, sentences, budget)
     staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
     name = opened.table.settings["encoder"]
     vectors = "no vectors now" if not opened.table.dimension else f"vectors of {name}"

@@ -49,6 +49,11 @@ AliasesOption = Annotated[
     typer.Option(help="Whether WHO or the company stands for its full name in a document: document or none."),
 ]
 
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(help="Memory of the command, such as 4GB; refused where the merge of the graph needs more."),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class RetrieverOptions:
@@ -97,6 +102,17 @@ class LLMOptions:
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Store and reuse replies of language models.")] = (
         True
     )
+
+
+def parse_merge_memory(memory: str | None) -> int:
+    """Return the bytes of a budget, 0 for none; InputError: it has another form, or no merge keeps it."""
+    if memory is None:
+        return 0
+    from clew.indexing.run_memory import check_run_memory, parse_memory
+
+    size = parse_memory(memory)
+    check_run_memory(size, 1, merges=True)
+    return size
 
 
 def check_folder(option: str, folder: Path) -> None:

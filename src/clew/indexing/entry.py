@@ -25,6 +25,7 @@ from clew.indexing.reencoding import reencode as reencode
 from clew.indexing.report import IndexingReport as IndexingReport
 from clew.indexing.snapshot_builder import ensure_snapshot as ensure_snapshot
 from clew.indexing.snapshot_builder import match_mentions as match_mentions
+from clew.indexing.sources.folder_state import FolderAbsentError as FolderAbsentError
 from clew.indexing.sources.folder_state import FolderReader as FolderReader
 from clew.indexing.sources.reader import hash_sources as hash_sources
 from clew.indexing.sources.stream import DocumentSource as DocumentSource

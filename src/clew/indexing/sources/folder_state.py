@@ -1,18 +1,29 @@
 """The state of a folder when it was last indexed, to find what has changed in it since, and what is gone.
 
-The state is a file of JSON lines, one a source file: its size and time of modification, and the ids of its documents.
+The state is a file of JSON lines: first the version of the index and the device of the folder, then a line for each
+source file, with its size and time of modification, the ids of its documents, and a hash of what the index held of
+them. By that hash documents are found, too, that another command has removed, restored or replaced.
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from typing import Self
 
+from clew.errors import InputError
 from clew.indexing.sources.discovery import SourceFile, find_sources
 from clew.indexing.sources.reader import read_sources
 from clew.store.atomic import atomic_file
-from clew.store.document_ids import IdSet
+from clew.store.document_ids import IdSet, StoredDocuments
+from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure
+
+
+class FolderAbsentError(InputError):
+    """A folder that is watched is not there, or was replaced while it was read; nothing was removed."""
 
 
 @dataclass(slots=True)
@@ -23,10 +34,57 @@ class FileState:
     stamp: tuple[int, int]  # size in bytes, time of modification in nanoseconds
     documents: list[str] = field(default_factory=list)  # ids
     failed: bool = False  # whether some of it could not be read
+    is_waiting: bool = False  # whether it has a document whose id another file has too, and which was not taken
+    indexed: str = ""  # hash of the states of its documents in the index
 
     def to_json(self) -> str:
         """Return the state as a line."""
-        return json.dumps([self.id, *self.stamp, self.documents, self.failed], ensure_ascii=False)
+        values = [self.id, *self.stamp, self.documents, self.failed, self.is_waiting, self.indexed]
+        return json.dumps(values, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Self:
+        """Return the state of a line; an earlier version of Clew wrote no more than five values."""
+        id_, size, modified, documents, failed, *rest = json.loads(line)
+        return cls(id_, (size, modified), documents, failed, *rest)
+
+    def hash_states(self, stored: StoredDocuments) -> str:
+        """Return a hash of the states of its documents in the index."""
+        return blake2b(stored.find_states(self.documents).tobytes(), digest_size=16).hexdigest()
+
+
+@dataclass(slots=True)
+class FolderState:
+    """All source files of a folder as they were read; the defaults are those of a folder that was never read."""
+
+    version: tuple[int, str] = (0, "")  # of the index, and the hash of its files
+    device: int = -1  # number of the file system
+    files: dict[str, FileState] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Return what a file holds, up to what is damaged; an absent one holds nothing."""
+        state = cls()
+        try:
+            with file.open(encoding="utf-8") as lines:
+                for line in lines:
+                    if line.startswith("{"):
+                        header = json.loads(line)
+                        state.version = (int(header["version"]), str(header["files"]))
+                        state.device = int(header["device"])
+                    else:
+                        read = FileState.from_json(line)
+                        state.files[read.id] = read
+        except (OSError, ValueError, TypeError, KeyError):
+            pass  # what is not known is read again
+        return state
+
+    def write(self, file: Path) -> None:
+        """Write the state to a file, whole or not at all."""
+        header = {"version": self.version[0], "files": self.version[1], "device": self.device}
+        with atomic_file(file) as temporary, temporary.open("w", encoding="utf-8") as stream:
+            stream.write(json.dumps(header) + "\n")
+            stream.writelines(read.to_json() + "\n" for _, read in sorted(self.files.items()))
 
 
 class FolderReader:
@@ -35,25 +93,28 @@ class FolderReader:
     Args:
         folder: The folder.
         state: The file that holds its state; an absent or damaged one makes all files new.
+        table: The newest version of the index. A file is read again where the index does not hold its documents as it
+            did after that file was read.
+
+    Raises:
+        FolderAbsentError: The folder does not exist, or has no file and is on another file system than before.
     """
 
-    def __init__(self, folder: Path, state: Path) -> None:
-        self._state = state
-        self._stored = {file.id: file for file in _read_states(state)}
+    def __init__(self, folder: Path, state: Path, table: PassageTable) -> None:
+        self._folder, self._state = folder, state
+        self._place = _find_place(folder)
+        self._stored = FolderState.read(state)
         self._files: list[FileState] = []
         self._changed: list[SourceFile] = []
         self._failures: list[Failure] = []
         self._present = IdSet()
-        for source in find_sources(folder):
-            if isinstance(source, Failure):
-                self._failures.append(source)
-            else:
-                self._compare(source)
+        self._version = (table.version, table.files_hash)
+        self._compare(list(find_sources(folder)), self._find_stale(table))
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether all files are as they were, and none is new or gone."""
-        return not self._changed and len(self._files) == len(self._stored)
+        """Whether all files are as they were, none is new or gone, and the index holds what they have."""
+        return not self._changed and len(self._files) == len(self._stored.files)
 
     def documents(self) -> Iterator[Document | Failure]:
         """Yield the documents of new and changed files, and the failures of all."""
@@ -65,40 +126,93 @@ class FolderReader:
                     file.failed = True
                     yield item
                 elif not self._present.add(item.id):
+                    file.is_waiting = True
                     yield Failure(source.item, f'the id "{item.id}" was already read; ids must be unique')
                 else:
                     file.documents.append(item.id)
                     yield item
-            if file.failed and file.id in self._stored:
+            if file.failed and file.id in self._stored.files:
                 # What cannot be read now may be a file that is being written: its documents stay.
                 own = set(file.documents)
-                file.documents += [id_ for id_ in self._stored[file.id].documents if id_ not in own]
+                file.documents += [id_ for id_ in self._stored.files[file.id].documents if id_ not in own]
             self._files.append(file)
 
     def removed_ids(self) -> Iterator[str]:
-        """Yield the ids of documents that no file has any more, after all documents were read."""
+        """Yield the ids of documents that no file has any more, after all documents were read.
+
+        Raises FolderAbsentError where the folder is not there any more: its files are not gone one by one.
+        """
+        if _find_place(self._folder) != self._place:
+            raise FolderAbsentError(f"{self._folder} was replaced while it was read")
         kept = {file.id: file for file in self._files if file.failed}
-        for id_, file in self._stored.items():
+        for id_, file in self._stored.files.items():
             held = set(kept[id_].documents) if id_ in kept else set[str]()
             yield from (
                 document for document in file.documents if document not in self._present and document not in held
             )
 
-    def store(self) -> None:
-        """Store the state of the folder as it was read."""
-        with atomic_file(self._state) as temporary:
-            lines = (file.to_json() + "\n" for file in sorted(self._files, key=lambda file: file.id))
-            with temporary.open("w", encoding="utf-8") as stream:
-                stream.writelines(lines)
+    def store(self, table: PassageTable, documents: StoredDocuments) -> None:
+        """Store the state of the folder as it was read, and as a version of the index holds its documents."""
+        version, read_now = (table.version, table.files_hash), {source.id for source in self._changed}
+        for file in self._files:
+            indexed = file.hash_states(documents)
+            if file.id in read_now:
+                file.indexed = indexed
+            elif file.indexed != indexed:
+                version = (0, "")  # another command has changed its documents meanwhile: the next look reads it again
+        FolderState(version, self._place[0], {file.id: file for file in self._files}).write(self._state)
 
-    def _compare(self, source: SourceFile) -> None:
-        stored = self._stored.get(source.id)
-        if stored is None or stored.stamp != _stamp(source):
-            self._changed.append(source)
-            return
-        self._files.append(stored)
-        for document in stored.documents:
-            self._present.add(document)
+    def store_version(self) -> None:
+        """Store the version of the index, and the file system, that an unchanged folder was compared with."""
+        if (self._stored.version, self._stored.device) != (self._version, self._place[0]):
+            self._stored.version, self._stored.device = self._version, self._place[0]
+            self._stored.write(self._state)
+
+    def _find_stale(self, table: PassageTable) -> set[str]:
+        """Return the ids of files whose documents the index does not hold as it did after they were read."""
+        if self._stored.version == self._version:
+            return set()
+        documents = table.stored_documents()
+        return {id_ for id_, file in self._stored.files.items() if file.hash_states(documents) != file.indexed}
+
+    def _compare(self, found: Iterable[SourceFile | Failure], stale: set[str]) -> None:
+        self._failures = [item for item in found if isinstance(item, Failure)]
+        sources = {item.id: item for item in found if isinstance(item, SourceFile)}
+        stored = self._stored.files
+        if stored and not sources and self._stored.device not in (-1, self._place[0]):
+            raise FolderAbsentError(f"{self._folder} has no file, and is on another file system than before")
+        changed = {
+            id_
+            for id_, source in sources.items()
+            if id_ not in stored or id_ in stale or stored[id_].stamp != _stamp(source)
+        }
+        unlisted = self._find_unlisted(stored.keys() - sources.keys())
+        waiting = {id_ for id_, file in stored.items() if file.is_waiting and id_ in sources}
+        if changed or stored.keys() - sources.keys() - unlisted:
+            changed |= waiting  # the other file may have lost what they wait for
+        for id_ in (id_ for id_ in stored if id_ in unlisted or (id_ in sources and id_ not in changed)):
+            self._files.append(stored[id_])
+            for document in stored[id_].documents:
+                self._present.add(document)
+        # Those that wait come last: of two files with one id, the one that had it keeps it.
+        self._changed = [sources[id_] for id_ in sources if id_ in changed - waiting]
+        self._changed += [sources[id_] for id_ in sources if id_ in changed & waiting]
+
+    def _find_unlisted(self, gone: Iterable[str]) -> set[str]:
+        """Return which files, or folders above them, could not be looked at: what the index has of them stays."""
+        failed = {Path(os.path.relpath(failure.item, self._folder)).as_posix() for failure in self._failures}
+        return {id_ for id_ in gone if failed and failed & {id_, *map(str, PurePosixPath(id_).parents)}}
+
+
+def _find_place(folder: Path) -> tuple[int, int]:
+    """Return the numbers of the file system and of a folder in it; FolderAbsentError where it is not there."""
+    try:
+        status = folder.stat()
+    except OSError as error:
+        raise FolderAbsentError(f"{folder} is not there ({error.strerror or error})") from error
+    if not folder.is_dir():
+        raise FolderAbsentError(f"{str(folder)!r} is not a folder: name one to watch")
+    return status.st_dev, status.st_ino
 
 
 def _stamp(source: SourceFile) -> tuple[int, int]:
@@ -107,13 +221,3 @@ def _stamp(source: SourceFile) -> tuple[int, int]:
     except OSError:
         return 0, 0  # reading it reports why
     return status.st_size, status.st_mtime_ns
-
-
-def _read_states(file: Path) -> Iterable[FileState]:
-    try:
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                id_, size, modified, documents, failed = json.loads(line)
-                yield FileState(id_, (size, modified), documents, failed)
-    except (OSError, ValueError, TypeError):
-        return
