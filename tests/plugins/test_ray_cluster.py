@@ -1,6 +1,7 @@
 """Addresses of Ray clusters, and one where nothing answers."""
 
 import socket
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 
 from clew.errors import InputError, ProviderError
 from clew.plugins import ray_cluster
-from clew.plugins.ray_cluster import check_address, connect_cluster
+from clew.plugins.ray_cluster import check_address, connect_cluster, describe_ray_error
 
 
 @pytest.mark.parametrize("address", ["local", "auto", "head:6379", "10.0.0.7:6379", "ray://head:10001", "[::1]:6379"])
@@ -44,3 +45,30 @@ def test_what_was_connected_before_stays_connected(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ray_cluster, "import_extra", lambda *_: ray)
     with connect_cluster("auto", 2) as connected:
         assert connected is ray
+
+
+def test_pages_of_ray_are_a_few_words() -> None:
+    exceptions = pytest.importorskip("ray").exceptions
+    page = "The actor died.\nRay could not retrieve it (1) ... (2) ... see raylet.out"
+    gone = "its process was killed, or its machine is gone"
+    assert describe_ray_error(exceptions.ActorDiedError()) == gone
+    assert describe_ray_error(exceptions.WorkerCrashedError()) == gone
+    assert describe_ray_error(exceptions.OutOfMemoryError(page)) == "a machine ran out of memory, so give fewer actors"
+    assert describe_ray_error(exceptions.RaySystemError("a fault")) == "System error: a fault"
+    assert all(hasattr(exceptions, name) for name in ray_cluster._REASONS)
+
+
+def test_a_process_that_ends_prints_nothing_among_the_results() -> None:
+    pytest.importorskip("ray")
+    program = """
+import sys
+from clew.plugins import ray_cluster
+ray_cluster.import_extra = lambda *names: sys.exit(show())
+def show():
+    from ray._private.worker import print_to_stdstream
+    print_to_stdstream({"lines": ["A worker died:\\nsee raylet.out"], "pid": "raylet", "is_err": False}, False)
+with ray_cluster.connect_cluster("local", 1):
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")

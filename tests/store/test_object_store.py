@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.errors import IndexFormatError, IndexLockedError, ProviderError
+from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.settings import Settings
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
+from clew.store.staging import StagingFolder
 from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from tests.faults.commands import make_voyage, write_lines
@@ -93,8 +94,22 @@ def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: 
 def test_a_missing_index_is_reported() -> None:
     with pytest.raises(IndexFormatError, match="no Clew index at s3://clew-tests/nothing"):
         PassageTable.open("s3://clew-tests/nothing")
-    with pytest.raises(ProviderError, match="object store"):
-        PassageTable.open("s3://clew-absent-bucket/x")
+    for action in (
+        lambda: PassageTable.open("s3://clew-absent-bucket/x"),
+        lambda: StagingFolder("s3://clew-absent-bucket/x").names(),
+    ):
+        with pytest.raises(InputError, match="s3://clew-absent-bucket/x names a bucket that does not exist: create it"):
+            action()
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_missing_bucket_for_parts_is_refused_before_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = clew.create(tmp_path / "index", Settings(encoder="none"))
+    monkeypatch.setattr("clew.indexing.entry.stage_part", lambda *_: pytest.fail("a part was written"))
+    with pytest.raises(InputError, match="s3://clew-absent-bucket/x names a bucket that does not exist"):
+        index.stage_part([write_lines(tmp_path / "a.jsonl", [make_voyage(1)])], "1/2", "s3://clew-absent-bucket/x")
 
 
 @pytest.mark.usefixtures("environment")

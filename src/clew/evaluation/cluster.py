@@ -15,7 +15,7 @@ from clew.evaluation.runs import Ranking, Run, execute
 from clew.index import Index, RetrieverSpec
 from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
-from clew.plugins.ray_cluster import LOCAL, connect_cluster
+from clew.plugins.ray_cluster import LOCAL, connect_cluster, describe_ray_error
 from clew.query.entity_linker import LinkerSettings
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
@@ -110,9 +110,9 @@ class ClusterSearch:
         try:
             result: tuple[Ranking, ...] | ClewError = self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
-            reason = str(error).strip().splitlines()[-1]
             raise ProviderError(
-                f"the cluster gave questions up after {_TRIES} tries ({reason}): run the same command again"
+                f"the cluster gave questions up after {_TRIES} tries ({describe_ray_error(error)}): run the same "
+                "command again"
             ) from error
         if isinstance(result, ClewError):
             raise result

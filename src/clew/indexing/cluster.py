@@ -25,7 +25,7 @@ from clew.indexing.selection import Part
 from clew.indexing.sources.reader import read_documents, source_bytes
 from clew.indexing.writer_settings import WriterSettings, WriterTools, make_writer, refuse_model
 from clew.plugins.extras import import_extra
-from clew.plugins.ray_cluster import connect_cluster
+from clew.plugins.ray_cluster import connect_cluster, describe_ray_error
 from clew.store.atomic import atomic_file
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
@@ -153,10 +153,9 @@ def _rows(ray: Any, written: Any) -> Iterator[dict[str, Any]]:
     try:
         yield from written.iter_rows()
     except ray.exceptions.RayError as error:
-        reason = str(error).strip().splitlines()[-1]
         raise ProviderError(
-            f"the cluster gave a part up after {_TRIES} tries ({reason}): run the same command again, it goes on from "
-            "what was committed"
+            f"the cluster gave a part up after {_TRIES} tries ({describe_ray_error(error)}): run the same "
+            "command again, it goes on from what was committed"
         ) from error
 
 

@@ -14,6 +14,17 @@ from clew.plugins.extras import import_extra
 
 LOCAL, AUTO = "local", "auto"
 _HOST_AND_PORT = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]\s]+)\]|(?P<host>[^:/\s]+)):(?P<port>\d{1,5})")
+_NO_LINES = "(?s).*"  # Ray skips what it matches of what it would print
+_REASONS = {
+    "OutOfMemoryError": "a machine ran out of memory, so give fewer actors",
+    "OutOfDiskError": "the disk of a machine is full",
+    "ObjectStoreFullError": "the memory that Ray shares is full",
+    "LocalRayletDiedError": "Ray ended on this machine",
+    "RayActorError": "its process was killed, or its machine is gone",
+    "WorkerCrashedError": "its process was killed, or its machine is gone",
+    "NodeDiedError": "its process was killed, or its machine is gone",
+}
+"""By the class of an error of Ray: what happened."""
 _SECONDS = 10.0  # for an answer at an address; Ray itself waits for minutes
 
 
@@ -32,6 +43,8 @@ def connect_cluster(address: str, actors: int) -> Iterator[Any]:
         ProviderError: The cluster cannot be reached.
     """
     check_address(address)
+    # Else each process that ends puts a paragraph among the results on standard output; it is read when Ray is loaded.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", _NO_LINES)
     ray = import_extra("ray", "ray", "--ray")
     started_here = not ray.is_initialized()
     try:
@@ -46,6 +59,13 @@ def connect_cluster(address: str, actors: int) -> Iterator[Any]:
     finally:
         if started_here and ray.is_initialized():
             ray.shutdown()
+
+
+def describe_ray_error(error: Exception) -> str:
+    """Return in a few words what an error of Ray says, which may be a page; the last line of one that is not known."""
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    known = next((_REASONS[kind] for kind in kinds if kind in _REASONS), None)
+    return known or (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 def check_address(address: str) -> None:

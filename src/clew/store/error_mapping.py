@@ -12,6 +12,7 @@ _OPEN_FILES_SIGNS = ("too many open files", "os error 24)", "os error 23)")
 _FORBIDDEN_SIGNS = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
 _CONFLICT_SIGNS = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
 _NETWORK_SIGNS = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
+_BUCKET_SIGNS = ("nosuchbucket", "specified bucket does not exist", "containernotfound")
 _MISSING_FILE_SIGNS = ("not found", "no such file")
 _INTERRUPT_SIGN = "external error: keyboardinterrupt"
 """How Arrow reports a Ctrl-C that came while Lance called back into Python from a scan."""
@@ -62,6 +63,8 @@ def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
     if any(sign in text for sign in _CONFLICT_SIGNS):
         message = f"another machine changed {name} while {action} it, and this step was undone"
         return IndexLockedError(f"{message}: run the same command again when it has finished ({detail})")
+    if any(sign in text for sign in _BUCKET_SIGNS):
+        return InputError(f"{name} names a bucket that does not exist: create it, or correct the name")
     if any(sign in text for sign in _NETWORK_SIGNS):
         return ProviderError(f"{action} {name} failed at the object store ({detail}): check its address and keys")
     if any(sign in text for sign in _MISSING_FILE_SIGNS):
