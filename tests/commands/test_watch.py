@@ -137,11 +137,12 @@ def test_documents_that_another_command_removed_or_replaced_are_put_back(
     (folder / "deep" / "b.txt").write_text("Oslo is a town.", encoding="utf-8")
     watch.update(index, folder)
     wanted = index.table.read()
-    for change in (
+    changes: list[Callable[[Index], object]] = [
         lambda other: other.remove(["deep/b.txt"]),
         lambda other: other.restore(version),
         lambda other: other.add([clew.Document("a.txt", "A", "Another text.")]),
-    ):
+    ]
+    for change in changes:
         with clew.open(tmp_path / "index") as other:
             change(other)
         assert not clew.open(tmp_path / "index").table.read().equals(wanted)
