@@ -23,7 +23,7 @@ from clew.types import ignore_progress
 from workbench import describe_machine, print_table
 
 STAGES = (
-    "order_passages", "join_vocabularies", "name_titles", "make_name_table", "find_titles", "find_facts",
+    "order_passages", "join_vocabularies", "name_titles", "make_name_table", "find_matches", "find_facts",
     "name_entities", "order_mentions", "order_triples", "distinct_triples", "walk_graph", "_name_table",
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.index import Index
 from clew.indexing import snapshot_builder
+from clew.indexing.merging.known_matches import MatchMemory
 from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
@@ -300,12 +301,13 @@ def test_after_a_collision_all_is_hashed_with_the_next_salt(
         salt: int,
         texts: StoredMatchTexts,
         agreeing: AbstractSet[int],
+        memory: MatchMemory,
         space: Workspace,
     ) -> object:
         tried.append(salt)
         if salt < 2:
             raise CollisionError("two texts have one hash")
-        return merge_segments(segments, graph, salt, texts, agreeing, space)
+        return merge_segments(segments, graph, salt, texts, agreeing, memory, space)
 
     monkeypatch.setattr(snapshot_builder, "merge_segments", merge)
     discard(tmp_path / "index" / "derived")

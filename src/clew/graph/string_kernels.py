@@ -1,10 +1,13 @@
 """Compiled operations on packed strings: taking, writing into another array, comparing; no Python object a string."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.string_array import StringArray
+
+HashArray = NDArray[np.uint64]
 
 
 def take_strings(strings: StringArray, rows: IntArray | LongArray) -> StringArray:
@@ -67,6 +70,12 @@ def unequal_row(strings: StringArray, others: StringArray, rows: IntArray | Long
     return int(_unequal_row(strings.data, strings.offsets, others.data, others.offsets, rows))
 
 
+def mix_strings(strings: StringArray, rows: IntArray | LongArray) -> HashArray:
+    """Return a number of 64 bits for each of the strings at some positions (n,), the same wherever it is computed."""
+    result: HashArray = _mix_strings(strings.data, strings.offsets, rows)
+    return result
+
+
 def have_space(strings: StringArray, rows: IntArray | LongArray) -> BoolArray:
     """Return which of the strings at some positions (n,) contain a space."""
     result: BoolArray = _have_space(strings.data, strings.offsets, rows)
@@ -95,6 +104,18 @@ def _unequal_row(data, offsets, other_data, other_offsets, rows):  # type: ignor
             if data[begin + byte] != other_data[other + byte]:
                 return i
     return -1
+
+
+@njit
+def _mix_strings(data, offsets, rows):  # type: ignore[no-untyped-def]
+    result = np.empty(len(rows), dtype=np.uint64)
+    for i in range(len(rows)):
+        state = np.uint64(offsets[rows[i] + 1] - offsets[rows[i]])
+        for byte in range(offsets[rows[i]], offsets[rows[i] + 1]):
+            state = (state ^ np.uint64(data[byte])) * np.uint64(0x9E3779B97F4A7C15)
+            state ^= state >> np.uint64(29)
+        result[i] = state
+    return result
 
 
 @njit

@@ -70,13 +70,15 @@ class DocumentSelector:
     _postponed: list[ChangedDocument] = field(default_factory=list)
 
     def select(self, documents: Iterable[Document | Failure]) -> Iterator[ChangedDocument]:
-        """Yield the new and changed documents of the part; the report counts the unchanged and gets the failures."""
+        """Yield the new and changed documents of the part; the report counts the unchanged and gets the failures.
+
+        All failures given are the part's: `read_documents` drops those of others.
+        """
         fingerprints = f"{self.chunker.fingerprint}\0{self.extractor_fingerprint}"  # it reads a package's files
         graphs = shards_by_graph(self.stored.shards)
         for document in documents:
             if isinstance(document, Failure):
-                if self.part.has(document.item):
-                    self.report.failures.append(document)
+                self.report.failures.append(document)
                 continue
             if not self.part.has(document.id):
                 continue

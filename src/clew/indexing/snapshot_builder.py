@@ -30,23 +30,27 @@ from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places
 from clew.graph.snapshot.stated_mentions import with_mentions
 from clew.graph.string_array import StringArray
+from clew.graph.string_kernels import take_strings
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, default_label
+from clew.indexing.merging.known_match_files import StoredMatches
 from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.memory_needs import merge_workspace
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
+from clew.indexing.resolution.comparison_lists import VectorRows
+from clew.indexing.resolution.packed_names import first_rows
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
-from clew.indexing.resolution.synonyms import find_synonyms
+from clew.indexing.resolution.synonyms import EXACT_NAMES, find_synonyms
 from clew.indexing.segments.opened_parts import OpenedParts
 from clew.indexing.segments.store import OpenedSegments, ensure_segments
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
-from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
+from clew.store.atomic import atomic_folder, discard_older, remove_leftovers, temporary_folder
 from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
-from clew.store.segment_files import read_segment_names
+from clew.store.segment_files import read_segment_names, segments_folder
 from clew.store.snapshot_files import (
     MANIFEST_FILE,
     SNAPSHOT_FORMAT,
@@ -58,6 +62,7 @@ from clew.store.snapshot_files import (
     write_manifest,
 )
 from clew.store.vector_cache import VectorCache
+from clew.store.vector_file import VectorFile
 from clew.store.writer_lock import pinned_versions
 from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
@@ -129,6 +134,7 @@ def _merge_version(
 
     All is hashed with the first salt under which no two texts have one hash.
     """
+    folder = segments_folder(table.location.derived)
     merged_before = _segments_of(_newest_snapshot(snapshot_folder(table))[0])  # their names tell their salt, too
     for salt in count():
         try:
@@ -137,7 +143,8 @@ def _merge_version(
             space.release()
             segments = OpenedSegments(files, space.resident_bytes)
             agreeing = {number for number, file in enumerate(files) if file.name in merged_before}
-            merged = merge_segments(segments, graph, salt, StoredMatchTexts(files, progress), agreeing, space)
+            texts, memory = StoredMatchTexts(files, progress), StoredMatches(files, folder, salt)
+            merged = merge_segments(segments, graph, salt, texts, agreeing, memory, space)
         except CollisionError:
             continue
         break
@@ -221,24 +228,17 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
     if not encoder.dimension:
         return snapshot
-    entity_of_name: dict[str, int] = {}
     of_all = table.settings.get("synonym_names") == "all"
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
-    for entity, name in enumerate(snapshot.entities):
-        if not only_in_graph[entity] and (of_all or is_comparable(name)):
-            entity_of_name.setdefault(name, entity)
-    if not entity_of_name:
+    entities: IntArray = np.flatnonzero(~only_in_graph).astype(np.int32)
+    if not of_all:
+        names = take_strings(snapshot.entities, entities)
+        entities = entities[np.fromiter(map(is_comparable, names), dtype=bool, count=len(names))]
+    entities = entities[first_rows(take_strings(snapshot.entities, entities))]
+    if not len(entities):
         return snapshot
-    derived = table.location.derived
-    names, entities = list(entity_of_name), np.array(list(entity_of_name.values()))
-    on_encoded = count_progress(progress, "encoding names")
-    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, on_encoded)
-    progress("comparing names", 0, len(names))
-    threshold, limit = _synonym_settings(table.settings)
-    if table.settings.get("synonym_relative"):
-        left, right, score = find_relative_synonyms(names, vectors, threshold, limit)
-    else:
-        left, right, score = _find_synonyms(derived, names, vectors, threshold, limit)
+    names = take_strings(snapshot.entities, entities)
+    left, right, score = _compare_names(names, table, encoder, progress)
     if of_all:
         return with_equivalences(snapshot, entities[left], entities[right], score)
     is_title = np.zeros(len(snapshot.entities), dtype=bool)
@@ -250,8 +250,33 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     return with_equivalences(snapshot, left[accepted], right[accepted], score[accepted])
 
 
+def _compare_names(
+    names: StringArray, table: PassageTable, encoder: Encoder, progress: Progress
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pairs of synonyms among distinct names, by rows, and their cosines.
+
+    The vectors of names that are compared by lists lie in a file, where memory holds a block of them.
+    """
+    derived = table.location.derived
+    cache, on_encoded = VectorCache(derived / "vectors.lance"), count_progress(progress, "encoding names")
+    threshold, limit = _synonym_settings(table.settings)
+    if table.settings.get("synonym_relative"):
+        vectors = cache.get_or_encode(names, encoder, on_encoded)
+        progress("comparing names", 0, len(names))
+        return find_relative_synonyms(names, vectors, threshold, limit)
+    with temporary_folder(derived / "names") as folder:
+        rows: FloatArray | VectorFile = (
+            VectorFile(folder / "vectors", len(names), encoder.dimension)
+            if len(names) > EXACT_NAMES
+            else np.zeros((len(names), encoder.dimension), dtype=np.float32)
+        )
+        cache.fill(rows, names, encoder, on_encoded)
+        progress("comparing names", 0, len(names))
+        return _find_synonyms(derived, names, rows, threshold, limit)
+
+
 def _find_synonyms(
-    derived: Path, names: Sequence[str], vectors: FloatArray, threshold: float, limit: int
+    derived: Path, names: Sequence[str], vectors: VectorRows, threshold: float, limit: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs of names by rows, and their cosines; what is known of earlier names is kept beside the index."""
     folder = derived / "equivalences"

@@ -37,7 +37,7 @@ def state_hash(document_hash: str) -> bytes:
 
 def numbered_parent(id_: str) -> str | None:
     """Return the document that an id of the form `id#number` would be a passage of, None for another form."""
-    match = _NUMBERED.fullmatch(id_)
+    match = _NUMBERED.fullmatch(id_) if "#" in id_ else None
     return match[1] if match else None
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +16,14 @@ from clew.errors import IndexFormatError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
 from clew.store.error_mapping import map_errors
+from clew.store.vector_file import VectorFile
 
 if TYPE_CHECKING:
     from lance import LanceDataset
 
 _KEY_BYTES = 16
 _CHECKSUM_BLOCK_ROWS = 256  # rows: what fits the processor's cache
+_BLOCK_ROWS = 4096  # rows that are read at once
 _COMMIT_TEXTS = 4096  # texts encoded between two commits, the most that a crash can lose
 _SCAN_SHARE = 4  # from a quarter of the rows on, reading a whole column is faster than picking
 _log = logging.getLogger(__name__)
@@ -38,19 +40,30 @@ class VectorCache:
     ) -> FloatArray:
         """Return unit vectors, (len(texts), dimension); distinct texts not in the cache are encoded and counted."""
         distinct = list(dict.fromkeys(texts))
-        keys = text_keys(distinct, encoder.fingerprint)
-        vectors, is_cached = self._load(keys, encoder.dimension)
-        missing = np.flatnonzero(~is_cached)
-        for start in range(0, len(missing), _COMMIT_TEXTS):
-            block = missing[start : start + _COMMIT_TEXTS]
-            vectors[block] = _encode(encoder, [distinct[position] for position in block.tolist()])
-            self._append(keys[block], vectors[block])
-            if on_progress is not None:
-                on_progress(len(block))
+        vectors = np.zeros((len(distinct), encoder.dimension), dtype=np.float32)
+        self.fill(vectors, distinct, encoder, on_progress)
         if len(distinct) == len(texts):
             return vectors
         positions = {text: position for position, text in enumerate(distinct)}
         return vectors[np.array([positions[text] for text in texts], dtype=np.int64)]
+
+    def fill(
+        self,
+        vectors: FloatArray | VectorFile,
+        texts: Sequence[str],
+        encoder: Encoder,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Write the unit vectors of distinct texts to (len(texts), dimension) `vectors`, as of `get_or_encode`."""
+        keys = text_keys(texts, encoder.fingerprint)
+        missing = np.flatnonzero(~self._load(keys, vectors))
+        for start in range(0, len(missing), _COMMIT_TEXTS):
+            block = missing[start : start + _COMMIT_TEXTS]
+            encoded = _encode(encoder, [texts[position] for position in block.tolist()])
+            self._append(keys[block], encoded)
+            vectors[block] = encoded
+            if on_progress is not None:
+                on_progress(len(block))
 
     def problem(self) -> str | None:
         """Return what is wrong with the cache, None for nothing; it reads all vectors."""
@@ -69,21 +82,24 @@ class VectorCache:
             return str(error)
         return None
 
-    def _load(self, keys: NDArray[np.bytes_], dimension: int) -> tuple[FloatArray, NDArray[np.bool_]]:
-        vectors = np.zeros((len(keys), dimension), dtype=np.float32)
+    def _load(self, keys: NDArray[np.bytes_], vectors: FloatArray | VectorFile) -> NDArray[np.bool_]:
+        """Write what is stored of the vectors of keys, and return for which keys it is (len(keys),)."""
         is_cached = np.zeros(len(keys), dtype=np.bool_)
+        dimension = vectors.shape[1]
         if dimension == 0 or not len(keys) or not self._path.exists():
-            return vectors, is_cached | (dimension == 0)
+            is_cached[:] = dimension == 0
+            return is_cached
         try:
             dataset = _open_dataset(self._path, dimension)
             rows, hits = _find_rows(dataset, keys)
-            vectors[hits] = _read_vectors(dataset, rows)
+            for block, values in _read_vectors(dataset, rows):
+                vectors[hits[block]] = values
         except IndexFormatError as error:
             _log.warning("the stored vectors at %s are discarded and computed again: %s", self._path, error)
             self._discard()
-            return np.zeros_like(vectors), is_cached
+            return is_cached
         is_cached[hits] = True
-        return vectors, is_cached
+        return is_cached
 
     def _append(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> None:
         import lance
@@ -113,8 +129,10 @@ class VectorCache:
 
 def text_keys(texts: Sequence[str], fingerprint: str) -> NDArray[np.bytes_]:
     """Return a hash of 16 bytes of the encoder's fingerprint and each text, (len(texts),)."""
-    digests = [blake2b(f"{fingerprint}\0{text}".encode(), digest_size=_KEY_BYTES).digest() for text in texts]
-    return np.array(digests, dtype=f"S{_KEY_BYTES}")
+    digests = bytearray()
+    for text in texts:
+        digests += blake2b(f"{fingerprint}\0{text}".encode(), digest_size=_KEY_BYTES).digest()
+    return np.frombuffer(digests, dtype=f"S{_KEY_BYTES}")
 
 
 def _schema(dimension: int) -> pa.Schema:
@@ -154,14 +172,23 @@ def _find_rows(dataset: "LanceDataset", keys: NDArray[np.bytes_]) -> tuple[LongA
     return rows[ascending], hits[ascending]
 
 
-def _read_vectors(dataset: "LanceDataset", rows: LongArray) -> FloatArray:
+def _read_vectors(dataset: "LanceDataset", rows: LongArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield the vectors of stored rows (n,), ascending, block by block: their positions in `rows`, and the vectors."""
     columns = ["vector", "check"]
     with map_errors(dataset.uri, "reading"):
-        if len(rows) * _SCAN_SHARE > dataset.count_rows():
-            table = dataset.to_table(columns=columns).take(pa.array(rows))
-        else:
-            table = dataset.take(rows.tolist(), columns=columns)
-    return _checked_vectors(table, dataset.uri)
+        if len(rows) * _SCAN_SHARE <= dataset.count_rows():
+            for begin in range(0, len(rows), _BLOCK_ROWS):
+                block = slice(begin, begin + _BLOCK_ROWS)
+                yield block, _checked_vectors(dataset.take(rows[block].tolist(), columns=columns), dataset.uri)
+            return
+        start = 0
+        for batch in dataset.to_batches(columns=columns, batch_size=_BLOCK_ROWS, batch_readahead=2):
+            end = start + batch.num_rows
+            block = slice(*np.searchsorted(rows, (start, end)).tolist())
+            if block.start < block.stop:
+                chosen = pa.Table.from_batches([batch]).take(pa.array(rows[block] - start))
+                yield block, _checked_vectors(chosen, dataset.uri)
+            start = end
 
 
 def _checked_vectors(table: pa.Table, name: str) -> FloatArray:

@@ -12,13 +12,20 @@ from clew.graph.segments.segment import Segment
 from clew.index import Index
 from clew.indexing import snapshot_builder
 from clew.indexing.merging import memory_needs, workspace
-from clew.indexing.merging.memory_needs import MERGE_PROCESS_BYTES, check_merge_memory, measure_needs
+from clew.indexing.merging.memory_needs import (
+    MERGE_PROCESS_BYTES,
+    check_merge_memory,
+    count_comparison_bytes,
+    measure_needs,
+)
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import RESIDENT_BYTES, FileWorkspace, MemoryWorkspace, Workspace
+from clew.indexing.resolution.comparison_lists import count_lists
 from clew.indexing.segments.maker import make_segment
 from clew.store.atomic import temporary_folder
 from clew.store.schema import PassageRow
-from clew.store.snapshot_files import snapshot_folder
+from clew.store.snapshot_files import read_manifest, snapshot_folder
+from clew.store.vector_file import VectorFile
 from clew.types import Document, ignore_progress
 from tests.faults.commands import run_clew
 from tests.indexing.merging.corpora import corpora
@@ -138,3 +145,34 @@ def test_the_command_refuses_a_budget_that_no_merge_keeps(tmp_path: Path) -> Non
     assert result.code == 2
     assert "--memory is 380MB, and the merge at the end takes at least 400MB: give that" in result.err
     assert not (tmp_path / "index").exists()
+
+
+def test_names_in_a_file_take_memory_that_hardly_grows_with_their_vectors() -> None:
+    names = 2_100_000
+    small, large = (count_comparison_bytes(names, dimension) for dimension in (384, 1024))
+    assert 300 * names < small < large < small + 8 * count_lists(names) * 1024
+    assert large < 1_600_000_000 < names * 4 * 384
+    assert count_comparison_bytes(names, 0) == 0
+
+
+def test_names_whose_vectors_lie_in_a_file_give_the_bytes_of_those_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+
+    def note(path: Path, rows: int, dimension: int) -> VectorFile:
+        opened.append(rows)
+        return VectorFile(path, rows, dimension)
+
+    monkeypatch.setattr(snapshot_builder, "VectorFile", note)
+    people = ["Johannes Alexander Maximilian Oldenburg", "Johannes Alexander Maximilian Oldenburgs"]
+    names = [Document(name[-2:], "", f"They met {name} there.") for name in people]
+    in_memory = make_index(tmp_path / "memory", [*DOCUMENTS[:8], *names])
+    assert in_memory.snapshot.equivalences.degrees().sum()
+    assert not opened
+    monkeypatch.setattr(snapshot_builder, "EXACT_NAMES", 0)
+    in_file = make_index(tmp_path / "file", [*DOCUMENTS[:8], *names])
+    one, other = (read_manifest(snapshot_folder(index.table))["files"] for index in (in_memory, in_file))
+    assert one == other
+    assert len(opened) == 1
+    assert not list(in_file.table.location.derived.glob("*names"))

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.indexing.resolution import synonyms
+from clew.graph.string_array import StringArray
+from clew.indexing.resolution import comparison_lists, synonyms
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import Synonyms, find_synonyms
+from clew.store.vector_file import VectorFile
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -248,3 +250,49 @@ def test_invalid_inputs_are_refused() -> None:
     for bad in (0.0, math.nan):
         with pytest.raises(InputError, match="vector of 'b'"):
             find_synonyms(["a", "b"], np.asarray([[1.0, 0.0], [bad, 0.0]], dtype=np.float32), 0.8)
+
+
+class _NotedRows:
+    """The rows of an array, and how many were read at once."""
+
+    def __init__(self, rows: "FloatArray") -> None:
+        self.shape = rows.shape
+        self.most = 0
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, rows: Any) -> "FloatArray":
+        found: FloatArray = self._rows[rows]
+        self.most = max(self.most, len(found))
+        return found
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_many_names_are_compared_by_blocks_as_whole_arrays_are(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors in a file and packed names give the pairs of an array and a list, and no more than a block is read."""
+    monkeypatch.setattr(synonyms, "EXACT_NAMES", 100)
+    monkeypatch.setattr(synonyms, "_BLOCK_ROWS", 32)
+    monkeypatch.setattr(synonyms, "_BLOCK_COLUMNS", 64)
+    monkeypatch.setattr(comparison_lists, "_BLOCK_SUMS", 64 * 16)
+    random = np.random.default_rng(seed)
+    centres = normalise(random.normal(size=(200, 16)))
+    vectors = normalise(np.repeat(centres, 3, axis=0) + 0.1 * random.normal(size=(600, 16)))
+    vectors[::7] = vectors[0]  # equal vectors
+    names = [f"{'é' if number % 3 else 'z'}{number * 37 % 600}" for number in range(600)]
+    expected = find_synonyms(names, vectors, 0.7, 2)
+    file = VectorFile(tmp_path / "vectors", *vectors.shape)
+    file[:] = vectors
+    noted = _NotedRows(vectors)
+    for rows in (file, noted):
+        for cache in (None, find_synonyms(names[:400], vectors[:400], 0.7, 2).cache):
+            found = find_synonyms(StringArray.pack(names), rows, 0.7, 2, cache)
+            assert_same(found, expected)
+            np.testing.assert_array_equal(found.cache.keys, expected.cache.keys)
+    assert noted.most <= 128  # pairs are computed 128 at a time
+    assert len(expected.left) > 200
+    with pytest.raises(InputError, match="1 of 600 names are repeated"):
+        find_synonyms(StringArray.pack([*names[:-1], names[0]]), file, 0.7)

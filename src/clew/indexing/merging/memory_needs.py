@@ -18,10 +18,13 @@ from clew.arrays.free_memory import return_free_memory
 from clew.errors import InputError
 from clew.graph.segments.segment import CollisionError, HashArray, Segment
 from clew.indexing.merging.workspace import RESIDENT_BYTES, FileWorkspace, Workspace, usual_workspace
+from clew.indexing.resolution.comparison_lists import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
+from clew.indexing.resolution.synonyms import EXACT_NAMES
 from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
 from clew.store.atomic import temporary_folder
 from clew.store.kg_shards import stored_graphs
 from clew.store.passage_table import PassageTable
+from clew.store.vector_file import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
 from clew.types import Progress
 
 MERGE_PROCESS_BYTES = 400_000_000
@@ -32,6 +35,9 @@ _TEXT_BYTES, _ENTRY_BYTES = 60, 16  # of a merge in memory, measured: 80 to 95% 
 _THREAD_BYTES = 100_000_000  # of several threads that work at once
 _LEAST_TEXT_BYTES, _LEAST_ENTRY_BYTES = 30, 8  # of one with files
 _NAME_COPIES, _NAME_BYTES = 2, 700  # copies of the vectors of names, and a name as an object, when they are compared
+# Of a name whose vector lies in a file: its text twice, hashes of it, of its vector and of those of earlier runs, its
+# rank, its lists, and the order of all lists, each with what sorting it takes.
+_LISTED_NAME_BYTES = 2 * 40 + 3 * 24 + 2 * 8 + LISTS_PER_VECTOR * (4 + 3 * 8)
 _SAMPLE = 64  # distinct texts are counted in this share of all hashes
 _LEAST_RESIDENT = 16 << 20
 
@@ -56,11 +62,21 @@ def measure_needs(segments: Sequence[Segment], graph_triples: int = 0, dimension
     )
     texts = names + sum(_count_distinct([hashes(segment) for segment in segments]) for hashes in vocabularies)
     entries = sum(map(_count_entries, segments))
-    vectors = names * (_NAME_COPIES * 4 * dimension + _NAME_BYTES) if dimension else 0
+    vectors = count_comparison_bytes(names, dimension)
     in_memory = _TEXT_BYTES * texts + _ENTRY_BYTES * entries
     least = _LEAST_TEXT_BYTES * texts + _LEAST_ENTRY_BYTES * entries
     other = MERGE_PROCESS_BYTES + GRAPH_TRIPLE_BYTES * graph_triples
     return MergeNeeds(other + _THREAD_BYTES + in_memory + vectors, other + max(least, vectors))
+
+
+def count_comparison_bytes(names: int, dimension: int) -> int:
+    """Return the memory in which so many names are compared, without the pairs that are found, 12 bytes each."""
+    if not dimension:
+        return 0
+    if names <= EXACT_NAMES:
+        return names * (_NAME_COPIES * 4 * dimension + _NAME_BYTES)
+    directions = count_lists(names) * 4 * dimension
+    return names * _LISTED_NAME_BYTES + 2 * directions + COMPARISON_BLOCK_BYTES + RESIDENT_VECTOR_BYTES
 
 
 def check_merge_memory(table: PassageTable, dimension: int, memory: int, progress: Progress) -> MergeNeeds:

@@ -19,15 +19,16 @@ from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import StringWriter, take_strings
+from clew.graph.string_kernels import StringWriter, mix_strings, take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
 from clew.indexing.merging.entity_names import NamedKeys, name_entities
+from clew.indexing.merging.known_matches import MatchMemory, NoMatches, find_matches
 from clew.indexing.merging.match_texts import MatchTexts, make_vocabulary, read_match_texts
 from clew.indexing.merging.passage_facts import LINK_RELATION, PassageFacts, Scratch, SegmentNumbers, find_facts
 from clew.indexing.merging.passage_order import PassageOrder, order_passages
 from clew.indexing.merging.passage_rows import order_mentions, order_triples
 from clew.indexing.merging.sentence_rows import SegmentLinks, merge_sentences, name_sentences
-from clew.indexing.merging.title_matches import TitleMatches, find_titles, make_name_table
+from clew.indexing.merging.title_matches import TitleMatches, make_name_table, without_own_titles
 from clew.indexing.merging.title_names import TitleNames, name_titles
 from clew.indexing.merging.triple_order import DistinctTriples, distinct_triples
 from clew.indexing.merging.vocabularies import (
@@ -76,19 +77,21 @@ def merge_segments(
     salt: int = 0,
     texts: MatchTextSource | None = None,
     agreeing: AbstractSet[int] = frozenset(),
+    memory: MatchMemory | None = None,
     workspace: Workspace | None = None,
 ) -> MergedArrays:
     """Return the arrays of the snapshot of segments and imported graphs, all hashed with the same salt.
 
     `texts` gives what stands around the matches of titles, read anew if it is left out; `agreeing` are the numbers of
-    segments that were merged with one another before, whose names and words are not compared again; `workspace` keeps
-    what is finished, in memory if it is left out. Two texts with one hash are a CollisionError: hash everything with
-    the next salt.
+    segments that were merged with one another before, whose names and words are not compared again; `memory` keeps
+    the matches of titles from one merge to the next; `workspace` keeps what is finished, in memory if it is left out.
+    Two texts with one hash are a CollisionError: hash everything with the next salt.
     """
     graph = graph or empty_graph()
     space = workspace or usual_workspace()
     order = space.keep(order_passages(segments))
-    linked = _link_titles(segments, salt, texts or _read_all_texts, agreeing, space)
+    sources = texts or _read_all_texts, memory or NoMatches()
+    linked = _link_titles(segments, salt, *sources, agreeing, space)
     entities, entity_of_key = space.keep(_number_entities(linked, graph))
     relations, relation_numbers = space.keep(_number_relations(linked, graph))
     mentions = space.keep(order_mentions(linked.facts, order.positions, entity_of_key, len(order.ids)))
@@ -152,7 +155,12 @@ class _LinkedSegments:
 
 
 def _link_titles(
-    segments: Sequence[Segment], salt: int, texts: MatchTextSource, agreeing: AbstractSet[int], space: Workspace
+    segments: Sequence[Segment],
+    salt: int,
+    texts: MatchTextSource,
+    memory: MatchMemory,
+    agreeing: AbstractSet[int],
+    space: Workspace,
 ) -> _LinkedSegments:
     vocabularies = (
         OpenedParts(segments, lambda segment: segment.names.keys),
@@ -162,7 +170,7 @@ def _link_titles(
         lambda i: space.keep(join_vocabularies(vocabularies[i], agreeing, space.threads)), 2, space.threads
     )
     own_titles = [_renumber(n, segment.titles.keys) for segment, n in zip(segments, keys.numbers, strict=True)]
-    titles, matches, targets = _match_titles(segments, keys, tokens, own_titles, salt, space)
+    titles, matches, targets = _match_titles(segments, keys, tokens, own_titles, salt, memory, space)
     del tokens
     match_texts = space.keep_each(space.keep(texts(segments, matches, salt)))
     constants, (link, _) = make_vocabulary([LINK_RELATION, DEFAULT_RELATION], salt)
@@ -205,16 +213,18 @@ def _match_titles(
     tokens: JoinedVocabulary,
     own_titles: Sequence[IntArray],
     salt: int,
+    memory: MatchMemory,
     space: Workspace,
 ) -> tuple[TitleNames, Sequence[TitleMatches], Ragged]:
     """Return the names of titles, their matches in each segment, and the titles that each matched name may mean."""
     titles = space.keep(name_titles(segments, keys, tokens, salt))
     table = make_name_table(segments, keys, tokens, titles)
-    matches = map_in_threads(
-        lambda i: space.keep(find_titles(segments[i], own_titles[i], tokens.numbers[i], table)),
-        len(segments),
-        space.threads,
-    )
+    names = keys.hashes[titles.matched], mix_strings(keys.texts, titles.matched)
+    found = find_matches(segments, tokens.numbers, table, names, memory, space)
+    matches = [
+        space.keep(without_own_titles(own, titles_of_rows, table.targets))
+        for own, titles_of_rows in zip(found, own_titles, strict=True)
+    ]
     return titles, space.keep_each(matches), table.targets
 
 

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import IntArray, LongArray
+from clew.arrays import IntArray, LongArray, expand_ranges
 from clew.arrays.kernels import njit
 from clew.graph.csr import row_pointers
 from clew.graph.segments.segment import Ragged, Segment
@@ -39,12 +39,25 @@ class NameTable:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TitleMatches:
-    """The m places in the texts of a segment's p passages that name titles other than the passage's own."""
+    """The m places in the texts of a segment's p passages that name titles."""
 
     indptr: LongArray  # (p + 1,) the matches of each passage
     first: IntArray  # (m,) first token, counted in the passage
     last: IntArray  # (m,) last token
     names: IntArray  # (m,) positions among the names of a `NameTable`
+
+
+def select_names(table: NameTable, chosen: LongArray) -> NameTable:
+    """Return a table of the chosen names (c,) alone, which become 0 to c - 1."""
+    words = _take_lists(table.words, chosen)
+    lengths = _lengths_by_first_word(words, len(table.lengths.indptr) - 1)
+    return NameTable(words, _take_lists(table.targets, chosen), lengths, *_fill_slots(words.indptr, words.values))
+
+
+def _take_lists(lists: Ragged, chosen: LongArray) -> Ragged:
+    sizes = np.diff(lists.indptr)[chosen]
+    entries, _ = expand_ranges(lists.indptr[chosen], sizes)
+    return Ragged(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), lists.values[entries])
 
 
 def make_name_table(
@@ -63,29 +76,48 @@ def make_name_table(
     for segment, key_numbers, token_numbers in zip(segments, keys.numbers, tokens.numbers, strict=True):
         words = segment.names.key_tokens
         _write_words(name_of_key[key_numbers], words.indptr, words.values, token_numbers, indptr, values)
+    words = Ragged(indptr, values)
+    lengths = _lengths_by_first_word(words, len(tokens))
+    return NameTable(words, titles.targets, lengths, *_fill_slots(indptr, values))
+
+
+def _lengths_by_first_word(words: Ragged, tokens: int) -> Ragged:
+    """Return for each token the lengths of the names that begin with it, longest first."""
+    sizes = np.diff(words.indptr)
     longest = int(sizes.max(initial=0)) + 1
-    first = values[indptr[:-1]].astype(np.int64)
+    first = words.values[words.indptr[:-1]].astype(np.int64)
     distinct = np.unique(first * longest + (longest - 1 - sizes))
     tokens_of, shortfall = np.divmod(distinct, longest)
-    lengths = Ragged(row_pointers(tokens_of, len(tokens)), (longest - 1 - shortfall).astype(np.int32))
-    return NameTable(Ragged(indptr, values), titles.targets, lengths, *_fill_slots(indptr, values))
+    return Ragged(row_pointers(tokens_of, tokens), (longest - 1 - shortfall).astype(np.int32))
 
 
-def find_titles(segment: Segment, own_titles: IntArray, token_numbers: IntArray, table: NameTable) -> TitleMatches:
-    """Return the titles named in the texts of a segment.
+def find_names(
+    segment: Segment, token_numbers: IntArray, table: NameTable, rows: LongArray | None = None
+) -> TitleMatches:
+    """Return all names in the texts of some rows of a segment, or of all, those of their own titles among them.
 
-    `own_titles` (p,) are the keys of the passages' titles, -1 for none; `token_numbers` the numbers of its tokens.
+    `token_numbers` are the numbers of the segment's tokens.
     """
     tokens = segment.tokens.tokens
     begins = np.diff(table.lengths.indptr)[token_numbers] > 0
     # A token that begins no name is told from its number alone, which saves reading from memory for most words.
     codes = np.where(begins, token_numbers, ~token_numbers)
+    chosen = np.arange(len(segment), dtype=np.int64) if rows is None else rows
     indptr, first, last, names = _find_matches(
-        tokens.indptr, tokens.values, segment.tokens.flags, codes, own_titles, table.words.indptr,
-        table.words.values, table.targets.indptr, table.targets.values, table.lengths.indptr, table.lengths.values,
-        table.slots, table.beginnings,
+        chosen, tokens.indptr, tokens.values, segment.tokens.flags, codes, table.words.indptr, table.words.values,
+        table.lengths.indptr, table.lengths.values, table.slots, table.beginnings,
     )  # fmt: skip
     return TitleMatches(indptr, first, last, names)
+
+
+def without_own_titles(found: TitleMatches, own_titles: IntArray, targets: Ragged) -> TitleMatches:
+    """Return the names that mean another title than that of their passage, `own_titles` (p,), or one of several."""
+    sizes = np.diff(found.indptr)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    starts = targets.indptr[found.names]
+    is_other = (targets.indptr[found.names + 1] - starts > 1) | (targets.values[starts] != own_titles[rows])
+    indptr = row_pointers(rows[is_other], len(sizes))
+    return TitleMatches(indptr, found.first[is_other], found.last[is_other], found.names[is_other])
 
 
 @njit
@@ -143,16 +175,15 @@ def _fill_slots(indptr, values):  # type: ignore[no-untyped-def]
 
 @njit
 def _find_matches(  # type: ignore[no-untyped-def]  # noqa: C901
-    indptr, tokens, flags, codes, own_titles, word_indptr, words, target_indptr, targets, length_indptr, lengths,
-    slots, beginnings,
+    rows, indptr, tokens, flags, codes, word_indptr, words, length_indptr, lengths, slots, beginnings,
 ):  # fmt: skip
-    count = len(indptr) - 1
     size = len(slots)
-    out_indptr = np.zeros(count + 1, dtype=np.int64)
+    out_indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     capacity = 1024
     out = np.empty((capacity, 3), dtype=np.int32)
     found = 0
-    for passage in range(count):
+    for row in range(len(rows)):
+        passage = rows[row]
         begin, end = indptr[passage], indptr[passage + 1]
         position = begin
         while position < end:
@@ -194,16 +225,14 @@ def _find_matches(  # type: ignore[no-untyped-def]  # noqa: C901
                             matched, match_length = name, length
                     slot = (slot + 1) & (size - 1)
             if matched >= 0:
-                start = target_indptr[matched]
-                if target_indptr[matched + 1] - start > 1 or targets[start] != own_titles[passage]:
-                    if found == capacity:
-                        wider = np.empty((2 * capacity, 3), dtype=np.int32)
-                        wider[:capacity] = out
-                        out, capacity = wider, 2 * capacity
-                    out[found, 0] = position - begin
-                    out[found, 1] = position - begin + match_length - 1
-                    out[found, 2] = matched
-                    found += 1
+                if found == capacity:
+                    wider = np.empty((2 * capacity, 3), dtype=np.int32)
+                    wider[:capacity] = out
+                    out, capacity = wider, 2 * capacity
+                out[found, 0] = position - begin
+                out[found, 1] = position - begin + match_length - 1
+                out[found, 2] = matched
+                found += 1
             position += match_length
-        out_indptr[passage + 1] = found
+        out_indptr[row + 1] = found
     return out_indptr, out[:found, 0].copy(), out[:found, 1].copy(), out[:found, 2].copy()

@@ -11,6 +11,7 @@ each vector in place of many tables.
 """
 
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +22,22 @@ _MEMBERS_PER_LIST = 384  # on average: comparing takes about as long as finding 
 _SCALE = 1 << 12  # vectors are rounded to this fraction; sums stay below 2**24, where single precision is exact
 _BLOCK_SUMS = 1 << 22  # sums at once, 32 MB
 _SEED = 20
+COMPARISON_BLOCK_BYTES = 6 * 8 * _BLOCK_SUMS
+"""Memory of the sums that are sorted at once, and of the blocks of similarities."""
+
+
+class VectorRows(Protocol):
+    """Unit vectors (n, d) that are read by rows: an array, or a file of them."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, d)."""
+
+    def __len__(self) -> int:
+        """Return n."""
+
+    def __getitem__(self, rows: Any, /) -> FloatArray:
+        """Return some rows, by a slice or by numbers."""
 
 
 def count_lists(vectors: int) -> int:
@@ -29,7 +46,7 @@ def count_lists(vectors: int) -> int:
     return 1 << (wanted - 1).bit_length()
 
 
-def assign_lists(vectors: FloatArray, lists: int) -> IntArray:
+def assign_lists(vectors: VectorRows, lists: int) -> IntArray:
     """Return the lists (n, at most `LISTS_PER_VECTOR`) of unit vectors (n, d), ascending."""
     count = min(LISTS_PER_VECTOR, lists)
     signs = np.random.default_rng(_SEED).integers(0, 2, size=(vectors.shape[1], lists)).astype(np.float32) * 2 - 1

@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.indexing.resolution.comparison_lists import (
+    VectorRows,
     assign_lists,
     count_lists,
     is_first_shared,
     members_by_list,
 )
+from clew.indexing.resolution.packed_names import count_distinct_names, rank_names
 from clew.indexing.resolution.pair_cache import KEY_BYTES, PairCache
 
 EXACT_NAMES = 200_000
@@ -57,18 +59,19 @@ class _Pairs(NamedTuple):
 
 
 def find_synonyms(
-    names: Sequence[str], vectors: FloatArray, threshold: float, limit: int = 100, cache: PairCache | None = None
+    names: Sequence[str], vectors: VectorRows, threshold: float, limit: int = 100, cache: PairCache | None = None
 ) -> Synonyms:
     """Return all pairs with cosine >= threshold that are among the `limit` best of at least one end.
 
     The n names are distinct, `vectors` (n, d) their unit vectors, where d = 0 gives no pairs; the threshold is above 0
-    and at most 1; each name proposes at most `limit` pairs, at least 1. The cache of an earlier run over any names
-    serves speed alone; that of another `threshold`, `limit` or number of lists is ignored. Raises InputError where
-    names are repeated, shapes do not match, a vector is not of unit length, or a number is out of range.
+    and at most 1; each name proposes at most `limit` pairs, at least 1. More than `EXACT_NAMES` vectors are read by
+    blocks, so that they may lie in a file, and packed names (`StringArray`) take no object each. The cache of an
+    earlier run over any names serves speed alone; that of another `threshold`, `limit` or number of lists is ignored.
+    Raises InputError where names are repeated, shapes do not match, a vector is not of unit length, or a number is out
+    of range.
     """
     _check_input(names, vectors, threshold, limit)
-    order = np.empty(len(names), dtype=np.int64)
-    order[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    order = rank_names(names)
     keys = _name_keys(names, vectors)
     depth = 2 * limit  # more than the limit, so that a truncated list can lose names and stay complete
     lists = count_lists(len(names)) if len(names) > EXACT_NAMES else 0
@@ -87,33 +90,40 @@ def find_synonyms(
     return Synonyms(*best, cache=PairCache(threshold, limit, keys, *pairs, lists=lists, floor=floor))
 
 
-def _check_input(names: Sequence[str], vectors: FloatArray, threshold: float, limit: int) -> None:
-    if vectors.ndim != 2 or len(vectors) != len(names):
+def _check_input(names: Sequence[str], vectors: VectorRows, threshold: float, limit: int) -> None:
+    if len(vectors.shape) != 2 or len(vectors) != len(names):
         raise InputError(f"vectors of shape {vectors.shape} for {len(names)} names; wanted one row for each name")
-    if len(set(names)) != len(names):
-        raise InputError(f"{len(names) - len(set(names))} of {len(names)} names are repeated; give each name once")
+    if (distinct := count_distinct_names(names)) != len(names):
+        raise InputError(f"{len(names) - distinct} of {len(names)} names are repeated; give each name once")
     if not 0 < threshold <= 1:
         raise InputError(f"threshold is {threshold}; wanted above 0 and at most 1, for example 0.8")
     if limit < 1:
         raise InputError(f"limit is {limit}; wanted at least 1, for example 100")
-    if vectors.size:
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    for start, rows in _blocks(vectors) if vectors.shape[1] else ():
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         wrong = np.flatnonzero(~(np.abs(lengths - 1) < 1e-3))  # written so that NaN counts as wrong
         if len(wrong):
             row = int(wrong[0])
-            message = f"the vector of {names[row]!r} has length {lengths[row]}"
+            message = f"the vector of {names[start + row]!r} has length {lengths[row]}"
             raise InputError(f"{message}; wanted 1; divide each row by its length")
 
 
-def _name_keys(names: Sequence[str], vectors: FloatArray) -> NDArray[np.uint8]:
+def _blocks(vectors: VectorRows) -> Iterator[tuple[int, FloatArray]]:
+    """Yield all vectors, some rows at a time, each time with the number of the first."""
+    for start in range(0, len(vectors), _BLOCK_COLUMNS):
+        yield start, vectors[start : start + _BLOCK_COLUMNS]
+
+
+def _name_keys(names: Sequence[str], vectors: VectorRows) -> NDArray[np.uint8]:
     """Hash each name with its vector, so that a name with another vector counts as new, (n, 16)."""
-    rows = np.ascontiguousarray(vectors, dtype="<f4")
-    digests: list[bytes] = []
-    for name, row in zip(names, rows, strict=True):
-        digest = blake2b(row, digest_size=KEY_BYTES)
-        digest.update(name.encode("utf-8", "surrogatepass"))
-        digests.append(digest.digest())
-    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(names), KEY_BYTES)
+    digests = bytearray()
+    each_name = iter(names)
+    for _, rows in _blocks(vectors):
+        for row in np.ascontiguousarray(rows, dtype="<f4"):
+            digest = blake2b(row, digest_size=KEY_BYTES)
+            digest.update(next(each_name).encode("utf-8", "surrogatepass"))
+            digests += digest.digest()
+    return np.frombuffer(digests, dtype=np.uint8).reshape(len(names), KEY_BYTES)
 
 
 def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> tuple[_Pairs, FloatArray, BoolArray]:
@@ -124,8 +134,7 @@ def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> tuple[_Pair
     if cache is None or not len(cache.keys):
         empty = np.empty(0, dtype=np.int32)
         return _Pairs(empty, empty, np.empty(0, dtype=np.float32)), floor, fresh
-    positions = {key.tobytes(): position for position, key in enumerate(keys)}
-    new_rows = np.asarray([positions.get(key.tobytes(), -1) for key in cache.keys], dtype=np.int32)
+    new_rows = _find_keys(keys, cache.keys)
     # A name whose list was truncated still has its best pairs while enough of them remain above the floor; otherwise
     # one of its best may have been dropped, and the name is compared again.
     both_present = (new_rows[cache.left] >= 0) & (new_rows[cache.right] >= 0)
@@ -140,15 +149,25 @@ def _carry_over(cache: PairCache | None, keys: NDArray[np.uint8]) -> tuple[_Pair
     return _Pairs(np.minimum(left, right), np.maximum(left, right), cache.score[keeps_pair]), floor, fresh
 
 
+def _find_keys(keys: NDArray[np.uint8], wanted: NDArray[np.uint8]) -> IntArray:
+    """Return the positions (m,) of wanted keys (m, 16) among distinct ones (n, 16), -1 for one that is not there."""
+    stored, searched = (np.ascontiguousarray(part).view(f"S{KEY_BYTES}").ravel() for part in (keys, wanted))
+    if not len(stored):
+        return np.full(len(searched), -1, dtype=np.int32)
+    order = np.argsort(stored)
+    found = order[np.minimum(np.searchsorted(stored, searched, sorter=order), len(stored) - 1)]
+    return np.where(stored[found] == searched, found, -1).astype(np.int32)
+
+
 def _search_pairs(
-    vectors: FloatArray, fresh: BoolArray, threshold: float, depth: int, floor: FloatArray
+    vectors: VectorRows, fresh: BoolArray, threshold: float, depth: int, floor: FloatArray
 ) -> Iterator[_Pairs]:
     """Yield once each pair with cosine >= threshold and a fresh end, except pruned ones, which raise `floor`."""
     fresh_rows = np.flatnonzero(fresh)
     if not len(fresh_rows):
         return
     members = np.concatenate([fresh_rows, np.flatnonzero(~fresh)])
-    rows = np.ascontiguousarray(vectors, dtype=np.float32)
+    rows = np.ascontiguousarray(vectors[:], dtype=np.float32)
     groups = _duplicate_groups(rows)
     if len(fresh_rows) < len(members):
         rows = rows[members]
@@ -168,12 +187,12 @@ def _search_pairs(
                 yield _exact_pairs(vectors, groups, row_names[left], column_names[right], threshold)
 
 
-def _search_lists(vectors: FloatArray, fresh: BoolArray, threshold: float, lists: int) -> Iterator[_Pairs]:
+def _search_lists(vectors: VectorRows, fresh: BoolArray, threshold: float, lists: int) -> Iterator[_Pairs]:
     """Yield once each pair with cosine >= threshold and a fresh end, of two vectors that share a list."""
     if not fresh.any():
         return
     assigned = assign_lists(vectors, lists)
-    groups = _duplicate_groups(np.ascontiguousarray(vectors, dtype=np.float32))
+    groups = _duplicate_groups(vectors)
     slack = max(1e-4, 2.0**-22 * vectors.shape[1])
     for list_, members in members_by_list(assigned, lists):
         new = members[fresh[members]]
@@ -210,16 +229,18 @@ def _select_candidates(
     return chosen, row_floor, column_floor
 
 
-def _duplicate_groups(rows: FloatArray) -> LongArray | None:
+def _duplicate_groups(vectors: VectorRows) -> LongArray | None:
     """Give equal vectors (unknown words) one number, (n,), so that their pairs are not computed; None if none are."""
-    first: dict[bytes, int] = {}
-    digests = (blake2b(row.tobytes(), digest_size=16).digest() for row in rows)
-    numbers = [first.setdefault(digest, position) for position, digest in enumerate(digests)]
-    return np.asarray(numbers, dtype=np.int64) if len(first) < len(rows) else None
+    digests = bytearray()
+    for _, rows in _blocks(vectors):
+        for row in np.ascontiguousarray(rows, dtype=np.float32):
+            digests += blake2b(row, digest_size=KEY_BYTES).digest()
+    _, first, groups = np.unique(np.frombuffer(digests, f"S{KEY_BYTES}"), return_index=True, return_inverse=True)
+    return first[groups] if len(first) < len(vectors) else None
 
 
 def _exact_pairs(
-    vectors: FloatArray, groups: LongArray | None, left: LongArray, right: LongArray, threshold: float
+    vectors: VectorRows, groups: LongArray | None, left: LongArray, right: LongArray, threshold: float
 ) -> _Pairs:
     if groups is None:
         score = _cosines(vectors, left, right)
@@ -233,7 +254,7 @@ def _exact_pairs(
     return _Pairs(np.minimum(left, right), np.maximum(left, right), score[accepted].astype(np.float32))
 
 
-def _cosines(vectors: FloatArray, left: LongArray, right: LongArray) -> NDArray[np.float64]:
+def _cosines(vectors: VectorRows, left: LongArray, right: LongArray) -> NDArray[np.float64]:
     score = np.empty(len(left))
     for start in range(0, len(left), _EXACT_BLOCK_PAIRS):
         block = slice(start, start + _EXACT_BLOCK_PAIRS)

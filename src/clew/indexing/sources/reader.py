@@ -67,14 +67,13 @@ def read_documents(
     process: JSON lines if its first character is `{`, else one text with the id "stdin". A failure names the path, or
     `path:line`, and does not stop the rest. Ids are unique; paths keep their order, folders that of their relative
     paths. The call raises InputError before anything is read where no path is given, or one does not exist. Bytes are
-    added to `progress` as they are read. A file that is one document is not read unless its id `is_wanted`; records of
-    other ids come too.
+    added to `progress` as they are read. With `is_wanted` come only documents of the ids that it accepts, and failures
+    of accepted ids, or of accepted items where no id is known; nothing else is parsed that need not be.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
     check_paths(sources)
     counted = ReadingProgress() if progress is None else progress
-    wanted = is_wanted or (lambda _: True)
-    return _check_documents(chain.from_iterable(_read_path(path, stdin, counted, wanted) for path in sources))
+    return _check_documents(chain.from_iterable(_read_path(path, stdin, counted, is_wanted) for path in sources))
 
 
 def read_sources(sources: Iterable[SourceFile]) -> Iterator[Document | Failure]:
@@ -138,18 +137,30 @@ def _find_invalid_part(document: Document) -> str:
 
 
 def _read_path(
-    path: str | Path, stdin: IO[bytes] | None, progress: ReadingProgress, is_wanted: Callable[[str], bool]
+    path: str | Path, stdin: IO[bytes] | None, progress: ReadingProgress, is_wanted: Callable[[str], bool] | None
 ) -> Iterator[SourcedDocument | Failure]:
     if path == "-":
-        yield from _catch_failures("stdin", _read_standard_input(sys.stdin.buffer if stdin is None else stdin))
+        items = _catch_failures("stdin", _read_standard_input(sys.stdin.buffer if stdin is None else stdin))
+        yield from _select(items, is_wanted)
         return
     for source in find_sources(Path(path)):
         if isinstance(source, Failure):
-            yield source
-        elif source.suffix in RECORD_SUFFIXES or is_wanted(source.id):
+            yield from _select(iter([source]), is_wanted)
+        elif source.suffix in RECORD_SUFFIXES:
+            yield from _select(_catch_failures(source.item, _read_file(source, progress, is_wanted)), is_wanted)
+        elif is_wanted is None or is_wanted(source.id):
             yield from _catch_failures(source.item, _read_file(source, progress))
         else:
             progress.done += _file_size(source)
+
+
+def _select(
+    items: Iterator[SourcedDocument | Failure], is_wanted: Callable[[str], bool] | None
+) -> Iterator[SourcedDocument | Failure]:
+    """Yield documents of accepted ids, and failures of accepted items."""
+    for item in items:
+        if is_wanted is None or is_wanted(item.item if isinstance(item, Failure) else item.document.id):
+            yield item
 
 
 def _file_size(source: SourceFile) -> int:
@@ -175,10 +186,12 @@ def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> It
         yield Failure(item, f"cannot be read: {error.strerror or error}")
 
 
-def _read_file(source: SourceFile, progress: ReadingProgress) -> Iterator[SourcedDocument | Failure]:
+def _read_file(
+    source: SourceFile, progress: ReadingProgress, is_wanted: Callable[[str], bool] | None = None
+) -> Iterator[SourcedDocument | Failure]:
     if source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
-            yield from read_json_lines(_count_lines(lines, progress), source.id, source.item)
+            yield from read_json_lines(_count_lines(lines, progress), source.id, source.item, is_wanted)
     elif delimiter := TABLE_DELIMITERS.get(source.suffix):
         with source.path.open("rb") as raw:
             if b"\0" in raw.read(8192):
@@ -187,7 +200,7 @@ def _read_file(source: SourceFile, progress: ReadingProgress) -> Iterator[Source
             before = 0
             # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
             text = TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
-            for row in read_table_rows(text, delimiter, source.id, source.item):
+            for row in read_table_rows(text, delimiter, source.id, source.item, is_wanted):
                 progress.done += raw.tell() - before
                 before = raw.tell()
                 yield row

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NoReturn
 
 from clew.errors import InputError
@@ -14,6 +14,7 @@ from clew.types import Document, Failure
 
 _DOCUMENT_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})
 _DOCUMENT_COLUMNS = frozenset({"id", "title", "text"})
+_ID_VALUE = re.compile(rb'\s*:\s*(?:"([^"\\\x00-\x1f]+)"|(0|[1-9][0-9]{0,17})\s*[,}])')
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99}(?:[eE][+-]?[0-9]{1,2})?|[eE][+-]?[0-9]{1,2})")
 _INT64 = 2**63
@@ -21,8 +22,14 @@ _INT64 = 2**63
 _MAX_CELL_CHARACTERS = 2**31 - 1
 
 
-def read_json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[SourcedDocument | Failure]:
-    """Yield for each JSON line its document, or a failure; without an `id` it gets the id `name:line number`."""
+def read_json_lines(
+    lines: Iterable[bytes], name: str, item: str, is_wanted: Callable[[str], bool] | None = None
+) -> Iterator[SourcedDocument | Failure]:
+    """Yield for each JSON line its document, or a failure; without an `id` it gets the id `name:line number`.
+
+    A line is not parsed where neither its id `is_wanted`, as far as it shows without parsing, nor its `item:line
+    number`, by which a failure goes.
+    """
     seen = False
     for number, line in enumerate(lines, 1):
         if number == 1:
@@ -34,6 +41,10 @@ def read_json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[So
             continue
         seen = True
         item_line = f"{item}:{number}"
+        if is_wanted is not None and not is_wanted(item_line):
+            id_ = _find_id(line, f"{name}:{number}")
+            if id_ is not None and not is_wanted(id_):
+                continue
         try:
             yield SourcedDocument(item_line, _parse_json_document(line, f"{name}:{number}"))
         except InputError as error:
@@ -42,8 +53,13 @@ def read_json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[So
         yield Failure(item, "empty: the file holds no line of JSON")
 
 
-def read_table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> Iterator[SourcedDocument | Failure]:
-    """Yield a document or failure for each row under the header; bytes that are not UTF-8 come as lone surrogates."""
+def read_table_rows(
+    lines: Iterable[str], delimiter: str, name: str, item: str, is_wanted: Callable[[str], bool] | None = None
+) -> Iterator[SourcedDocument | Failure]:
+    """Yield a document or failure for each row under the header; bytes that are not UTF-8 come as lone surrogates.
+
+    Of a row that is not wanted (see `read_json_lines`) no document is made.
+    """
     csv.field_size_limit(_MAX_CELL_CHARACTERS)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
@@ -60,6 +76,10 @@ def read_table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) 
                 header = _read_header(row)
                 continue
             seen = True
+            if is_wanted is not None and not is_wanted(f"{item}:{line}"):
+                column = header.index("id") if "id" in header else len(row)
+                if not is_wanted(row[column] if column < len(row) else f"{name}:{line}"):
+                    continue
             yield SourcedDocument(f"{item}:{line}", _make_row_document(header, row, f"{name}:{line}"))
         except (csv.Error, InputError) as error:
             if header is None:
@@ -70,6 +90,23 @@ def read_table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) 
             yield Failure(f"{item}:{line}", reason)
     if not seen:
         yield Failure(item, "empty: the file holds no row under a header")
+
+
+def _find_id(line: bytes, fallback: str) -> str | None:
+    """Return the id that a line's document would have, None where only parsing tells it."""
+    position = line.find(b'"id"')
+    if b"\\u006" in line:  # an "i" or a "d" may be written so
+        return None
+    if position < 0:
+        return fallback
+    is_key_of_record = line[position - 1 : position] != b"\\" and line.count(b"{", 0, position) == 1
+    value = _ID_VALUE.match(line, position + 4)
+    if value is None or not is_key_of_record or line.find(b'"id"', position + 4) >= 0:
+        return None
+    try:
+        return (value[1] or value[2]).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _parse_json_document(line: bytes, fallback_id: str) -> Document:

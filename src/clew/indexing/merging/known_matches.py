@@ -1,0 +1,156 @@
+"""Matches of titles kept from one merge to the next: only passages are searched again whose matches may have changed.
+
+The matches in a passage depend on its words and on the names that are looked for. Where some names came and others went
+since the last merge, a passage has the matches of then if none of them is of a name that went, and no name that came
+stands in it. So old texts are searched for new names alone, and new texts for all.
+
+Source: none. Differs from the source: nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, final
+
+import numpy as np
+
+from clew.arrays import BoolArray, IntArray, LongArray
+from clew.graph.segments.segment import HashArray, Segment
+from clew.indexing.merging.title_matches import NameTable, TitleMatches, find_names, select_names
+from clew.indexing.merging.vocabularies import find_hashes
+from clew.indexing.merging.workspace import Workspace
+from clew.models.threads import map_in_threads
+
+
+class NameHashes(NamedTuple):
+    """The n names that texts are searched for, each by two hashes of its text."""
+
+    hashes: HashArray  # (n,) of the keys, ascending
+    checks: HashArray  # (n,) of another kind: a later text of an equal hash is another name
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownMatches:
+    """The m matches in the p passages of a segment, those of their own titles among them."""
+
+    indptr: LongArray  # (p + 1,)
+    first: IntArray  # (m,) as of `TitleMatches`
+    last: IntArray  # (m,)
+    names: HashArray  # (m,) of the keys
+
+
+class MatchMemory(Protocol):
+    """Keeps the matches of the last merge."""
+
+    def names(self) -> NameHashes | None:
+        """Return the names that were searched for; None where nothing is known."""
+
+    def read(self, number: int, passages: int) -> KnownMatches | None:
+        """Return what was found for these names in a segment of so many passages; None where it is not known."""
+
+    def write(self, number: int, matches: KnownMatches) -> None:
+        """Keep what was found in a segment, in place of what was read; several threads may do so for several."""
+
+    def finish(self, names: NameHashes) -> None:
+        """Note that what is kept of each segment was found for these names."""
+
+
+@final
+class NoMatches:
+    """Keeps nothing: all texts are searched."""
+
+    def names(self) -> None:
+        """Return None."""
+
+    def read(self, number: int, passages: int) -> None:
+        """Return None."""
+
+    def write(self, number: int, matches: KnownMatches) -> None:
+        """Do nothing."""
+
+    def finish(self, names: NameHashes) -> None:
+        """Do nothing."""
+
+
+def find_matches(
+    segments: Sequence[Segment],
+    token_numbers: Sequence[IntArray],
+    table: NameTable,
+    names: tuple[HashArray, HashArray],
+    memory: MatchMemory,
+    space: Workspace,
+) -> Sequence[TitleMatches]:
+    """Return all names of a table in the texts of segments, those of their own titles among them.
+
+    `token_numbers` are for each segment the numbers of its tokens, and `names` the fields of `NameHashes` for the names
+    of the table. The memory then holds what was found.
+    """
+    wanted = NameHashes(*names)
+    changes = _compare(wanted, memory.names(), table)
+
+    def find(number: int) -> TitleMatches:
+        segment, tokens = segments[number], token_numbers[number]
+        known = None if changes is None else memory.read(number, len(segment))
+        if known is None or changes is None:
+            found = find_names(segment, tokens, table)
+        else:
+            found, changed = _search_again(segment, tokens, table, known, changes)
+            if not len(changed):
+                return space.keep(found)
+        kept = KnownMatches(found.indptr, found.first, found.last, wanted.hashes[found.names])
+        memory.write(number, kept)
+        return space.keep(found)
+
+    results = map_in_threads(find, len(segments), space.threads)
+    memory.finish(wanted)
+    return results
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _NameChanges:
+    hashes: HashArray  # (n,) of all names, ascending
+    is_known: BoolArray  # (n,) whether a name was searched for before
+    added: NameTable | None  # the others
+
+
+def _compare(wanted: NameHashes, known: NameHashes | None, table: NameTable) -> _NameChanges | None:
+    if known is None:
+        return None
+    positions = find_hashes(known.hashes, wanted.hashes)
+    is_known: BoolArray = positions >= 0
+    is_known[is_known] = known.checks[positions[is_known]] == wanted.checks[is_known]
+    added = np.flatnonzero(~is_known)
+    return _NameChanges(wanted.hashes, is_known, select_names(table, added) if len(added) else None)
+
+
+def _search_again(
+    segment: Segment, tokens: IntArray, table: NameTable, known: KnownMatches, changes: _NameChanges
+) -> tuple[TitleMatches, LongArray]:
+    """Return the matches in a segment, and the passages that were searched."""
+    sizes = np.diff(known.indptr)
+    positions = find_hashes(changes.hashes, known.names)
+    is_gone = positions < 0
+    is_gone[~is_gone] = ~changes.is_known[positions[~is_gone]]
+    is_changed = np.zeros(len(segment), dtype=bool)
+    is_changed[np.repeat(np.arange(len(sizes)), sizes)[is_gone]] = True
+    if changes.added is not None:
+        is_changed |= np.diff(find_names(segment, tokens, changes.added).indptr) > 0
+    changed = np.flatnonzero(is_changed)
+    if not len(changed):
+        return TitleMatches(known.indptr, known.first, known.last, positions), changed
+    found = find_names(segment, tokens, table, changed)
+    is_old = np.repeat(~is_changed, sizes)
+    sizes[changed] = np.diff(found.indptr)
+    is_new = np.repeat(is_changed, sizes)
+    joined = (
+        _join(is_new, old[is_old], new)
+        for old, new in ((known.first, found.first), (known.last, found.last), (positions, found.names))
+    )
+    return TitleMatches(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), *joined), changed
+
+
+def _join(is_new: BoolArray, old: IntArray, new: IntArray) -> IntArray:
+    joined = np.empty(len(is_new), dtype=np.int32)
+    joined[~is_new], joined[is_new] = old, new
+    return joined
