@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
-from clew.errors import IndexFormatError, ProviderError
+from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
 from clew.store.error_mapping import map_errors
@@ -44,7 +44,7 @@ class VectorCache:
         for start in range(0, len(missing), _COMMIT_TEXTS):
             block = missing[start : start + _COMMIT_TEXTS]
             vectors[block] = _encode(encoder, [distinct[position] for position in block.tolist()])
-            self._append(keys[block], vectors[block])
+            self._store(keys[block], vectors[block])
             if on_progress is not None:
                 on_progress(len(block))
         if len(distinct) == len(texts):
@@ -79,11 +79,17 @@ class VectorCache:
             rows, hits = _find_rows(dataset, keys)
             vectors[hits] = _read_vectors(dataset, rows)
         except IndexFormatError as error:
-            _log.warning("the stored vectors at %s are discarded and computed again: %s", self._path, error)
-            self._discard()
+            self._discard(error)
             return np.zeros_like(vectors), is_cached
         is_cached[hits] = True
         return vectors, is_cached
+
+    def _store(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> None:
+        try:
+            self._append(keys, vectors)
+        except (IndexFormatError, IndexLockedError) as error:  # its newest version is damaged, or an older one
+            self._discard(error)
+            self._append(keys, vectors)
 
     def _append(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> None:
         import lance
@@ -101,7 +107,8 @@ class VectorCache:
         with map_errors(str(self._path), "writing"):
             lance.write_dataset(rows, lance.dataset(str(self._path)), mode="append")
 
-    def _discard(self) -> None:
+    def _discard(self, cause: ClewError) -> None:
+        _log.warning("the stored vectors at %s are discarded and computed again: %s", self._path, cause)
         try:
             shutil.rmtree(self._path) if self._path.is_dir() else self._path.unlink()
         except FileNotFoundError:
@@ -130,7 +137,7 @@ def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
         raise IndexFormatError(f"{path} is a file, not a table")
     with map_errors(str(path), "opening"):
         dataset = lance.dataset(str(path))
-    _check_columns(dataset, path, dimension)
+        _check_columns(dataset, path, dimension)  # a damaged manifest opens, and panics when its columns are read
     return dataset
 
 
