@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from clew.errors import IndexFormatError, InputError, ProviderError
+from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder, open_index_encoder
@@ -344,8 +344,12 @@ class Index:
         report.seconds = time.perf_counter() - started
         return report
 
-    def remove(self, ids: Sequence[str]) -> "IndexingReport":
-        """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed."""
+    def remove(self, ids: Sequence[str], *, shred: bool = False) -> "IndexingReport":
+        """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed.
+
+        With `shred` their text goes from the disk, too: the index is compacted, and what else may hold the text is
+        removed (see `docs/durability.md`). An IndexLockedError says that another process is reading an older version.
+        """
         from clew.indexing import entry
 
         check_strings(ids, "ids")
@@ -359,6 +363,10 @@ class Index:
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
             self.table.delete([*documents, *parts])
+            if shred:
+                self.table.compact()
+        if shred:
+            self._shred()
         return entry.IndexingReport(removed=len(documents), removed_graphs=len(named))
 
     @contextmanager
@@ -555,10 +563,33 @@ class Index:
         kept, factory = reply_cache_path(self.table.location), self.llm_factory
         return lambda name: factory.open(name, kept)
 
-    def compact(self) -> int:
-        """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped."""
+    def compact(self, *, shred: bool = False) -> int:
+        """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped.
+
+        Vectors of names that the index has no longer are dropped, too. `shred` is as of `remove`, for all that was
+        removed before.
+        """
+        from clew.indexing import entry
+
         with self._writing():
-            return self.table.compact()
+            dropped = self.table.compact()
+        if shred:
+            self._shred()
+        elif self.table.dimension:
+            with writer_lock(self.table.location):
+                entry.drop_unused_vectors(self.table.location.derived, self.snapshot, self._encoder.fingerprint)
+        return dropped
+
+    def _shred(self) -> None:
+        from clew.indexing import entry
+
+        with writer_lock(self.table.location):
+            if not self.table.is_newest:
+                raise IndexLockedError(
+                    f"another process has changed {self.table.location.name}, and not everything that was removed is "
+                    "shredded: run `clew compact --shred`"
+                )
+            entry.shred(self.table, self.snapshot, self._encoder, self._progress)
 
     def versions(self) -> list[StoredVersion]:
         """Return the versions that can be gone back to, the newest first; `compact` drops the older ones."""

@@ -22,12 +22,21 @@ from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
 from clew.store.verify import verify as find_problems
 
+ShredFlag = Annotated[
+    bool,
+    typer.Option(
+        "--shred", help="Leave nothing of what was removed on the disk: older versions, vectors, stored replies."
+    ),
+]
+
 
 def remove(
-    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")], index: IndexOption
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")],
+    index: IndexOption,
+    shred: ShredFlag = False,
 ) -> None:
     """Remove documents and imported graphs, and all that was extracted from them."""
-    report = open_index(index).remove(list(ids))
+    report = open_index(index).remove(list(ids), shred=shred)
     graphs = f"{report.removed_graphs} graphs" if report.removed_graphs else ""
     documents = f"{report.removed} documents" if report.removed or not graphs else ""
     print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
@@ -100,9 +109,9 @@ def restore(
             )
 
 
-def compact(index: IndexOption) -> None:
+def compact(index: IndexOption, shred: ShredFlag = False) -> None:
     """Rewrite many small files as few, and drop older versions."""
-    print(f"dropped {open_index(index).compact()} older versions")
+    print(f"dropped {open_index(index).compact(shred=shred)} older versions")
 
 
 def reencode(

@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _KEY_BYTES = 16
 _CHECKSUM_BLOCK_ROWS = 256  # rows: what fits the processor's cache
 _COMMIT_TEXTS = 4096  # texts encoded between two commits, the most that a crash can lose
+_MAX_FILES = 8  # that are not worth being joined
 _SCAN_SHARE = 4  # from a quarter of the rows on, reading a whole column is faster than picking
 _log = logging.getLogger(__name__)
 
@@ -69,20 +70,57 @@ class VectorCache:
             return str(error)
         return None
 
+    def retain(self, keys: Iterable[NDArray[np.bytes_]]) -> int:
+        """Rewrite the cache as one file that holds the vectors of some keys alone; return the number dropped.
+
+        Keys come in blocks, no more than are needed to know that all vectors stay. Nothing is written where no vector
+        is dropped and there are few files. Vectors that another process adds
+        meanwhile are lost, and encoded again when they are needed.
+        """
+        import lance
+
+        if not self._path.is_dir():
+            return 0
+        try:
+            with map_errors(str(self._path), "reading"):
+                dataset = lance.dataset(str(self._path))
+                column = dataset.to_table(columns=["key"])["key"].to_numpy()
+            used = _find_used(np.array(column, dtype=f"S{_KEY_BYTES}"), keys)
+            if used.all() and len(dataset.get_fragments()) <= _MAX_FILES:
+                return 0
+            with atomic_folder(self._path) as folder, map_errors(str(self._path), "writing"):
+                reader = pa.RecordBatchReader.from_batches(dataset.schema, _used_batches(dataset, used))
+                lance.write_dataset(reader, str(folder), mode="create")
+        except IndexFormatError as error:
+            self._discard(error)
+            return 0
+        return int((~used).sum())
+
     def _load(self, keys: NDArray[np.bytes_], dimension: int) -> tuple[FloatArray, NDArray[np.bool_]]:
         vectors = np.zeros((len(keys), dimension), dtype=np.float32)
         is_cached = np.zeros(len(keys), dtype=np.bool_)
         if dimension == 0 or not len(keys) or not self._path.exists():
             return vectors, is_cached | (dimension == 0)
         try:
-            dataset = _open_dataset(self._path, dimension)
-            rows, hits = _find_rows(dataset, keys)
-            vectors[hits] = _read_vectors(dataset, rows)
+            hits = self._read(keys, vectors)
         except IndexFormatError as error:
             self._discard(error)
             return np.zeros_like(vectors), is_cached
         is_cached[hits] = True
         return vectors, is_cached
+
+    def _read(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> LongArray:
+        """Set the rows (n, d) of the keys that are stored; return their positions."""
+        before = _folder_number(self._path)
+        try:
+            dataset = _open_dataset(self._path, vectors.shape[1])
+            rows, hits = _find_rows(dataset, keys)
+            vectors[hits] = _read_vectors(dataset, rows)
+        except IndexFormatError:
+            if _folder_number(self._path) == before:
+                raise
+            return self._read(keys, vectors)  # another process rewrote it meanwhile
+        return hits
 
     def _store(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> None:
         try:
@@ -144,6 +182,34 @@ def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
 def _check_columns(dataset: "LanceDataset", path: Path, dimension: int) -> None:
     if not dataset.schema.equals(_schema(dimension)):
         raise IndexFormatError(f"{path} holds the columns {dataset.schema.names}, not vectors of width {dimension}")
+
+
+def _folder_number(path: Path) -> int:
+    """Return what tells a folder from another one that was put in its place, -1 where there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return -1
+
+
+def _find_used(stored: NDArray[np.bytes_], keys: Iterable[NDArray[np.bytes_]]) -> NDArray[np.bool_]:
+    """Return which of the stored keys (n,) are in some blocks of keys."""
+    distinct, rows = np.unique(stored, return_inverse=True)
+    found = np.zeros(len(distinct), dtype=np.bool_)
+    for block in keys if len(distinct) else ():
+        nearest = np.minimum(np.searchsorted(distinct, block), len(distinct) - 1)
+        found[nearest[distinct[nearest] == block]] = True
+        if found.all():
+            break
+    return found[rows]
+
+
+def _used_batches(dataset: "LanceDataset", used: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a cache that are used, (n,) of all its rows in order."""
+    start = 0
+    for batch in dataset.scanner(batch_size=_COMMIT_TEXTS, scan_in_order=True).to_batches():
+        yield batch.filter(pa.array(used[start : start + len(batch)]))
+        start += len(batch)
 
 
 def _find_rows(dataset: "LanceDataset", keys: NDArray[np.bytes_]) -> tuple[LongArray, LongArray]:

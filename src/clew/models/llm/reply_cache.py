@@ -25,8 +25,12 @@ _CREATE_TABLE = """CREATE TABLE IF NOT EXISTS replies (
     checksum BLOB NOT NULL
 )"""
 _OLD_TABLE = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'calls'"  # of replies without checksums
-_COLUMNS = "key, model, prompt, reply, made, input_tokens, output_tokens, seconds, cost"
-_CHECKED_COLUMNS = "CAST(model AS BLOB), CAST(prompt AS BLOB), CAST(reply AS BLOB), checksum"
+_FIND = "SELECT CAST(model AS BLOB), CAST(prompt AS BLOB), CAST(reply AS BLOB), checksum FROM replies WHERE key = ?"
+_STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_TAKE_OVER = """INSERT OR IGNORE INTO replies
+SELECT key, model, prompt, reply, made, input_tokens, output_tokens, seconds, cost,
+    clew_checksum(CAST(key AS BLOB), CAST(model AS BLOB), CAST(prompt AS BLOB), CAST(reply AS BLOB))
+FROM calls"""
 _log = logging.getLogger(__name__)
 
 
@@ -66,8 +70,7 @@ class ReplyCache:
         damaged = 0
         with self._open() as connection:
             for key, prompt in prompts.items():
-                find = f"SELECT {_CHECKED_COLUMNS} FROM replies WHERE key = ?"
-                row = connection.execute(find, (key,)).fetchone()
+                row = connection.execute(_FIND, (key,)).fetchone()
                 if row is None:
                     continue
                 model, name, reply, checksum = row
@@ -87,7 +90,7 @@ class ReplyCache:
         texts = key, model, prompt.name, reply.value.model_dump_json()
         row = (*texts, time.time(), *counts, _checksum(*(text.encode() for text in texts)))
         with self._open() as connection, connection:
-            connection.execute(f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * len(row))})", row)
+            connection.execute(_STORE, row)
 
     def summarize(self) -> list[CachedReplies]:
         """Return counts and usage of the cached replies by model and prompt."""
@@ -154,11 +157,10 @@ def _checksum(key: bytes, model: bytes, prompt: bytes, reply: bytes) -> bytes:
 def _add_checksums(connection: sqlite3.Connection) -> None:
     """Move replies that an earlier version of Clew stored into the table with checksums, in one transaction."""
     connection.create_function("clew_checksum", 4, _checksum, deterministic=True)
-    parts = ", ".join(f"CAST({name} AS BLOB)" for name in ("key", "model", "prompt", "reply"))
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         if connection.execute(_OLD_TABLE).fetchone() is None:
             return  # another process has moved them meanwhile
         connection.execute(_CREATE_TABLE)
-        connection.execute(f"INSERT OR IGNORE INTO replies SELECT {_COLUMNS}, clew_checksum({parts}) FROM calls")
+        connection.execute(_TAKE_OVER)
         connection.execute("DROP TABLE calls")
