@@ -16,7 +16,7 @@ preposition: until upon via with within without
 participle: begun bound brought built caught chosen come done drawn driven eaten fallen fed felt found given gone grown
 participle: heard held hidden kept known laid led left lent lost made meant met said seen sent shown shut sold sought
 participle: spent spoken spread stood sung taken taught thought thrown told torn understood won worn written
-no participle: bed embed exceed feed need proceed seed shed speed
+no participle: bed embed exceed feed need proceed seed shed shred speed
 banned: anew alone apart asked beside drawn heard kept laid lent likeness likest oftener parted patience said sought
 banned: told untold worded
 term: patience asked_verb kept_recall

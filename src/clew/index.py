@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from clew.errors import IndexFormatError, InputError, ProviderError
+from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder, open_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
-from clew.plugins.arguments import check_count, check_string, check_strings
+from clew.plugins.arguments import check_count, check_string, check_strings, check_switch
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.alias_notes import describe_aliases, note_aliases
@@ -33,7 +33,7 @@ from clew.settings import Settings, load_settings
 from clew.store.atomic import remove_leftovers
 from clew.store.error_mapping import map_errors
 from clew.store.kg_shards import shards_by_graph
-from clew.store.location import locate, reply_cache_path, watched_state_path
+from clew.store.location import locate, reply_cache_path, source_register_path, watched_state_path
 from clew.store.passage_table import PassageTable
 from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
@@ -157,6 +157,7 @@ class Index:
         retry_failed: bool = False,
         workers: int | None = 1,
         memory: int = 0,
+        prune: bool = False,
     ) -> "IndexingReport":
         """Add documents, replace those that have changed, and leave the others alone.
 
@@ -169,6 +170,8 @@ class Index:
             workers: Processes of this machine that extract and encode; None for as many as are worth it. They are
                 started anew, so that a script that asks for several has to guard its own start by `__main__`.
             memory: Bytes that the run may use; 0 for what is usual.
+            prune: Whether documents that were read from a given folder before, and are not there any more, are removed;
+                else the report notes how many there are.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
@@ -182,12 +185,21 @@ class Index:
         if not isinstance(documents, str | Path | Iterable) or isinstance(documents, bytes | Mapping | Document):
             kind = type(documents).__name__
             raise InputError(f"documents is a {kind}; give a list of documents or paths, or an iterator of documents")
-        source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
+        check_string(extractor, "extractor", optional=True)
+        check_count(workers, "workers", optional=True)
+        check_count(memory, "memory")
+        check_switch(retry_failed, "retry_failed")
+        check_switch(prune, "prune")
+        items = [documents] if isinstance(documents, str | Path) else documents
+        if prune and isinstance(items, Sequence) and not any(_is_folder(item) for item in items):
+            raise InputError("nothing can be pruned: give the folder whose documents are removed when they are gone")
+        source = entry.open_source(items, register=source_register_path(self.table.location))
         tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
-        with self._writing(memory):
+        with self._writing(memory), closing(source.register):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
+            entry.settle_sources(source.register, self.table, report, prune=prune)
         report.seconds = time.perf_counter() - started
         return report
 
@@ -216,6 +228,10 @@ class Index:
         from clew.indexing import entry
 
         check_strings(paths, "paths", paths=True)
+        check_string(address, "address")
+        check_string(extractor, "extractor", optional=True)
+        check_count(actors, "actors", optional=True)
+        check_count(memory, "memory")
         tools = self._writer_tools(extractor, entry.open_source(paths))
         settings = entry.writer_settings(self.table, tools)
         started = time.perf_counter()
@@ -240,6 +256,10 @@ class Index:
         from clew.indexing import entry
 
         check_strings(paths, "paths", paths=True)
+        check_string(part, "part")
+        check_string(staging, "staging")
+        check_string(extractor, "extractor", optional=True)
+        check_count(memory, "memory")
         wanted = entry.parse_part(part)
         source = entry.open_source(paths, wanted.has)
         writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
@@ -261,6 +281,7 @@ class Index:
         """
         from clew.indexing import entry
 
+        check_string(staging, "staging")
         started = time.perf_counter()
         with self._writing(memory):
             folder = entry.StagingFolder(staging, self.table.location.storage_options)
@@ -323,6 +344,7 @@ class Index:
         """
         from clew.indexing import entry
 
+        check_string(encoder, "encoder")
         started = time.perf_counter()
         if sentences not in (None, WITH_VECTORS, WITHOUT_VECTORS):
             raise InputError(f"sentences is {sentences!r}: give {WITH_VECTORS} or {WITHOUT_VECTORS}")
@@ -354,6 +376,8 @@ class Index:
 
         if not isinstance(source, str | Path | entry.GraphFile):
             raise InputError(f"the graph is {type(source).__name__} {source!r:.80}; give a file")
+        check_string(name, "name", optional=True)
+        check_switch(strict, "strict")
         file = source if isinstance(source, entry.GraphFile) else entry.graph_file(source)
         called = entry.clean_graph_name(file.path.name if name is None else name)
         if strict:
@@ -366,14 +390,16 @@ class Index:
         report.seconds = time.perf_counter() - started
         return report
 
-    def remove(self, ids: Sequence[str], memory: int = 0) -> "IndexingReport":
+    def remove(self, ids: Sequence[str], memory: int = 0, *, shred: bool = False) -> "IndexingReport":
         """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed.
 
-        `memory` is that of the merge, in bytes; 0 for what is usual.
+        `memory` is that of the merge, in bytes; 0 for what is usual. With `shred` their text goes from the disk, too: the index is compacted, and what else may hold the text is
+        removed (see `docs/durability.md`). An IndexLockedError says that another process is reading an older version.
         """
         from clew.indexing import entry
 
         check_strings(ids, "ids")
+        check_switch(shred, "shred")
         with self._writing(memory):
             stored = self.table.stored_documents()
             documents = {id_ for id_ in ids if id_ in stored}
@@ -384,6 +410,10 @@ class Index:
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
             self.table.delete([*documents, *parts])
+            if shred:
+                self.table.compact()
+        if shred:
+            self._shred()
         return entry.IndexingReport(removed=len(documents), removed_graphs=len(named))
 
     @contextmanager
@@ -566,6 +596,7 @@ class Index:
         """
         from clew.answering.selection import NOTHING, PASSAGES, PATHS, select_answerer
 
+        check_string(model, "model")
         if isinstance(retriever, str | SettingsRecord):
             spec = self.resolve_retriever(retriever)
             evidence = NOTHING if finds_nothing(spec) else PATHS if is_path_retriever(spec) else PASSAGES
@@ -582,13 +613,34 @@ class Index:
         kept, factory = reply_cache_path(self.table.location), self.llm_factory
         return lambda name: factory.open(name, kept)
 
-    def compact(self, memory: int = 0) -> int:
+    def compact(self, memory: int = 0, *, shred: bool = False) -> int:
         """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped.
 
-        `memory` is that of the merge, in bytes; 0 for what is usual.
+        Vectors of names that the index has no longer are dropped, too. `memory` is as of `remove`; `shred`, too, for
+        all that was removed before.
         """
+        from clew.indexing import entry
+
+        check_switch(shred, "shred")
         with self._writing(memory):
-            return self.table.compact()
+            dropped = self.table.compact()
+        if shred:
+            self._shred()
+        elif self.table.dimension:
+            with writer_lock(self.table.location):
+                entry.drop_unused_vectors(self.table.location.derived, self.snapshot, self._encoder.fingerprint)
+        return dropped
+
+    def _shred(self) -> None:
+        from clew.indexing import entry
+
+        with writer_lock(self.table.location):
+            if not self.table.is_newest:
+                raise IndexLockedError(
+                    f"another process has changed {self.table.location.name}, and not everything that was removed is "
+                    "shredded: run `clew compact --shred`"
+                )
+            entry.shred(self.table, self.snapshot, self._encoder, self._progress)
 
     def versions(self) -> list[StoredVersion]:
         """Return the versions that can be gone back to, the newest first; `compact` drops the older ones."""
@@ -604,6 +656,7 @@ class Index:
             IndexFormatError: The version is damaged; nothing was changed.
             IndexLockedError: Another process is writing.
         """
+        check_count(version, "version")
         with self._writing(memory):
             self.table = self.table.restore(version)
 
@@ -648,8 +701,7 @@ def open(  # noqa: A001
         IndexFormatError: There is no index, or one this version of Clew cannot read.
         InputError: This machine has no such device.
     """
-    if not isinstance(location, str | Path):
-        raise InputError(f"the index is {type(location).__name__} {location!r:.80}; give a folder or a URI")
+    _check_location(location)
     settings = load_settings()
     factory = settings.make_llm_factory() if llm_factory is None else llm_factory
     if device is not None:
@@ -683,6 +735,9 @@ def create(
     """
     from clew.indexing import entry
 
+    _check_location(location)
+    if not isinstance(settings, Settings | None):
+        raise InputError(f"the settings are {type(settings).__name__} {settings!r:.80}; give a Settings, or None")
     chosen, encoder = entry.choose_settings(load_settings() if settings is None else settings, device)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
@@ -711,9 +766,18 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
     return entry.hash_new_index_settings(load_settings() if settings is None else settings, device)
 
 
+def _check_location(location: object) -> None:
+    if not isinstance(location, str | Path):
+        raise InputError(f"the index is {type(location).__name__} {location!r:.80}; give a folder or a URI")
+
+
 def _linker_settings(settings: Settings) -> LinkerSettings:
     chosen = "linker" in settings.model_fields_set
     return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names, is_chosen=chosen)
+
+
+def _is_folder(item: object) -> bool:
+    return isinstance(item, str | Path) and item not in ("", "-") and Path(item).is_dir()
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

@@ -7,6 +7,9 @@ import pytest
 from clew.errors import InputError
 from clew.store.location import cache_folder, locate
 from clew.store.passage_table import PassageTable
+from clew.store.repair import repair
+from clew.store.writer_lock import writer_lock
+from tests.store.rows import make_index
 
 
 def test_a_folder_holds_everything(tmp_path: Path) -> None:
@@ -54,3 +57,30 @@ def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
     PassageTable.create(tmp_path / name, {"name": name}, 0)
     assert PassageTable.open(tmp_path / name).settings == {"name": name}
     assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["derived", "passages.lance"]
+
+
+@pytest.mark.parametrize("part", ["derived", "derived/snapshots", "clew.lock", "passages.lance/data"])
+def test_a_link_inside_an_index_is_not_followed(tmp_path: Path, part: str) -> None:
+    """A repair removed what `derived` led to, and the next writer emptied what `clew.lock` led to."""
+    index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
+    make_index(index, ("a", 1))
+    (index / "derived" / "snapshots").mkdir(parents=True)
+    place = index / part
+    if place.is_dir():
+        place.rename(elsewhere)
+    else:
+        elsewhere.mkdir()
+        place.unlink(missing_ok=True)
+    (elsewhere / "keep.txt").write_text("text of others", encoding="utf-8")
+    place.symlink_to(elsewhere / "keep.txt" if part == "clew.lock" else elsewhere)
+    for act in (PassageTable.open, repair, lambda at: writer_lock(at).__enter__()):
+        with pytest.raises(InputError, match=f"{part} is a symbolic link"):
+            act(index)
+    assert (elsewhere / "keep.txt").read_text(encoding="utf-8") == "text of others"
+
+
+def test_the_folder_of_an_index_may_be_a_link(tmp_path: Path) -> None:
+    make_index(tmp_path / "index", ("a", 1))
+    (tmp_path / "index" / "notes").symlink_to(tmp_path)  # not a part of the index
+    (tmp_path / "link").symlink_to(tmp_path / "index")
+    assert PassageTable.open(tmp_path / "link").document_hashes() == {"a": "a/1"}

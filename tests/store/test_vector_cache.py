@@ -1,5 +1,6 @@
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -131,6 +132,37 @@ def test_a_damaged_store_is_replaced_with_a_warning(
         assert np.array_equal(VectorCache(path).get_or_encode(texts, encoder), expected)
     assert "discarded" in caplog.text
     assert encoder.encoded == texts
+
+
+def test_a_flipped_bit_in_a_version_of_the_store_stops_no_command(tmp_path: Path) -> None:
+    """Reading the columns of a damaged version panicked, and every command that compares names ended with it."""
+    path = tmp_path / "v.lance"
+    texts = make_words(10)
+    expected = VectorCache(path).get_or_encode(texts, LetterEncoder())
+    manifest = min((path / "_versions").glob("*.manifest"))  # the newest one has the lowest name
+    content = manifest.read_bytes()
+    for place in range(0, 8 * len(content), 29):
+        if not manifest.exists():  # the store was discarded
+            shutil.rmtree(path)
+            VectorCache(path).get_or_encode(texts, LetterEncoder())
+            manifest = min((path / "_versions").glob("*.manifest"))
+            content = manifest.read_bytes()
+        flipped = bytearray(content)
+        flipped[place % (8 * len(content)) // 8] ^= 1 << place % 8
+        manifest.write_bytes(flipped)
+        assert np.array_equal(VectorCache(path).get_or_encode(texts, LetterEncoder()), expected), place
+        assert VectorCache(path).get_or_encode(["more"], LetterEncoder()).shape == (1, 6)
+
+
+def test_a_store_that_was_swapped_for_an_older_one_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "v.lance"
+    VectorCache(path).get_or_encode(["a"], LetterEncoder())
+    newest = min((path / "_versions").glob("*.manifest"))
+    older = newest.read_bytes()
+    VectorCache(path).get_or_encode(["b"], LetterEncoder())
+    min((path / "_versions").glob("*.manifest")).write_bytes(older)
+    expected = LetterEncoder().encode(["a", "b", "c"])
+    assert np.array_equal(VectorCache(path).get_or_encode(["a", "b", "c"], LetterEncoder()), expected)
 
 
 def test_another_width_replaces_the_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

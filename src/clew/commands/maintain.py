@@ -22,15 +22,23 @@ from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
 from clew.store.verify import verify as find_problems
 
+ShredFlag = Annotated[
+    bool,
+    typer.Option(
+        "--shred", help="Leave nothing of what was removed on the disk: older versions, vectors, stored replies."
+    ),
+]
+
 
 def remove(
     ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")],
     index: IndexOption,
+    shred: ShredFlag = False,
     memory: MemoryOption = None,
 ) -> None:
     """Remove documents and imported graphs, and all that was extracted from them."""
     budget = parse_merge_memory(memory)
-    report = open_index(index).remove(list(ids), budget)
+    report = open_index(index).remove(list(ids), budget, shred=shred)
     graphs = f"{report.removed_graphs} graphs" if report.removed_graphs else ""
     documents = f"{report.removed} documents" if report.removed or not graphs else ""
     print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
@@ -105,10 +113,10 @@ def restore(
             )
 
 
-def compact(index: IndexOption, memory: MemoryOption = None) -> None:
+def compact(index: IndexOption, shred: ShredFlag = False, memory: MemoryOption = None) -> None:
     """Rewrite many small files as few, and drop older versions."""
     budget = parse_merge_memory(memory)
-    print(f"dropped {open_index(index).compact(budget)} older versions")
+    print(f"dropped {open_index(index).compact(budget, shred=shred)} older versions")
 
 
 def reencode(

@@ -50,7 +50,7 @@ def ensure_lists(snapshot: Path, fingerprint: str, progress: Progress) -> None:
     for done, name in enumerate(missing):
         progress("listing vectors", done, len(missing))
         write_arrays(file.lists_path(name), flatten_lists(make_lists(parts[name], centroids)))
-    _discard_others(derived, file)
+    discard_lists(derived, file)
     remove_leftovers(vector_list_files.centroids_folder(derived))
 
 
@@ -83,8 +83,8 @@ def _read_vectors(derived: Path, name: str) -> FloatArray:
     return unflatten_stored_passages(map_arrays(segments_folder(derived) / name), name).vectors
 
 
-def _discard_others(derived: Path, newest: CentroidsFile) -> None:
-    """Discard other centroids and the lists made by them; a process that has them open keeps them."""
+def discard_lists(derived: Path, newest: CentroidsFile | None = None) -> None:
+    """Discard all centroids but the newest, and the lists made by them; a process that has them open keeps them."""
     others: Sequence[CentroidsFile] = [file for file in find_centroids(derived) if file != newest]
     for other in others:
         lists = segments_folder(derived).glob(other.lists_path("*").name)

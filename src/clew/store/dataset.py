@@ -20,7 +20,8 @@ _VERSION_HINT = "latest_version_hint.json"  # Lance writes it after the file of 
 def open_dataset(location: Location, version: int | None = None) -> "LanceDataset | None":
     """Return the dataset at a version, by default the newest; None without one; errors are as of `map_errors`.
 
-    A version whose number of rows is not that of its seal, or a newest one that is gone, is an IndexFormatError.
+    A symbolic link in the index's folder is an InputError. A version whose number of rows is not that of its seal, or
+    a newest one that is gone, is an IndexFormatError.
     """
     # Read first: a version that is committed in between is newer than the hint.
     hint = 0 if location.remote or version is not None else _hinted_version(location)
@@ -37,6 +38,7 @@ def open_dataset(location: Location, version: int | None = None) -> "LanceDatase
 
 
 def _open_version(location: Location, version: int | None) -> "LanceDataset | None":
+    location.check_links()
     with map_errors(location.name, "opening"):
         if not location.remote and not Path(location.table).is_dir():
             return None

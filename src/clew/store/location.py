@@ -3,12 +3,15 @@
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from clew.errors import InputError
+
+_PARTS = ("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,21 @@ class Location:
     lock: Path  # local file that the writer locks
     remote: bool = False  # whether the table lies in an object store
     storage_options: Mapping[str, str] = field(default_factory=dict)  # Lance's; {}: `AWS_*` variables
+
+    def check_links(self) -> None:
+        """Raise an InputError where a part of the index on this machine is a symbolic link: none is followed.
+
+        A link could lead a repair to files of others; that the index's folder itself is one is the user's choice.
+        """
+        parts = [self.derived.parent / name for name in _PARTS]
+        for folder in (self.derived, Path(self.table)):
+            with suppress(OSError), os.scandir(folder) as entries:  # where it is missing, who reads it says so
+                parts += [Path(entry.path) for entry in entries]
+        if link := next((part for part in parts if part.is_symlink()), None):
+            raise InputError(
+                f"{link} is a symbolic link, and links inside an index are not followed: put what it leads to there, "
+                "or remove it"
+            )
 
     @property
     def absolute_name(self) -> str:
@@ -65,6 +83,11 @@ def cache_folder() -> Path:
 def reply_cache_path(location: Location) -> Path:
     """Return the file that caches the replies of language models for an index."""
     return location.derived.parent / "calls.sqlite"
+
+
+def source_register_path(location: Location) -> Path:
+    """Return the file that says which files the documents of an index were read from."""
+    return location.derived.parent / "sources.jsonl"
 
 
 def watched_state_path(location: Location, folder: Path) -> Path:

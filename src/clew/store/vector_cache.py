@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
-from clew.errors import IndexFormatError, ProviderError
+from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
 from clew.store.error_mapping import map_errors
@@ -25,6 +25,7 @@ _KEY_BYTES = 16
 _CHECKSUM_BLOCK_ROWS = 256  # rows: what fits the processor's cache
 _BLOCK_ROWS = 4096  # rows that are read at once
 _COMMIT_TEXTS = 4096  # texts encoded between two commits, the most that a crash can lose
+_MAX_FILES = 8  # that are not worth being joined
 _SCAN_SHARE = 4  # from a quarter of the rows on, reading a whole column is faster than picking
 _log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class VectorCache:
         for start in range(0, len(missing), _COMMIT_TEXTS):
             block = missing[start : start + _COMMIT_TEXTS]
             encoded = _encode(encoder, [texts[position] for position in block.tolist()])
-            self._append(keys[block], encoded)
+            self._store(keys[block], encoded)
             vectors[block] = encoded
             if on_progress is not None:
                 on_progress(len(block))
@@ -82,6 +83,32 @@ class VectorCache:
             return str(error)
         return None
 
+    def retain(self, keys: Iterable[NDArray[np.bytes_]]) -> int:
+        """Rewrite the cache as one file that holds the vectors of some keys alone; return the number dropped.
+
+        Keys come in blocks, no more than are needed to know that all vectors stay. Nothing is written where no vector
+        is dropped and there are few files. Vectors that another process adds meanwhile are lost, and encoded again when
+        they are needed.
+        """
+        import lance
+
+        if not self._path.is_dir():
+            return 0
+        try:
+            with map_errors(str(self._path), "reading"):
+                dataset = lance.dataset(str(self._path))
+                column = dataset.to_table(columns=["key"])["key"].to_numpy()
+            used = _find_used(np.array(column, dtype=f"S{_KEY_BYTES}"), keys)
+            if used.all() and len(dataset.get_fragments()) <= _MAX_FILES:
+                return 0
+            with atomic_folder(self._path) as folder, map_errors(str(self._path), "writing"):
+                reader = pa.RecordBatchReader.from_batches(dataset.schema, _used_batches(dataset, used))
+                lance.write_dataset(reader, str(folder), mode="create")
+        except IndexFormatError as error:
+            self._discard(error)
+            return 0
+        return int((~used).sum())
+
     def _load(self, keys: NDArray[np.bytes_], vectors: FloatArray | VectorFile) -> NDArray[np.bool_]:
         """Write what is stored of the vectors of keys, and return for which keys it is (len(keys),)."""
         is_cached = np.zeros(len(keys), dtype=np.bool_)
@@ -90,16 +117,33 @@ class VectorCache:
             is_cached[:] = dimension == 0
             return is_cached
         try:
-            dataset = _open_dataset(self._path, dimension)
-            rows, hits = _find_rows(dataset, keys)
-            for block, values in _read_vectors(dataset, rows):
-                vectors[hits[block]] = values
+            hits = self._read(keys, vectors)
         except IndexFormatError as error:
-            _log.warning("the stored vectors at %s are discarded and computed again: %s", self._path, error)
-            self._discard()
+            self._discard(error)
             return is_cached
         is_cached[hits] = True
         return is_cached
+
+    def _read(self, keys: NDArray[np.bytes_], vectors: FloatArray | VectorFile) -> LongArray:
+        """Set the rows (n, d) of the keys that are stored; return their positions."""
+        before = _folder_number(self._path)
+        try:
+            dataset = _open_dataset(self._path, vectors.shape[1])
+            rows, hits = _find_rows(dataset, keys)
+            for block, values in _read_vectors(dataset, rows):
+                vectors[hits[block]] = values
+        except IndexFormatError:
+            if _folder_number(self._path) == before:
+                raise
+            return self._read(keys, vectors)  # another process rewrote it meanwhile
+        return hits
+
+    def _store(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> None:
+        try:
+            self._append(keys, vectors)
+        except (IndexFormatError, IndexLockedError) as error:  # its newest version is damaged, or an older one
+            self._discard(error)
+            self._append(keys, vectors)
 
     def _append(self, keys: NDArray[np.bytes_], vectors: FloatArray) -> None:
         import lance
@@ -117,7 +161,8 @@ class VectorCache:
         with map_errors(str(self._path), "writing"):
             lance.write_dataset(rows, lance.dataset(str(self._path)), mode="append")
 
-    def _discard(self) -> None:
+    def _discard(self, cause: ClewError) -> None:
+        _log.warning("the stored vectors at %s are discarded and computed again: %s", self._path, cause)
         try:
             shutil.rmtree(self._path) if self._path.is_dir() else self._path.unlink()
         except FileNotFoundError:
@@ -148,13 +193,41 @@ def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
         raise IndexFormatError(f"{path} is a file, not a table")
     with map_errors(str(path), "opening"):
         dataset = lance.dataset(str(path))
-    _check_columns(dataset, path, dimension)
+        _check_columns(dataset, path, dimension)  # a damaged manifest opens, and panics when its columns are read
     return dataset
 
 
 def _check_columns(dataset: "LanceDataset", path: Path, dimension: int) -> None:
     if not dataset.schema.equals(_schema(dimension)):
         raise IndexFormatError(f"{path} holds the columns {dataset.schema.names}, not vectors of width {dimension}")
+
+
+def _folder_number(path: Path) -> int:
+    """Return what tells a folder from another one that was put in its place, -1 where there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return -1
+
+
+def _find_used(stored: NDArray[np.bytes_], keys: Iterable[NDArray[np.bytes_]]) -> NDArray[np.bool_]:
+    """Return which of the stored keys (n,) are in some blocks of keys."""
+    distinct, rows = np.unique(stored, return_inverse=True)
+    found = np.zeros(len(distinct), dtype=np.bool_)
+    for block in keys if len(distinct) else ():
+        nearest = np.minimum(np.searchsorted(distinct, block), len(distinct) - 1)
+        found[nearest[distinct[nearest] == block]] = True
+        if found.all():
+            break
+    return found[rows]
+
+
+def _used_batches(dataset: "LanceDataset", used: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a cache that are used, (n,) of all its rows in order."""
+    start = 0
+    for batch in dataset.scanner(batch_size=_COMMIT_TEXTS, scan_in_order=True).to_batches():
+        yield batch.filter(pa.array(used[start : start + len(batch)]))
+        start += len(batch)
 
 
 def _find_rows(dataset: "LanceDataset", keys: NDArray[np.bytes_]) -> tuple[LongArray, LongArray]:

@@ -25,6 +25,7 @@ else:
     import fcntl
 
 _LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the text readable
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 PINS_FOLDER = "pins"
 _PIN_ATTEMPTS, _PIN_PAUSE_SECONDS = 20, 0.002
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
@@ -35,9 +36,10 @@ _pins: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weak
 def writer_lock(location: str | Path | Location) -> Iterator[None]:
     """Hold an index's writer lock during the block, creating its folder; IndexLockedError: it is held already.
 
-    A place where no folder can be made is an InputError.
+    A place where no folder can be made, or an index with a symbolic link inside, is an InputError.
     """
     location = locate(location)
+    location.check_links()
     with map_errors(location.name, "locking"):
         try:
             location.lock.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +47,7 @@ def writer_lock(location: str | Path | Location) -> Iterator[None]:
             raise InputError(
                 f"no folder can be made at {location.lock.parent} ({error.strerror}): choose a place on a disk"
             ) from error
-        descriptor = os.open(location.lock, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(location.lock, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
     try:
         if not try_lock(descriptor):
             message = f"{location.name} is being written by {_describe_holder(location.lock)}"
@@ -105,7 +107,7 @@ def pin(derived: Path, version: int, holder: object) -> None:
     for _ in range(_PIN_ATTEMPTS):
         try:
             mark.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(mark, os.O_RDONLY | os.O_CREAT, 0o644)
+            descriptor = os.open(mark, os.O_RDONLY | os.O_CREAT | _NO_LINK, 0o644)
         except OSError as error:
             if error.errno in _NO_DESCRIPTORS:
                 raise to_clew_error(error, str(derived.parent), "opening") from error
@@ -137,7 +139,7 @@ def pinned_versions(derived: Path) -> set[int]:
     pinned: set[int] = set()
     for path in sorted((derived / PINS_FOLDER).glob("[0-9]*")):
         try:
-            descriptor = os.open(path, os.O_RDWR)
+            descriptor = os.open(path, os.O_RDWR | _NO_LINK)
         except FileNotFoundError:
             continue  # another process has removed it
         try:

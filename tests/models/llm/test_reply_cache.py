@@ -5,6 +5,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pydantic import BaseModel
 
@@ -92,6 +93,57 @@ def test_pruning_deletes_by_age_or_model(cache: ReplyCache, monkeypatch: pytest.
     assert cache.prune(model="openai:b") == 1
     assert cache.get("new", prompt()) is not None
     assert cache.prune() == 1
+    assert cache.summarize() == []
+
+
+def test_a_flipped_bit_in_a_stored_reply_is_no_answer(
+    cache: ReplyCache, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """17 of 400 flips gave another reply: valid JSON with other words."""
+    prompts = {f"k{number}": prompt() for number in range(8)}
+    for number, key in enumerate(prompts):
+        cache.put(key, "openai:m", prompt(), reply(f"Port {number} of the quick brown fox"))
+    stored = cache.get_many(prompts)
+    file = tmp_path / "folder" / "calls.sqlite"
+    content = file.read_bytes()
+    random = np.random.default_rng(5)
+    places = [content.find(b"quick") * 8 + 4, *random.integers(0, 8 * len(content), 150).tolist()]
+    outcomes = {"whole": 0, "missing": 0, "error": 0}
+    for place in places:
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        file.write_bytes(flipped)
+        try:
+            found = cache.get_many(prompts)
+        except ProviderError:
+            outcomes["error"] += 1
+            continue
+        assert found.items() <= stored.items(), place
+        outcomes["whole" if found == stored else "missing"] += 1
+    assert min(outcomes.values()) > 0, outcomes
+    assert "1 stored replies in" in caplog.text
+    assert "asked again" in caplog.text
+
+
+def test_replies_without_checksums_are_taken_over(cache: ReplyCache, tmp_path: Path) -> None:
+    cache.put("k", "openai:m", prompt(), reply("Oslo"))
+    with sqlite3.connect(tmp_path / "folder" / "calls.sqlite") as connection:
+        connection.execute("CREATE TABLE calls AS SELECT * FROM replies")
+        connection.execute("ALTER TABLE calls DROP COLUMN checksum")
+        connection.execute("DROP TABLE replies")
+    connection.close()
+    found = cache.get("k", prompt())
+    assert found is not None
+    assert found.value == Names(names=["Oslo"])
+    assert len(cache.summarize()) == 1
+
+
+def test_cleared_replies_leave_no_byte(cache: ReplyCache, tmp_path: Path) -> None:
+    assert cache.clear() == 0
+    for number in range(9):
+        cache.put(f"k{number}", "openai:m", prompt(), reply(f"Zyzzyva {number}"))
+    assert cache.clear() == 9
+    assert [file for file in (tmp_path / "folder").iterdir() if b"Zyzzyva" in file.read_bytes()] == []
     assert cache.summarize() == []
 
 

@@ -25,6 +25,7 @@ from clew.indexing.sources.discovery import (
 from clew.indexing.sources.office_files import convert_document
 from clew.indexing.sources.plain_text import decode_text, make_markdown_document, make_text_document
 from clew.indexing.sources.records import read_json_lines, read_table_rows
+from clew.indexing.sources.register import SourceRegister
 from clew.store.document_ids import IdSet
 from clew.text.sanitize import has_surrogate
 from clew.types import Document, Failure
@@ -36,6 +37,15 @@ class ReadingProgress:
 
     done: int = 0
     total: int = 0  # 0 where it is not known: standard input
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One pass over paths."""
+
+    progress: ReadingProgress
+    is_wanted: Callable[[str], bool] | None
+    register: SourceRegister
 
 
 def source_bytes(paths: Sequence[str | Path]) -> int:
@@ -59,21 +69,24 @@ def read_documents(
     stdin: IO[bytes] | None = None,
     progress: ReadingProgress | None = None,
     is_wanted: Callable[[str], bool] | None = None,
+    register: SourceRegister | None = None,
 ) -> Iterator[Document | Failure]:
     """Return an iterator over the documents of files and folders, which are read one at a time.
 
     Supported are `.txt .md .markdown`, records in `.jsonl .ndjson .csv .tsv`, and with the extra `files` `.pdf .docx
     .pptx .html .htm`. Folders are read recursively, hidden names skipped; "-" is `stdin`, by default that of the
     process: JSON lines if its first character is `{`, else one text with the id "stdin". A failure names the path, or
-    `path:line`, and does not stop the rest. Ids are unique; paths keep their order, folders that of their relative
-    paths. The call raises InputError before anything is read where no path is given, or one does not exist. Bytes are
-    added to `progress` as they are read. With `is_wanted` come only documents of the ids that it accepts, and failures
-    of accepted ids, or of accepted items where no id is known; nothing else is parsed that need not be.
+    `path:line`, and does not stop the rest. Ids are unique, as `register` gives them to files; a file that is given by
+    several paths is read once. Paths keep their order, folders that of their relative paths. The call raises InputError
+    before anything is read where no path is given, or one does not exist. Bytes are added to `progress` as they are
+    read. With `is_wanted` come only documents of the ids that it accepts, and failures of accepted ids, or of accepted
+    items where no id is known; nothing else is parsed that need not be.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
     check_paths(sources)
     counted = ReadingProgress() if progress is None else progress
-    return _check_documents(chain.from_iterable(_read_path(path, stdin, counted, is_wanted) for path in sources))
+    reading = _Reading(counted, is_wanted, SourceRegister() if register is None else register)
+    return _check_documents(chain.from_iterable(_read_path(path, stdin, reading) for path in sources))
 
 
 def read_sources(sources: Iterable[SourceFile]) -> Iterator[Document | Failure]:
@@ -136,22 +149,33 @@ def _find_invalid_part(document: Document) -> str:
     return ""
 
 
-def _read_path(
-    path: str | Path, stdin: IO[bytes] | None, progress: ReadingProgress, is_wanted: Callable[[str], bool] | None
-) -> Iterator[SourcedDocument | Failure]:
+def _read_path(path: str | Path, stdin: IO[bytes] | None, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     if path == "-":
         items = _catch_failures("stdin", _read_standard_input(sys.stdin.buffer if stdin is None else stdin))
-        yield from _select(items, is_wanted)
+        yield from _select(items, reading.is_wanted)
         return
-    for source in find_sources(Path(path)):
+    for source in reading.register.find(Path(path)):
         if isinstance(source, Failure):
-            yield from _select(iter([source]), is_wanted)
-        elif source.suffix in RECORD_SUFFIXES:
-            yield from _select(_catch_failures(source.item, _read_file(source, progress, is_wanted)), is_wanted)
-        elif is_wanted is None or is_wanted(source.id):
-            yield from _catch_failures(source.item, _read_file(source, progress))
+            yield from _select(iter([source]), reading.is_wanted)
+        elif source is not None and (
+            source.suffix in RECORD_SUFFIXES or reading.is_wanted is None or reading.is_wanted(source.id)
+        ):
+            yield from _read_registered(source, reading)
+        elif source is not None:
+            reading.progress.done += _file_size(source)
+
+
+def _read_registered(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
+    is_wanted = reading.is_wanted if source.suffix in RECORD_SUFFIXES else None
+    is_whole = is_wanted is None
+    for item in _select(_catch_failures(source.item, _read_file(source, reading.progress, is_wanted)), is_wanted):
+        if isinstance(item, Failure):
+            is_whole = False
         else:
-            progress.done += _file_size(source)
+            reading.register.add(source, item.document.id)
+        yield item
+    if is_whole:
+        reading.register.note_complete(source)
 
 
 def _select(

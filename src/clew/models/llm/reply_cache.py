@@ -1,6 +1,10 @@
-"""Cache of language model replies by all they depend on: an SQLite file for several processes, written one by one."""
+"""Cache of language model replies by all they depend on: an SQLite file for several processes, written one by one.
+
+Each reply has a checksum: SQLite has none, and a flipped bit in a reply is mostly another word of the same form.
+"""
 
 import json
+import logging
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -15,10 +19,19 @@ from pydantic import ValidationError
 from clew.errors import ProviderError
 from clew.types import Prompt, Reply, Usage
 
-_CREATE_TABLE = """CREATE TABLE IF NOT EXISTS calls (
+_CREATE_TABLE = """CREATE TABLE IF NOT EXISTS replies (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, prompt TEXT NOT NULL, reply TEXT NOT NULL, made REAL NOT NULL,
-    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, seconds REAL NOT NULL, cost REAL NOT NULL
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, seconds REAL NOT NULL, cost REAL NOT NULL,
+    checksum BLOB NOT NULL
 )"""
+_OLD_TABLE = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'calls'"  # of replies without checksums
+_FIND = "SELECT CAST(model AS BLOB), CAST(prompt AS BLOB), CAST(reply AS BLOB), checksum FROM replies WHERE key = ?"
+_STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_TAKE_OVER = """INSERT OR IGNORE INTO replies
+SELECT key, model, prompt, reply, made, input_tokens, output_tokens, seconds, cost,
+    clew_checksum(CAST(key AS BLOB), CAST(model AS BLOB), CAST(prompt AS BLOB), CAST(reply AS BLOB))
+FROM calls"""
+_log = logging.getLogger(__name__)
 
 
 def call_key(model: str, prompt: Prompt, settings: Mapping[str, Any]) -> str:
@@ -43,29 +56,41 @@ class ReplyCache:
         self._path = path
 
     def get(self, key: str, prompt: Prompt) -> Reply | None:
-        """Return a cached reply; None where there is none that fits the schema."""
+        """Return a cached reply; None where there is none that is as it was stored and fits the schema."""
         return self.get_many({key: prompt}).get(key)
 
     def get_many(self, prompts: Mapping[str, Prompt]) -> dict[str, Reply]:
-        """Return, by key, the cached replies that fit the schema of their prompt."""
+        """Return, by key, the cached replies that fit the schema of their prompt.
+
+        A reply that is not as it was stored is left out with a warning; the next one takes its place.
+        """
         if not prompts or not self._path.exists():
             return {}
         replies: dict[str, Reply] = {}
+        damaged = 0
         with self._open() as connection:
             for key, prompt in prompts.items():
-                row = connection.execute("SELECT reply FROM calls WHERE key = ?", (key,)).fetchone()
+                row = connection.execute(_FIND, (key,)).fetchone()
+                if row is None:
+                    continue
+                model, name, reply, checksum = row
+                if checksum != _checksum(key.encode(), model, name, reply):
+                    damaged += 1
+                    continue
                 with suppress(ValidationError):
-                    if row is not None:
-                        replies[key] = Reply(prompt.reply.model_validate_json(row[0]), cached=True)
+                    replies[key] = Reply(prompt.reply.model_validate_json(reply), cached=True)
+        if damaged:
+            _log.warning("%d stored replies in %s are not as they were written: asked again", damaged, self._path)
         return replies
 
     def put(self, key: str, model: str, prompt: Prompt, reply: Reply) -> None:
         """Store a reply."""
         usage = reply.usage
         counts = (usage.input_tokens, usage.output_tokens, usage.seconds, usage.cost)
-        row = (key, model, prompt.name, reply.value.model_dump_json(), time.time(), *counts)
+        texts = key, model, prompt.name, reply.value.model_dump_json()
+        row = (*texts, time.time(), *counts, _checksum(*(text.encode() for text in texts)))
         with self._open() as connection, connection:
-            connection.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(_STORE, row)
 
     def summarize(self) -> list[CachedReplies]:
         """Return counts and usage of the cached replies by model and prompt."""
@@ -73,7 +98,7 @@ class ReplyCache:
             return []
         sums = "SELECT model, prompt, SUM(seconds), COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cost)"
         with self._open() as connection:
-            rows = connection.execute(f"{sums} FROM calls GROUP BY model, prompt ORDER BY model, prompt").fetchall()
+            rows = connection.execute(f"{sums} FROM replies GROUP BY model, prompt ORDER BY model, prompt").fetchall()
         return [CachedReplies(model, prompt, Usage(*counts)) for model, prompt, *counts in rows]
 
     def prune(self, older_than: float = 0.0, model: str | None = None) -> int:
@@ -82,10 +107,27 @@ class ReplyCache:
             return 0
         with self._open() as connection, connection:
             values = (time.time() - older_than, model, model)
-            deleted = connection.execute("DELETE FROM calls WHERE made <= ? AND (? IS NULL OR model = ?)", values)
+            deleted = connection.execute("DELETE FROM replies WHERE made <= ? AND (? IS NULL OR model = ?)", values)
         with self._open() as connection:
             connection.execute("VACUUM")
         return deleted.rowcount
+
+    def clear(self) -> int:
+        """Drop all replies and every byte of them from the file; return their number.
+
+        Raises ProviderError where another process is using the file, so that it still holds them.
+        """
+        dropped = self.prune()
+        if not self._path.exists():
+            return 0
+        with self._open() as connection:
+            is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if is_busy:
+            raise ProviderError(
+                f"the replies in {self._path} are dropped, but another process is reading the file, which still holds "
+                "their bytes: end it, and run `clew compact --shred`"
+            )
+        return dropped
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -93,6 +135,8 @@ class ReplyCache:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=60.0)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
+                if connection.execute(_OLD_TABLE).fetchone() is not None:
+                    _add_checksums(connection)
                 connection.execute(_CREATE_TABLE)
                 yield connection
         except (sqlite3.Error, OSError) as error:
@@ -100,3 +144,23 @@ class ReplyCache:
                 f"the reply cache {self._path} cannot be used ({error}): free disk space, allow writing there, remove "
                 "the file if it is damaged, or run with --no-cache"
             ) from error
+
+
+def _checksum(key: bytes, model: bytes, prompt: bytes, reply: bytes) -> bytes:
+    """Return a checksum of what identifies a stored reply, and of the reply."""
+    digest = blake2b(digest_size=16)
+    for part in (key, model, prompt, reply):
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.digest()
+
+
+def _add_checksums(connection: sqlite3.Connection) -> None:
+    """Move replies that an earlier version of Clew stored into the table with checksums, in one transaction."""
+    connection.create_function("clew_checksum", 4, _checksum, deterministic=True)
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute(_OLD_TABLE).fetchone() is None:
+            return  # another process has moved them meanwhile
+        connection.execute(_CREATE_TABLE)
+        connection.execute(_TAKE_OVER)
+        connection.execute("DROP TABLE calls")
