@@ -5,14 +5,14 @@ Its manifest states all inputs and the hash of each file. Equal contents give eq
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pair
 from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
 from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.segments.opened_parts import OpenedParts
-from clew.indexing.segments.store import OpenedSegments, ensure_segments
+from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
@@ -66,6 +66,17 @@ from clew.types import Progress, count_progress
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class SnapshotSource:
+    """The passages that a snapshot is made of."""
+
+    table: PassageTable  # of the version, with its imported graphs
+    derived: Path  # folder of derived data that is for these passages alone
+    segments: Callable[[int], list[SegmentFile]]  # returns the files of their segments, hashed with a salt
+    salt: int = 0  # that is tried first
+
+
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, memory: int = 0) -> Path:
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms.
 
@@ -75,8 +86,9 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, m
     folder = snapshot_folder(table)
     if not is_complete(folder):
         table.check_rows()
+        source = SnapshotSource(table, table.location.derived, lambda salt: ensure_segments(table, progress, salt))
         with merge_workspace(table, encoder.dimension, memory, progress) as space:
-            _build_snapshot(table, encoder, folder, progress, space)
+            build_snapshot(source, encoder, folder, progress, space)
         discard_older(folder, "[0-9]*", pinned_versions(table.location.derived))
     if encoder.dimension:
         ensure_lists(folder, encoder.fingerprint, progress)
@@ -85,10 +97,14 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, m
     return folder
 
 
-def _build_snapshot(table: PassageTable, encoder: Encoder, folder: Path, progress: Progress, space: Workspace) -> None:
-    snapshot, segments, positions = _merge_version(table, progress, space)
+def build_snapshot(
+    source: SnapshotSource, encoder: Encoder, folder: Path, progress: Progress, space: Workspace
+) -> None:
+    """Build the snapshot of some passages and the imported graphs of their table in a folder."""
+    table = source.table
+    snapshot, segments, positions = _merge_segments(source, folder, progress, space)
     snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
-    snapshot = _add_synonyms(snapshot, table, encoder, progress)
+    snapshot = _add_synonyms(snapshot, source, encoder, progress)
     progress("writing", 0, 0)
     earlier = _newest_snapshot(folder)
     with (
@@ -122,18 +138,18 @@ def _write_lexical(segments: Sequence[Segment], positions: Sequence[IntArray], c
     BM25Index.merge(OpenedParts(segments, lambda segment: segment.terms), positions, count).save(folder)
 
 
-def _merge_version(
-    table: PassageTable, progress: Progress, space: Workspace
+def _merge_segments(
+    source: SnapshotSource, folder: Path, progress: Progress, space: Workspace
 ) -> tuple[Snapshot, OpenedSegments, Sequence[IntArray]]:
-    """Return the snapshot of a version, its segments, and where in it their rows are, for each segment.
+    """Return the snapshot of some passages, their segments, and where in it their rows are, for each segment.
 
     All is hashed with the first salt under which no two texts have one hash.
     """
-    merged_before = _segments_of(_newest_snapshot(snapshot_folder(table))[0])  # their names tell their salt, too
-    for salt in count():
+    merged_before = _segments_of(_newest_snapshot(folder)[0])  # their names tell their salt, too
+    for salt in count(source.salt):
         try:
-            files = ensure_segments(table, progress, salt)
-            graph = _read_imported_graph(table, progress, salt)
+            files = source.segments(salt)
+            graph = _read_imported_graph(source.table, progress, salt)
             space.release()
             segments = OpenedSegments(files, space.resident_bytes)
             agreeing = {number for number, file in enumerate(files) if file.name in merged_before}
@@ -217,28 +233,27 @@ def _has_mentions(table: PassageTable) -> bool:
     return any(graph.mentions for graph in stored_graphs(table.iter_shards(["metadata"])))
 
 
-def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
+def _add_synonyms(snapshot: Snapshot, source: SnapshotSource, encoder: Encoder, progress: Progress) -> Snapshot:
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
     if not encoder.dimension:
         return snapshot
     entity_of_name: dict[str, int] = {}
-    of_all = table.settings.get("synonym_names") == "all"
+    of_all = source.table.settings.get("synonym_names") == "all"
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for entity, name in enumerate(snapshot.entities):
         if not only_in_graph[entity] and (of_all or is_comparable(name)):
             entity_of_name.setdefault(name, entity)
     if not entity_of_name:
         return snapshot
-    derived = table.location.derived
     names, entities = list(entity_of_name), np.array(list(entity_of_name.values()))
     on_encoded = count_progress(progress, "encoding names")
-    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, on_encoded)
+    vectors = VectorCache(source.table.location.derived / "vectors.lance").get_or_encode(names, encoder, on_encoded)
     progress("comparing names", 0, len(names))
-    threshold, limit = _synonym_settings(table.settings)
-    if table.settings.get("synonym_relative"):
+    threshold, limit = _synonym_settings(source.table.settings)
+    if source.table.settings.get("synonym_relative"):
         left, right, score = find_relative_synonyms(names, vectors, threshold, limit)
     else:
-        left, right, score = _find_synonyms(derived, names, vectors, threshold, limit)
+        left, right, score = _find_synonyms(source.derived, names, vectors, threshold, limit)
     if of_all:
         return with_equivalences(snapshot, entities[left], entities[right], score)
     is_title = np.zeros(len(snapshot.entities), dtype=bool)
