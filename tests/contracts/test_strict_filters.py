@@ -1,5 +1,6 @@
 """Strict filters: order, scores, notes and paths are those of an index that was made without the hidden documents."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,13 @@ from clew.commands.answers import evidence_json
 from clew.errors import InputError
 from clew.indexing import selected_snapshot
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, parse_retriever
+from clew.settings import Settings
+from clew.store.snapshot_files import read_manifest
 from clew.types import Evidence
 from tests.contracts.conftest import TRAINED
 from tests.contracts.test_filters_hide import ASKED, HIDDEN, RERANKED, VISIBLE, WHERE, spec_of
+from tests.faults.leaks import WHERE as CASE_WHERE
+from tests.faults.leaks import make_case
 from tests.small_index import make_index
 
 FINDING = [name for name in RETRIEVERS if not finds_nothing(name)]
@@ -39,6 +44,24 @@ def test_order_and_scores_are_those_of_an_index_without_the_hidden(
     for question in ASKED:
         found, expected = (index.search(question, 50, parse_retriever(name)) for index in (strict, alone))
         assert shown(found) == shown(expected), question
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_snapshot_is_that_of_an_index_without_the_hidden_byte_for_byte(tmp_path: Path, seed: int) -> None:
+    """So that every retriever, also one that is added later, gives the same."""
+    case = make_case(seed, 0)
+    documents = [*case.visible, *case.hidden]
+    random.Random(seed).shuffle(documents)
+    settings = Settings(encoder="hashing", extractor="rules", synonym_threshold=0.3, synonym_names="all")
+    whole, alone = (clew.create(tmp_path / name, settings) for name in ("whole", "alone"))
+    for part in (documents[::2], documents[1::2]):
+        whole.add(part)
+    alone.add(case.visible)
+    strict = whole.restrict(CASE_WHERE)
+    assert 0 < len(strict.snapshot.equivalences.indices) < len(whole.snapshot.equivalences.indices)
+    mine, other = (read_manifest(index.snapshot_folder) for index in (strict, alone))
+    assert mine["files"] == other["files"]
+    assert mine["passages"] == len(case.visible)
 
 
 def shown(evidence: Evidence) -> object:
@@ -110,7 +133,7 @@ def test_a_filter_that_allows_too_much_is_refused_before_anything_is_made(
     folders: dict[tuple[str, bool], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selected_snapshot, "MAX_SELECTED_PASSAGES", 3)
-    with pytest.raises(InputError, match=r"allows 25 passages, and strict filters take 3 at most: leave"):
+    with pytest.raises(InputError, match=r"allows 21 passages, and strict filters take 3 at most: leave"):
         clew.open(folders["hashing", True]).restrict(WHERE)
 
 

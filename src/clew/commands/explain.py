@@ -10,6 +10,7 @@ from clew.commands.options import DeviceOption, IndexOption, StrictOption, Where
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
+from clew.text.sanitize import escape_control
 
 if TYPE_CHECKING:
     from clew.retrievers.gfm.target_explanations import TargetExplanation
@@ -66,8 +67,9 @@ def explain(
         raise InputError("there is no --target: name an entity, or the id or title of a passage")
     else:
         text = format_explanation(_explain(question, index, target, options), options.form)
+    text = escape_control(text)
     if options.out is None:
-        print_line(text) if options.form == "text" else print(text)
+        print_line(text)
         return
     with atomic_file(options.out) as temporary:
         temporary.write_text(f"{text}\n", encoding="utf-8")
