@@ -22,11 +22,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import clew
 from clew.answering.graph_readers.path_reader import PathGraphReader
-from clew.answering.selection import PASSAGES, PATHS, TEXT, select_answerer
+from clew.answering.selection import JSON, PASSAGES, PATHS, TEXT, select_answerer
 from clew.commands.answers import answer_json, evidence_json
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
@@ -34,6 +35,7 @@ from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.prompts.graph_answer import build_prompt
+from clew.protocols import Answerer, Retriever
 from clew.query.entity_linker import LinkerSettings
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.edge_explanations import explain_reranking
@@ -60,24 +62,7 @@ MODEL_SETTINGS = {
 }
 """Settings by which retrievers ask a language model."""
 QUESTIONS_OF_A_CORPUS = 25
-_SYLLABLES = [
-    "bor",
-    "dal",
-    "fen",
-    "gri",
-    "hol",
-    "kar",
-    "lun",
-    "mar",
-    "nes",
-    "ost",
-    "ryd",
-    "sol",
-    "tor",
-    "ul",
-    "vik",
-    "wes",
-]
+_SYLLABLES = re.findall("...", "bordalfengriholkarlunmarnesostrydsoltorbikwes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +246,28 @@ class Asked:
         self.case, self._folder = case, folder
         self.factory = RecordingFactory(case, seed)
         self.cross_encoder = cross_encoder
+        self._answerers: dict[tuple[str, ...], Answerer] = {}
+        self._linked: dict[str, list[Retriever]] = {}
 
     def index(self, spec: str) -> Index:
         """Return the index that a retriever is asked over."""
         return self._trained if spec.startswith(TRAINED) or "g-rag" in spec else self._plain
+
+    def answerer(self, spec: str, model: str = "", prompts: str = JSON) -> Answerer:
+        """Return the answerer for what a retriever finds."""
+        key = spec, model, prompts
+        if key not in self._answerers:
+            kind = PATHS if is_path_retriever(parse_retriever(spec)) else PASSAGES
+            encoder = (lambda: None) if model else (lambda: self.index(spec).context.index_encoder)
+            self._answerers[key] = select_answerer(model, self.factory.open, encoder, kind, prompts)
+        return self._answerers[key]
+
+    def linked(self, method: str) -> list[Retriever]:
+        """Return retrievers that start from the names which a language model lists, linked by a method."""
+        if method not in self._linked:
+            context = self._plain.context.with_linker(LinkerSettings(method, -1.0, MODEL, is_chosen=True))
+            self._linked[method] = [open_retriever(name, context) for name in ("pagerank", "frag")]
+        return self._linked[method]
 
     @cached_property
     def _plain(self) -> Index:
@@ -295,8 +298,8 @@ def subjects(cross_encoder: Path | None = None) -> dict[str, Subject]:
     for name in RERANKERS:
         if (spec := _reranking(name, cross_encoder)) is not None:
             made[f"reranker {name}"] = partial(_search, spec)
-    made["answers of a model from passages"] = partial(_answer_by_model, "pagerank", "json")
-    made["answers of a model from paths"] = partial(_answer_by_model, "frag", "json")
+    made["answers of a model from passages"] = partial(_answer_by_model, "pagerank", JSON)
+    made["answers of a model from paths"] = partial(_answer_by_model, "frag", JSON)
     made["answers of a model from paths, as text"] = partial(_answer_by_model, "frag", TEXT)
     made["names that a model lists"] = _link_by_model
     for name in ("gcn-subgraph", "steiner"):
@@ -325,25 +328,22 @@ def _search(spec: str, asked: Asked, question: str) -> Iterator[str]:
     evidence = index.search(question, 10, parse_retriever(spec), WHERE)
     yield _show(evidence_json("", "", evidence))
     yield asked.factory.take_prompts()
-    answer = index.answerer("", parse_retriever(spec)).answer([question], [evidence])[0]
+    answer = asked.answerer(spec).answer([question], [evidence])[0]
     yield _show(answer_json("", "", answer))
 
 
 def _answer_by_model(spec: str, prompts: str, asked: Asked, question: str) -> Iterator[str]:
     index = asked.index(spec)
     evidence = index.search(question, 10, parse_retriever(spec), WHERE)
-    kind = PATHS if is_path_retriever(parse_retriever(spec)) else PASSAGES
-    answerer = select_answerer(MODEL, asked.factory.open, lambda: None, kind, prompts)
-    yield _show(answer_json("", "", answerer.answer([question], [evidence])[0]))
+    yield _show(answer_json("", "", asked.answerer(spec, MODEL, prompts).answer([question], [evidence])[0]))
     yield asked.factory.take_prompts()
 
 
 def _link_by_model(asked: Asked, question: str) -> Iterator[str]:
     index = asked.index("pagerank")
     for method in ("exact", "exact+embedding"):
-        context = index.context.with_linker(LinkerSettings(method, -1.0, MODEL, is_chosen=True))
-        for name in ("pagerank", "frag"):
-            (evidence,) = open_retriever(name, context).retrieve([question], 10, WHERE)
+        for retriever in asked.linked(method):
+            (evidence,) = retriever.retrieve([question], 10, WHERE)
             yield _show(evidence_json("", "", index.finish(evidence, WHERE)))
     yield asked.factory.take_prompts()
 
@@ -401,7 +401,11 @@ def _show(value: Any) -> str:
 
 
 def count_leaks(
-    names: Sequence[str], questions: int, seed: int, cross_encoder: Path | None = None
+    names: Sequence[str],
+    questions: int,
+    seed: int,
+    cross_encoder: Path | None = None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, int, list[str]]]:
     """Yield for each subject its name, the number of questions, and a line for each that it leaks at."""
     asking = subjects(cross_encoder)
@@ -412,11 +416,14 @@ def count_leaks(
         with tempfile.TemporaryDirectory(prefix="clew-leaks-") as folder:
             asked = Asked(case, Path(folder), seed + number, cross_encoder)
             for name in names:
+                started = process_time()
                 for question in case.questions:
                     done[name] += 1
                     if words := leaked("\n".join(asking[name](asked, question)), question, case):
                         faults[name].append(f"{name}: corpus {seed + number}, {question!r}: {', '.join(words)}")
-        print(f"corpus {seed + number}: {sum(map(len, faults.values()))} leaks so far", file=sys.stderr, flush=True)
+                        on_progress(faults[name][-1])
+                on_progress(f"{name}: {process_time() - started:.1f} s")
+        on_progress(f"corpus {seed + number}: {sum(map(len, faults.values()))} leaks so far")
     for name in names:
         yield name, done[name], faults[name]
 
@@ -431,7 +438,8 @@ def main() -> int:
     options = parser.parse_args()
     names = [name for name in subjects(options.cross_encoder) if options.only in name]
     total = leaks = 0
-    for name, asked, faults in count_leaks(names, options.questions, options.seed, options.cross_encoder):
+    given = names, options.questions, options.seed, options.cross_encoder
+    for name, asked, faults in count_leaks(*given, lambda line: print(line, file=sys.stderr, flush=True)):
         print(f"{name:45}{len(faults):5} of {asked}")
         print("".join(f"  {fault}\n" for fault in faults[:3]), end="")
         total, leaks = total + asked, leaks + len(faults)
