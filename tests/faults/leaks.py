@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, Literal
 
 import clew
 from clew.answering.graph_readers.path_reader import PathGraphReader
@@ -62,7 +62,7 @@ MODEL_SETTINGS = {
 }
 """Settings by which retrievers ask a language model."""
 QUESTIONS_OF_A_CORPUS = 25
-_SYLLABLES = re.findall("...", "bordalfengriholkarlunmarnesostrydsoltorbikwes")
+_SYLLABLES = ("bor", "dal", "fen", "gri", "hol", "kar", "lun", "mar", "nes", "ost", "ryd", "sol", "tor", "bik", "wes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ class Asked:
             self._answerers[key] = select_answerer(model, self.factory.open, encoder, kind, prompts)
         return self._answerers[key]
 
-    def linked(self, method: str) -> list[Retriever]:
+    def linked(self, method: Literal["exact", "exact+embedding"]) -> list[Retriever]:
         """Return retrievers that start from the names which a language model lists, linked by a method."""
         if method not in self._linked:
             context = self._plain.context.with_linker(LinkerSettings(method, -1.0, MODEL, is_chosen=True))
@@ -341,10 +341,9 @@ def _answer_by_model(spec: str, prompts: str, asked: Asked, question: str) -> It
 
 def _link_by_model(asked: Asked, question: str) -> Iterator[str]:
     index = asked.index("pagerank")
-    for method in ("exact", "exact+embedding"):
-        for retriever in asked.linked(method):
-            (evidence,) = retriever.retrieve([question], 10, WHERE)
-            yield _show(evidence_json("", "", index.finish(evidence, WHERE)))
+    for retriever in (*asked.linked("exact"), *asked.linked("exact+embedding")):
+        (evidence,) = retriever.retrieve([question], 10, WHERE)
+        yield _show(evidence_json("", "", index.finish(evidence, WHERE)))
     yield asked.factory.take_prompts()
 
 
