@@ -17,7 +17,7 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu test-browser check faults format docs clean
+.PHONY: help demo test test-gpu test-browser check faults leaks format docs clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run al
 
 faults: $(VENV)/installed-dev  ## Kill commands, or fail their files, at every file operation; takes hours
 	$(BIN)/python -m tests.faults.enumerate $(FAULTS)
+
+leaks: $(VENV)/installed-dev  ## Ask everything under a filter, 200 questions each, and look for what it hides
+	$(BIN)/python -m tests.faults.leaks $(LEAKS)
 
 format: $(VENV)/installed-dev  ## Put every file into the common format
 	$(BIN)/ruff format .

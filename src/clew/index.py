@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         GraphReport,
         IndexingReport,
         IndexStats,
+        PassageSelection,
         ReencodingReport,
         WriterTools,
     )
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
+_MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
@@ -72,6 +74,7 @@ class Index:
         device: Where models run: "auto", "cpu", "cuda" or "mps"; it is checked where one does.
         similar_names: Whether names in questions that the index does not know are taken for those most like them.
         linking: How names in questions are found and linked else.
+        selection: The passages that it has, from `restrict`; None for all of the table.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Index:
         *,
         similar_names: bool = True,
         linking: LinkerSettings | None = None,
+        selection: "PassageSelection | None" = None,
     ) -> None:
         self.table = table
         self.llm_factory = llm_factory
@@ -90,8 +94,10 @@ class Index:
         self.similar_names = similar_names
         self.linking = LinkerSettings() if linking is None else linking
         self._progress = progress
+        self.selection = selection
         self._encoder_opener = _EncoderOpener(table, device)
         self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
+        self._selected: dict[Filter, Index] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -104,9 +110,16 @@ class Index:
 
         Retrievers that were taken from it go on working, and hold what they need.
         """
+        self._let_go()
+        if self.selection is None:
+            unpin(self.table)
+
+    def _let_go(self) -> None:
         vars(self).pop("context", None)
         self._retrievers = {}
-        unpin(self.table)
+        for selected in self._selected.values():
+            selected.close()
+        self._selected = {}
 
     @property
     def _encoder(self) -> Encoder:
@@ -115,7 +128,7 @@ class Index:
     @cached_property
     def context(self) -> IndexContext:
         """The resources of this version that retrievers use."""
-        folder = snapshot_folder(self.table)
+        folder = self.snapshot_folder
         while True:
             state = folder_state(folder)
             try:
@@ -125,11 +138,21 @@ class Index:
                     remove_leftovers(folder.parent)  # of a writer that was killed after completing its snapshot
                 state = folder_state(folder)
                 check_snapshot(folder)
-                return self._open_context(folder)
+                opened = self._open_context(folder)
+                self._discard_outdated()
+                return opened
             except IndexFormatError:
                 # Where another process has dropped or made it meanwhile it is no damage, and the version is pinned.
                 if folder_state(folder) == state:
                     raise
+
+    def _discard_outdated(self) -> None:
+        """Discard the files of a selection of an older version, which may hold what was removed since."""
+        if self.selection is None or self.table.is_newest:
+            return
+        from clew.indexing import entry
+
+        entry.discard_selections(self.table.location.derived)
 
     def _open_context(self, folder: Path) -> IndexContext:
         with map_errors(self.table.location.name, "opening"):
@@ -143,6 +166,54 @@ class Index:
                 similar_names=self.similar_names,
                 linking=self.linking,
             )
+
+    @property
+    def snapshot_folder(self) -> Path:
+        """The folder of the snapshot of this version, which need not be there before `context` is used."""
+        if self.selection is None:
+            return snapshot_folder(self.table)
+        from clew.indexing import entry
+
+        return entry.selected_snapshot_folder(self.table, self.selection)
+
+    def restrict(self, where: Filter) -> "Index":
+        """Return an index of the passages alone that a filter allows: its order, scores and counts are of them alone.
+
+        It is made in a folder beside this one's derived data, where the latest eight stay until the next change, and
+        can be asked, but not changed. Weights that were adapted to this index are not used in it.
+
+        Args:
+            where: Which passages it has; imported graphs stay.
+
+        Raises:
+            InputError: The filter cannot be parsed, names a field that no passage has, or allows more than 100,000
+                passages; or this is such an index itself.
+        """
+        from clew.indexing import entry
+
+        check_string(where, "where")
+        self._check_whole()
+        found = self._selected.pop(where, None)
+        if found is None:
+            selection = entry.select_passages(self.table, self.snapshot, self.context.scope.mask(where))
+            found = Index(
+                self.table,
+                self.llm_factory,
+                self._progress,
+                self.device,
+                similar_names=self.similar_names,
+                linking=self.linking,
+                selection=selection,
+            )
+            vars(found)["_encoder_opener"] = self._encoder_opener  # holds a model
+        self._selected[where] = found  # the latest one stands last
+        while len(self._selected) > _MAX_SELECTIONS:
+            del self._selected[next(iter(self._selected))]
+        return found
+
+    def _check_whole(self) -> None:
+        if self.selection is not None:
+            raise InputError("this index has the passages alone that a filter allows: open the index that it is of")
 
     @property
     def snapshot(self) -> Snapshot:
@@ -292,6 +363,7 @@ class Index:
     def _writer_tools(self, extractor: str | None, source: "DocumentSource") -> "WriterTools":
         from clew.indexing import entry
 
+        self._check_whole()
         chosen = entry.choose_extractor(extractor, str(self.table.settings["extractor"]))
         return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
 
@@ -425,6 +497,7 @@ class Index:
         """
         from clew.indexing import entry
 
+        self._check_whole()
         check_device(self.device)  # the snapshot's names are encoded
         with writer_lock(self.table.location):
             self._move_to_version(self.table.open_latest())
@@ -436,6 +509,7 @@ class Index:
                 yield
             finally:
                 self._move_to_version(self.table)
+                entry.discard_selections(self.table.location.derived)
             try:
                 self._build_snapshot(memory)
             except ProviderError as error:
@@ -449,14 +523,16 @@ class Index:
     def _build_snapshot(self, memory: int = 0) -> None:
         from clew.indexing import entry
 
-        entry.ensure_snapshot(self.table, self._encoder, self._progress, memory)
+        if self.selection is None:
+            entry.ensure_snapshot(self.table, self._encoder, self._progress, memory)
+        else:
+            entry.ensure_selected_snapshot(self.table, self.selection, self._encoder, self._progress)
 
     def _move_to_version(self, table: PassageTable) -> None:
         if table is not self.table:
             unpin(self.table)
         self.table = table
-        self._retrievers = {}
-        vars(self).pop("context", None)
+        self._let_go()
 
     def retriever(self, spec: RetrieverSpec = AUTO, paths: int = 1) -> Retriever:
         """Return a retriever over this version.
@@ -664,6 +740,7 @@ class Index:
         """Return counts, settings and the manifest of this version."""
         from clew.indexing import entry
 
+        self._check_whole()
         return entry.collect_stats(self.table, self.snapshot)
 
 

@@ -1,6 +1,7 @@
 """The command line's contract: what other tools rely on. For what is wrong with inputs see faults/test_inputs.py."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.commands import run_clew
-from tests.small_index import DOCUMENTS
+from tests.small_index import DOCUMENTS, make_index
 
 QUESTION = "Where was the commander of the Vega born?"
 SEARCH_KEYS = {"question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics", "chains"}
@@ -65,6 +66,32 @@ def test_where_restricts_search_ask_and_eval(small_folder: Path, questions: Path
     assert run_clew("ask", QUESTION, "--index", small_folder, *where).code == 0
     done = run_clew("eval", "--index", small_folder, "--questions", questions, "--retriever", "bm25", *where)
     assert done.code == 0
+
+
+def test_strict_filters_of_search_ask_eval_and_explain(tmp_path: Path, questions: Path) -> None:
+    """The command line gives what an index of these documents alone gives."""
+    make_index(tmp_path / "all", DOCUMENTS)
+    make_index(tmp_path / "english", [d for d in DOCUMENTS if d.metadata["lang"] == "en"])
+    options = ("--where", "lang = 'en'", "--strict-filters")
+    for command in ("search", "ask"):
+        strict = run_clew(command, QUESTION, "--index", tmp_path / "all", "--retriever", "bm25", *options, "--json")
+        alone = run_clew(command, QUESTION, "--index", tmp_path / "english", "--retriever", "bm25", "--json")
+        found, expected = (
+            json.loads(re.sub(r'"seconds": [^,]+', '"seconds": 0', done.out)) for done in (strict, alone)
+        )
+        assert found == expected
+    figures = []
+    for name, given in (("all", options), ("english", ())):
+        out, at = tmp_path / f"{name}.json", ("--index", tmp_path / name, "--questions", questions)
+        run_clew("eval", *at, "--retriever", "bm25", "--runs", tmp_path / "runs", "--json", out, *given)
+        figures.append(json.loads(out.read_text(encoding="utf-8"))["retrievers"]["bm25"]["recall@2"])
+    assert figures[0] == figures[1]
+    assert len(list((tmp_path / "runs").iterdir())) == 1  # the files of the two snapshots are equal
+    for command in ("search", "ask", "explain"):
+        target = ("--target", "Vega") if command == "explain" else ()
+        done = run_clew(command, QUESTION, "--index", tmp_path / "all", "--strict-filters", *target)
+        assert done.code == 2
+        assert "--strict-filters is of --where" in done.err
 
 
 def test_ask_as_json_cites_the_text_itself(small_folder: Path) -> None:

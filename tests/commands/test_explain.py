@@ -156,3 +156,14 @@ def test_what_has_no_edges_is_refused(folder: Path, given: tuple[str, ...], mess
     done = run_clew("explain", BRIDGE, "--index", folder, *given)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+def test_a_hidden_document_is_not_explained(folder: Path) -> None:
+    question = "Who founded the school where the boat James Caird is kept today?"
+    for strict in ((), ("--strict-filters",)):
+        where = ("--where", "document_id != 'dulwich-college.md'", *strict)
+        hidden = run_clew("explain", question, "--index", str(folder), "--target", "dulwich-college.md", *where)
+        assert hidden.code == 2
+        assert "the target is 'dulwich-college.md', and no passage or entity of the index is called so" in hidden.err
+        shown = run_clew("explain", question, "--index", str(folder), "--target", "james-caird.md", *where)
+        assert shown.out.startswith("James Caird (boat), passage james-caird.md: logit ")

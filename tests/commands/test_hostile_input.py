@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from clew.commands.app import report_bug
+from clew.commands.app import COMMANDS, GROUPS, report_bug
 from clew.commands.output import format_json
 from clew.errors import InputError
 from clew.indexing.kg_formats.files import graph_file
 from clew.query.filters import parse_filter
 from clew.retrievers.registry import parse_retriever
 from clew.settings import load_settings
+from tests.faults.commands import run_clew, write_lines
 
 
 @pytest.mark.parametrize("digits", [309, 400, 4300, 5000])
@@ -123,3 +124,138 @@ def test_where_no_file_could_be_read_the_exit_code_is_1(tmp_path: Path) -> None:
 
     assert index("good.txt", "bad.xyz") == 0
     assert index("bad.xyz") == 1
+
+
+HOSTILE = "Fram\x9b31m\u202eevil\u2066\u2028\u200f\u061c\x7f\x1b[2J"
+SECRET = "sk-SECRETSECRET"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an index, a graph, questions and a text whose names would steer a terminal."""
+    folder = tmp_path_factory.mktemp("hostile")
+    row = {"id": f"a{HOSTILE}", "title": HOSTILE, "text": f"{HOSTILE} sailed to Oslo.", "metadata": {HOSTILE: HOSTILE}}
+    write_lines(folder / "rows.jsonl", [row])
+    question = {"id": f"q{HOSTILE}", "question": f"Where did {HOSTILE} sail?", "gold": [HOSTILE], "answers": [HOSTILE]}
+    write_lines(folder / "questions.jsonl", [question])
+    write_lines(folder / "hops.jsonl", [{**question, "topics": [HOSTILE], "hops": 1}])
+    (folder / "graph.tsv").write_text(f"Oslo{HOSTILE[:20]}\tlies in\tNorway\n", encoding="utf-8")
+    index = ("--index", folder / "i", "--encoder", "none")
+    assert run_clew("index", folder / "rows.jsonl", *index).code == 0
+    assert run_clew("kg", "import", folder / "graph.tsv", *index[:2]).code == 0
+    assert run_clew("index", folder / "rows.jsonl", "--index", folder / "other", "--encoder", "none").code == 0
+    return folder
+
+
+PRINTING = [
+    ("search", f"Where did {HOSTILE} sail?", "--index", "i"),
+    (
+        "search",
+        f"Where did {HOSTILE} sail?",
+        "--index",
+        "i",
+        "--retriever",
+        "frag:ranker=bm25,router=tf-idf",
+        "--trace",
+    ),
+    ("search", f"Where did {HOSTILE} sail?", "--index", "i", "--json"),
+    ("ask", f"Where did {HOSTILE} sail?", "--index", "i"),
+    ("ask", f"Where did {HOSTILE} sail?", "--index", "i", "--json"),
+    ("eval", "--index", "i", "--questions", "questions.jsonl", "--retriever", "bm25", "--json", "figures.json"),
+    ("corpus", "questions.jsonl"),
+    ("diff", "i", "other"),
+    ("diff", "i", "other", "--json"),
+    ("stats", "--index", "i"),
+    ("stats", "--index", "i", "--json"),
+    ("kg", "list", "--index", "i"),
+    ("kg", "list", "--index", "i", "--json"),
+    ("extract", "rows.jsonl", "--extractor", "rules"),
+    ("extract", "rows.jsonl", "--extractor", "rules", "--json"),
+    ("questions", "sample", "hops.jsonl", "--each", "1", "--hops", "1"),
+    ("questions", "stats", "hops.jsonl"),
+    ("questions", "stats", "hops.jsonl", "--json"),
+    ("cache", "list", "--index", "i", "--json"),
+    ("verify", "--index", "i"),
+    ("restore", "--list", "--index", "i"),
+    ("remove", HOSTILE, "--index", "i"),
+    ("keys", "add", "--keys", "keys.json", "--label", HOSTILE, "--where", "a = 1"),
+    ("keys", "list", "--keys", "keys.json"),
+    ("retrievers", HOSTILE),
+    ("index", f"{HOSTILE}.txt", "--index", "i"),
+    ("serve", HOSTILE),
+]
+
+
+@pytest.mark.parametrize("arguments", PRINTING, ids=lambda arguments: " ".join(arguments).replace(HOSTILE, "X"))
+def test_no_command_steers_a_terminal(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(hostile)
+    done = run_clew(*arguments)
+    written = [Path("figures.json").read_text(encoding="utf-8")] if "figures.json" in arguments else []
+    for text in (done.out, done.err, *written):
+        assert not [c for c in text if not c.isprintable() and c not in "\n\t"]
+    assert done.out or done.err
+
+
+def test_an_explanation_does_not_steer_a_terminal(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(hostile)
+    monkeypatch.setattr("clew.commands.explain._explain", lambda *_: None)
+    monkeypatch.setattr("clew.commands.explanation_output.format_explanation", lambda _, form: f"<{form}>\n{HOSTILE}")
+    for form in ("text", "json", "svg", "html"):
+        done = run_clew("explain", "Where?", "--index", "i", "--target", "Oslo", "--format", form)
+        run_clew("explain", "Where?", "--index", "i", "--target", "Oslo", "--format", form, "--out", "file")
+        for text in (done.out, Path("file").read_text(encoding="utf-8")):
+            assert f"<{form}>\n" in text
+            assert not [c for c in text if not c.isprintable() and c != "\n"]
+
+
+def test_every_command_that_prints_is_tried() -> None:
+    silent = {
+        "watch",
+        "commit",
+        "compare",
+        "mcp",
+        "compact",
+        "export",
+        "adapt",
+        "repair",
+        "reencode",
+    }  # counts and places
+    assert {arguments[0] for arguments in PRINTING} | silent | {"explain"} == set(COMMANDS) | {
+        "kg",
+        "questions",
+        "cache",
+        "keys",
+    }
+
+
+ALL_COMMANDS = [(name,) for name in COMMANDS] + [(group, name) for group, (_, own) in GROUPS.items() for name in own]
+
+
+@pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
+def test_no_command_echoes_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
+    """Keys of the settings, of the environment and of addresses, with arguments that do and do not fit."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CLEW_API_KEY", f"{SECRET}1")
+    monkeypatch.setenv("OPENAI_API_KEY", f"{SECRET}2")
+    address = f"s3://user:{SECRET}3@"
+    attempts: list[tuple[str, ...]] = [(), ("x",), ("--index", address), ("x", "--index", address), (f"n={address}",)]
+    for toml in ("", f'api_key = "{SECRET}4"\n', f'base_url = "http://user:{SECRET}5@127.0.0.1:1"\nk = "x"\n'):
+        Path("clew.toml").write_text(toml, encoding="utf-8")
+        for arguments in attempts:
+            done = run_clew(*command, *arguments)
+            assert done.code
+            assert SECRET not in done.out + done.err, (toml, arguments)
+
+
+def test_no_address_of_a_language_model_shows_its_password(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(hostile)
+    monkeypatch.setenv("CLEW_API_KEY", f"{SECRET}1")
+    for address in (f"http://user:{SECRET}@127.0.0.1:1/v1", f"nonsense://user:{SECRET}@127.0.0.1:1/v1"):
+        done = run_clew(
+            "ask", f"Where did {HOSTILE} sail?", "--index", "i", "--model", "openai:x", "--base-url", address
+        )
+        assert done.code
+        assert "127.0.0.1" in done.err
+        assert SECRET not in done.out + done.err

@@ -71,6 +71,26 @@ def test_the_name_of_the_index_stands_beside_the_written_one(planted: Index) -> 
     assert all("Codename Basilisk" in triple.entities for triple in others)
 
 
+@pytest.mark.parametrize("name", ["pagerank", "chains", "sprig", "frag", "frag-simple", "tog", "steiner"])
+def test_a_note_tells_what_the_question_calls_an_entity_that_another_document_names(planted: Index, name: str) -> None:
+    evidence = planted.search("Who was Frank Worsley?", 5, parse_retriever(name))
+    assert "starts from Frank Worsley [Codename Basilisk]" in evidence.notes
+    plain = planted.search("Where was the Fram built?", 5, parse_retriever(name))
+    assert not [note for note in plain.notes if note.startswith("starts from") and "[" in note]
+
+
+def test_the_names_that_join_sentences_are_as_their_passages_write_them(planted: Index) -> None:
+    joined = 0
+    for question in (*questions(), "Who was Frank Worsley?", "Who did Tom Crean sail with?"):
+        for chain in planted.search(question, 10, "chains").chains:
+            for bridge, citation in zip(chain.item.bridges, chain.item.sentences[1:], strict=True):
+                joined += 1
+                assert "Basilisk" not in bridge or citation.document_id == "planted.md"
+                passage = planted.snapshot.passage(planted.snapshot.position(citation.passage_id))
+                assert bridge in f"{passage.title}\n{passage.text}"
+    assert joined > 5
+
+
 def test_a_name_in_another_case_or_as_part_of_a_word_is_not_taken_as_written(tmp_path: Path) -> None:
     documents = [
         Document("a", "Fram", "Fram sailed north."),

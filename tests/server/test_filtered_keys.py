@@ -226,3 +226,37 @@ def test_a_key_without_a_filter_finds_the_hidden(clients: Clients, tmp_path: Pat
         assert "hidden-1" in found
         assert "Brimwick" in paths
     assert clients.filtered.post("/v1/own/search", json={"question": QUESTIONS[0], "k": 50}).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def strict_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
+    folder = tmp_path_factory.mktemp("strict")
+    make_index(folder / "all", [*SHOWN, *HIDDEN])
+    make_index(folder / "reduced", SHOWN)
+    key = make_key(folder / "keys.json", where="tenant = 'a'", strict=True)
+    with (
+        serving({"own": folder / "all"}, keys=folder / "keys.json", key=key) as filtered,
+        serving({"own": folder / "reduced"}) as reduced,
+    ):
+        yield Clients(filtered, reduced)
+
+
+@pytest.mark.parametrize("retriever", ["auto", "bm25", "frag", "chains"])
+def test_a_strict_key_gets_the_order_and_scores_of_an_index_without_the_hidden(
+    strict_clients: Clients, retriever: str
+) -> None:
+    for question in QUESTIONS:
+        for where in (None, "lang = 'en'", "rank = 1"):
+            asked = {"question": question, "retriever": retriever, "k": 50, "where": where}
+            for path in ("search", "ask"):
+                mine, other = (client.post(f"/v1/own/{path}", json=asked) for client in strict_clients)
+                assert mine.status_code == other.status_code, (mine.text, other.text)
+                if mine.status_code == 200:
+                    assert without_seconds(mine.json()) == without_seconds(other.json()), (path, question, where)
+
+
+def without_seconds(reply: Any) -> Any:
+    """Return a reply without versions and times."""
+    if isinstance(reply, dict):
+        return {k: without_seconds(v) for k, v in reply.items() if k not in ("version", "seconds")}
+    return [without_seconds(one) for one in reply] if isinstance(reply, list) else reply

@@ -47,6 +47,31 @@ def test_a_key_with_a_filter_may_not_write(tmp_path: Path) -> None:
     assert not (tmp_path / "keys.json").exists()
 
 
+@pytest.mark.parametrize("options", [("--strict-filters",), ()])
+def test_a_strict_key_needs_a_filter_and_is_listed_as_one(tmp_path: Path, options: tuple[str, ...]) -> None:
+    path = tmp_path / "keys.json"
+    if options:
+        refused = run_clew("keys", "add", "--keys", path, *options)
+        assert (refused.code, path.exists()) == (2, False)
+        assert "--strict-filters is of --where" in refused.err
+    made = run_clew("keys", "add", "--keys", path, "--where", "year > 1990", *options)
+    access = KeyFile(path).verify(made.out.strip())
+    assert access is not None
+    assert access.strict is bool(options)
+    assert ("(strict)" in run_clew("keys", "list", "--keys", path).out) is bool(options)
+
+
+def test_a_file_of_keys_from_before_strict_filters_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    key = KeyFile(path).add(where="a = 1")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    del record["keys"][0]["strict"]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    access = KeyFile(path).verify(key)
+    assert access is not None
+    assert not access.strict
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"keys": 3}', '{"keys": [{"id": 1}]}', "\0"])
 def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "keys.json"

@@ -5,6 +5,7 @@ add a command, write its function and add its line to `COMMANDS` or `GROUPS`.
 """
 
 import os
+import re
 import sys
 from importlib import import_module
 from types import TracebackType
@@ -178,6 +179,7 @@ GROUPS = {
 }
 """By name: the help of a group, and its commands."""
 
+_USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
 _COMPLETION = "_CLEW_COMPLETE"
 """Environment variable by which a shell asks for completions."""
 
@@ -299,8 +301,8 @@ def report_bug(kind: type[BaseException], error: BaseException, trace: Traceback
 
 
 def _exit_with_error(message: str, code: int) -> NoReturn:
-    """Print one line, unprintable characters as escapes, and exit."""
-    line = " ".join(message.split())
+    """Print one line, unprintable characters as escapes and passwords in addresses left out, and exit."""
+    line = _USER_OF_ADDRESS.sub("//...@", " ".join(message.split()))
     printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     print(f"clew: {printable}", file=sys.stderr)
     sys.exit(code)

@@ -19,12 +19,14 @@ from clew.commands.options import (
     PathsOption,
     PromptsOption,
     RetrieverOptions,
+    StrictOption,
     WhereOption,
     check_file,
 )
 from clew.commands.output import format_json, write_json
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
+from clew.commands.strict_filters import apply_strict
 from clew.datasets.loaders import load_corpus, load_questions
 from clew.errors import BudgetError, InputError
 from clew.evaluation.adaptation import FROM_MODEL
@@ -53,6 +55,7 @@ class EvaluationOptions:
     retrievers: RetrieverOptions = field(default_factory=RetrieverOptions)
     cutoffs: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, separated by commas.")] = "2,5,10"
     where: WhereOption = None
+    strict_filters: StrictOption = False
     paths: PathsOption = 0
     json_: Annotated[Path | None, typer.Option("--json", help="Write the figures to a file.")] = None
     runs: Annotated[
@@ -125,6 +128,10 @@ def _check_graph_options(options: EvaluationOptions) -> None:
     """Refuse options that are of no use for questions on graphs."""
     if options.ray is not None:
         raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
+    if options.where is not None and not options.strict_filters:
+        raise InputError(
+            "--where filters the passages that are ranked, and these are questions on graphs: add --strict-filters"
+        )
     if options.positives:
         raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
 
@@ -134,6 +141,7 @@ def _evaluate_candidates(
 ) -> EvaluationReport:
     names = ("questions", "where", "runs", "answer", "model", "feedback", "adapt", "ray")
     others = {"index": index, **{name: getattr(options, name) for name in names}, "paths": options.paths or None}
+    others["strict_filters"] = options.strict_filters or None
     others["prompts"] = options.prompts if options.prompts != "json" else None
     given = options.candidates, options.retrievers, others, _parse_cutoffs(options.cutoffs), options.device
     return evaluate_candidate_file(*given, factory, progress, positives=options.positives)
@@ -144,7 +152,11 @@ def _evaluate_index(
 ) -> EvaluationReport:
     if options.questions is None:
         raise InputError("there are no --questions: give a file of questions with gold")
-    opened = open_index(index, progress, factory, options.device)
+    if options.ray is not None and options.strict_filters:
+        raise InputError("--strict-filters is not for the machines of --ray: leave one out")
+    opened, where = apply_strict(
+        open_index(index, progress, factory, options.device), options.where, strict=options.strict_filters
+    )
     cutoffs = _parse_cutoffs(options.cutoffs)
     names = list(map(str.strip, retriever_names(options.retrievers, opened, several=True)))
     questions = load_questions(options.questions)
@@ -164,7 +176,7 @@ def _evaluate_index(
             options.questions,
             retrievers,
             cutoffs,
-            options.where,
+            where,
             options.runs,
             progress,
             answerers,

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, IndexOption, WhereOption, check_file
+from clew.commands.options import DeviceOption, IndexOption, StrictOption, WhereOption, check_file
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
+from clew.text.sanitize import escape_control
 
 if TYPE_CHECKING:
     from clew.retrievers.gfm.target_explanations import TargetExplanation
@@ -34,6 +35,7 @@ class ExplainOptions:
     )
     loops: Annotated[bool, typer.Option(help="Keep walks that meet a node twice.")] = True
     where: WhereOption = None
+    strict_filters: StrictOption = False
     device: DeviceOption = None
     form: Annotated[str, typer.Option("--format", help="text, json, svg or html.")] = "text"
     out: Annotated[Path | None, typer.Option(help="File to write to, in place of standard output.")] = None
@@ -65,8 +67,9 @@ def explain(
         raise InputError("there is no --target: name an entity, or the id or title of a passage")
     else:
         text = format_explanation(_explain(question, index, target, options), options.form)
+    text = escape_control(text)
     if options.out is None:
-        print_line(text) if options.form == "text" else print(text)
+        print_line(text)
         return
     with atomic_file(options.out) as temporary:
         temporary.write_text(f"{text}\n", encoding="utf-8")
@@ -82,18 +85,28 @@ def _explain_reranker(question: str, location: str, target: str | None, options:
     name = f"{options.retriever}{',' if ':' in options.retriever else ':'}rerank={options.rerank}"
     with progress_on_stderr() as progress:
         found = explain_reranker(
-            question, location, target, name, options.walks, options.where, options.device, progress
+            question,
+            location,
+            target,
+            name,
+            options.walks,
+            options.where,
+            options.device,
+            progress,
+            strict=options.strict_filters,
         )
     return format_reranking(found, options.form)
 
 
 def _explain(question: str, location: str, target: str, options: ExplainOptions) -> "TargetExplanation":
     from clew.commands.opening import open_index, parse_retriever
+    from clew.commands.strict_filters import apply_strict
     from clew.retrievers.gfm.retriever import GFMRetriever
     from clew.retrievers.gfm.target_explanations import explain_target
 
     with progress_on_stderr() as progress:
         opened = open_index(location, progress, None, options.device)
+        opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
         retriever = opened.retriever(parse_retriever(options.retriever), 0)
         if not isinstance(retriever, GFMRetriever):
             raise InputError(f"--retriever is {options.retriever!r}; wanted gfm, the one that clew explain explains")
@@ -104,7 +117,7 @@ def _explain(question: str, location: str, target: str, options: ExplainOptions)
             options.walks,
             by_mean=options.score == "mean",
             loops=options.loops,
-            where=options.where,
+            where=where,
         )
         notes = opened.describe_aliases([edge.triple for walk in explanation.walks for edge in walk.edges])
         return replace(explanation, notes=(*explanation.notes, *notes))

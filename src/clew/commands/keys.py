@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from clew.commands.output import print_line
+from clew.commands.strict_filters import check_strict
 
 KeysOption = Annotated[Path, typer.Option("--keys", help="The file of keys; only hashes of keys stand in it.")]
 
@@ -20,11 +21,18 @@ def add(
         str | None, typer.Option(help="Condition on metadata; of other passages the key learns nothing.")
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Let it add and remove documents; not with --where.")] = False,
+    strict_filters: Annotated[
+        bool,
+        typer.Option(
+            "--strict-filters", help="Give it the order and scores of an index without the passages that --where hides."
+        ),
+    ] = False,
 ) -> None:
     """Make a key and print it, this once; give it to who is to use the server."""
     from clew.server.keys import KeyFile
 
-    print_line(KeyFile(keys).add(label, index, where, write=write))
+    check_strict(where, strict=strict_filters)
+    print_line(KeyFile(keys).add(label, index, where, write=write, strict=strict_filters))
 
 
 def list_keys(keys: KeysOption) -> None:
@@ -35,6 +43,7 @@ def list_keys(keys: KeysOption) -> None:
         names = "all indexes" if key.indexes is None else ", ".join(key.indexes)
         rights = "may write" if key.write else "reads"
         seen = f", where {key.where}" if key.where is not None else ""
+        seen += " (strict)" if key.strict else ""
         print_line(f"{key.id}  {key.label or '-'}  {names}, {rights}{seen}")
 
 

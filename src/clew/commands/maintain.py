@@ -64,7 +64,7 @@ def verify(index: IndexOption) -> None:
         problems = snapshot_problems(snapshot) + array_problems(derived / "arrays" / snapshot.name)
         problems += list_problems(derived) + find_weights_problems(derived)
     for problem in problems:
-        print(problem)
+        print_line(problem)
     if problems:
         raise typer.Exit(1)
     print("clean: every passage reads back as it was written")

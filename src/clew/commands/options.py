@@ -17,6 +17,14 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WhereOption = Annotated[
     str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict-filters",
+        help="Search as if there were no passages but those that --where allows, in order and scores too; they are "
+        "put together at first use.",
+    ),
+]
 PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
 ModelOption = Annotated[
     str | None, typer.Option(help="Language model that writes the answer: openai:NAME, anthropic:, google: or ollama:.")

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.store.atomic import atomic_file
-from clew.text.sanitize import CONTROL_CODES, escape_control
+from clew.text.sanitize import ESCAPED_CODES, escape_control
 from clew.types import Usage
 
 # Line feeds are those of the indentation: json escapes all below 32 in strings.
-_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in CONTROL_CODES if code >= 127}
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in ESCAPED_CODES if code >= 127}
 
 
 def print_line(text: str) -> None:
@@ -54,4 +54,4 @@ def format_json(value: Any, indent: int | None = None) -> str:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON document, replacing the file whole; raise ProviderError if it cannot be written."""
     with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(format_json(value, indent=2) + "\n", encoding="utf-8")

@@ -1,6 +1,5 @@
 """`clew questions`: samples and statistics of question sets."""
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ import numpy as np
 import typer
 
 from clew.commands.options import JsonFlag
-from clew.commands.output import print_json, print_line
+from clew.commands.output import format_json, print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.datasets.loaders import load_questions
 from clew.datasets.question_sets import count_questions, question_json, sample_by_hops
@@ -34,7 +33,7 @@ def sample(
     """Print as many questions of each number of hops, as JSON lines for --questions; after FRAG's KG-1000."""
     wanted = _parse_hops(hops)
     for question in sample_by_hops(_load(files, index), wanted, each, np.random.default_rng(seed)):
-        print(json.dumps(question_json(question), ensure_ascii=False))
+        print(format_json(question_json(question)))
 
 
 def stats(files: FilesArgument, index: GraphOption = None, json_: JsonFlag = False) -> None:

@@ -23,13 +23,16 @@ def explain_reranker(
     where: str | None,
     device: str | None,
     progress: "Progress",
+    *,
+    strict: bool = False,
 ) -> "RerankExplanation":
     """Return the explanation of a passage of the pool of a retriever with its reranker, as `NAME:rerank=...`."""
     from clew.commands.opening import open_index, parse_retriever
+    from clew.commands.strict_filters import apply_strict
     from clew.retrievers.edge_explanations import explain_reranking
     from clew.retrievers.reranked import RerankedRetriever
 
-    opened = open_index(location, progress, None, device)
+    opened, where = apply_strict(open_index(location, progress, None, device), where, strict=strict)
     ranked = opened.retriever(parse_retriever(retriever), 0)
     if not isinstance(ranked, RerankedRetriever):
         raise InputError(f"{retriever} reranks nothing: name the reranker g-rag, and an index with documents")

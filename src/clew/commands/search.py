@@ -29,11 +29,13 @@ from clew.commands.options import (
     PathsOption,
     PromptsOption,
     RetrieverOptions,
+    StrictOption,
     WhereOption,
 )
 from clew.commands.output import print_json
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
+from clew.commands.strict_filters import check_strict
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class SearchOptions:
     retriever: RetrieverOptions = field(default_factory=RetrieverOptions)
     k: Annotated[int | None, typer.Option("-k", help="How many passages.")] = None
     where: WhereOption = None
+    strict_filters: StrictOption = False
     paths: PathsOption = 1
     topic: Annotated[
         list[str] | None,
@@ -135,6 +138,7 @@ def _rerank_candidates(
     others = {
         "index": index,
         "where": options.where,
+        "strict_filters": options.strict_filters or None,
         "topic": options.topic,
         "trace": options.trace,
         "paths": None if options.paths == 1 else options.paths,
@@ -162,7 +166,10 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
     """Open an index; return it and the retriever that the options name, in its text form, with its settings."""
     from clew.commands.opening import make_llm_factory, open_index, retriever_names
 
+    check_strict(options.where, strict=options.strict_filters)
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
+    if options.strict_filters and options.where is not None:
+        opened = opened.restrict(options.where)
     return opened, retriever_names(options.retriever, opened, several=False)[0]
 
 
@@ -172,6 +179,7 @@ def _find_evidence(opened: "Index", retriever: str, question: str, options: Sear
     settings, named = load_settings(), options.retriever.retriever
     k = settings.k if options.k is None else options.k
     spec = parse_retriever(retriever)
-    evidence = opened.search(question, k, spec, options.where, options.paths, options.topic or ())
+    where = None if options.strict_filters else options.where
+    evidence = opened.search(question, k, spec, where, options.paths, options.topic or ())
     is_chosen = (settings.retriever if named is None else named) == AUTO
     return replace(evidence, notes=(*evidence.notes, *describe_default(retriever))) if is_chosen else evidence

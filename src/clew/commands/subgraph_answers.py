@@ -43,12 +43,14 @@ def ask_subgraph(
     """Return the retriever in its text form, and the answer that the language model reads in what it selects."""
     from clew.answering.graph_readers.reader_files import describe_reader, open_reader
     from clew.commands.opening import load_settings, make_llm_factory, open_index, parse_retriever, retriever_names
+    from clew.commands.strict_filters import apply_strict
     from clew.models.causal_lm.model import CausalModel
     from clew.models.devices import choose_device
 
     selecting = replace(options.retriever, reader=None)
     trained_with = "" if reader.soft_prompt is None else describe_reader(reader.soft_prompt).selection
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
+    opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
     retriever = retriever_names(selecting, opened, several=False)[0]
     opened.subgraph_source(parse_retriever(retriever))  # before the language model is opened
     name = (options.retriever.reader or "").removeprefix(_PREFIX)
@@ -56,4 +58,4 @@ def ask_subgraph(
     graph_reader = open_reader(causal, reader.soft_prompt, str(opened.table.settings["encoder_fingerprint"]))
     k = load_settings().k if options.k is None else options.k
     spec, topics = parse_retriever(retriever), options.topic or ()
-    return retriever, opened.ask_subgraph(question, graph_reader, spec, k, options.where, topics, trained_with)
+    return retriever, opened.ask_subgraph(question, graph_reader, spec, k, where, topics, trained_with)

@@ -19,7 +19,7 @@ from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer, Retriever, fingerprint_of
 from clew.query.entity_linker import LinkerSettings
 from clew.store.error_mapping import map_errors
-from clew.store.snapshot_files import read_manifest, snapshot_folder
+from clew.store.snapshot_files import read_manifest
 from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
 
 RUN_DEPTH = 10
@@ -150,7 +150,7 @@ def _run_file(
     """
     with map_errors(str(folder), "keeping the rankings in"):
         folder.mkdir(parents=True, exist_ok=True)
-    files = read_manifest(snapshot_folder(index.table))["files"]
+    files = read_manifest(index.snapshot_folder)["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
     inputs = f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{index.similar_names}\0{identity}"
     if index.linking != LinkerSettings():

@@ -24,6 +24,11 @@ from clew.indexing.pruning import settle_sources as settle_sources
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
 from clew.indexing.report import IndexingReport as IndexingReport
+from clew.indexing.selected_snapshot import PassageSelection as PassageSelection
+from clew.indexing.selected_snapshot import discard_selections as discard_selections
+from clew.indexing.selected_snapshot import ensure_selected_snapshot as ensure_selected_snapshot
+from clew.indexing.selected_snapshot import select_passages as select_passages
+from clew.indexing.selected_snapshot import selected_snapshot_folder as selected_snapshot_folder
 from clew.indexing.shredding import drop_unused_vectors as drop_unused_vectors
 from clew.indexing.shredding import shred as shred
 from clew.indexing.snapshot_builder import ensure_snapshot as ensure_snapshot

@@ -5,14 +5,14 @@ Its manifest states all inputs and the hash of each file. Equal contents give eq
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,7 @@ from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pair
 from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
 from clew.indexing.resolution.synonyms import EXACT_NAMES, find_synonyms
 from clew.indexing.segments.opened_parts import OpenedParts
-from clew.indexing.segments.store import OpenedSegments, ensure_segments
+from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
@@ -71,6 +71,17 @@ from clew.types import Progress, count_progress
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class SnapshotSource:
+    """The passages that a snapshot is made of."""
+
+    table: PassageTable  # of the version, with its imported graphs
+    derived: Path  # folder of derived data that is for these passages alone
+    segments: Callable[[int], list[SegmentFile]]  # returns the files of their segments, hashed with a salt
+    salt: int = 0  # that is tried first
+
+
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, memory: int = 0) -> Path:
     """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms.
 
@@ -80,8 +91,9 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, m
     folder = snapshot_folder(table)
     if not is_complete(folder):
         table.check_rows()
+        source = SnapshotSource(table, table.location.derived, lambda salt: ensure_segments(table, progress, salt))
         with merge_workspace(table, encoder.dimension, memory, progress) as space:
-            _build_snapshot(table, encoder, folder, progress, space)
+            build_snapshot(source, encoder, folder, progress, space)
         discard_older(folder, "[0-9]*", pinned_versions(table.location.derived))
     if encoder.dimension:
         ensure_lists(folder, encoder.fingerprint, progress)
@@ -90,10 +102,14 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, m
     return folder
 
 
-def _build_snapshot(table: PassageTable, encoder: Encoder, folder: Path, progress: Progress, space: Workspace) -> None:
-    snapshot, segments, positions = _merge_version(table, progress, space)
+def build_snapshot(
+    source: SnapshotSource, encoder: Encoder, folder: Path, progress: Progress, space: Workspace
+) -> None:
+    """Build the snapshot of some passages and the imported graphs of their table in a folder."""
+    table = source.table
+    snapshot, segments, positions = _merge_segments(source, folder, progress, space)
     snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
-    snapshot = _add_synonyms(snapshot, table, encoder, progress)
+    snapshot = _add_synonyms(snapshot, source, encoder, progress)
     progress("writing", 0, 0)
     earlier = _newest_snapshot(folder)
     with (
@@ -127,23 +143,25 @@ def _write_lexical(segments: Sequence[Segment], positions: Sequence[IntArray], c
     BM25Index.merge(OpenedParts(segments, lambda segment: segment.terms), positions, count).save(folder)
 
 
-def _merge_version(
-    table: PassageTable, progress: Progress, space: Workspace
+def _merge_segments(
+    source: SnapshotSource, folder: Path, progress: Progress, space: Workspace
 ) -> tuple[Snapshot, OpenedSegments, Sequence[IntArray]]:
-    """Return the snapshot of a version, its segments, and where in it their rows are, for each segment.
+    """Return the snapshot of some passages, their segments, and where in it their rows are, for each segment.
 
     All is hashed with the first salt under which no two texts have one hash.
     """
-    folder = segments_folder(table.location.derived)
-    merged_before = _segments_of(_newest_snapshot(snapshot_folder(table))[0])  # their names tell their salt, too
-    for salt in count():
+    merged_before = _segments_of(_newest_snapshot(folder)[0])  # their names tell their salt, too
+    for salt in count(source.salt):
         try:
-            files = ensure_segments(table, progress, salt)
-            graph = _read_imported_graph(table, progress, salt)
+            files = source.segments(salt)
+            graph = _read_imported_graph(source.table, progress, salt)
             space.release()
             segments = OpenedSegments(files, space.resident_bytes)
             agreeing = {number for number, file in enumerate(files) if file.name in merged_before}
-            texts, memory = StoredMatchTexts(files, progress), StoredMatches(files, folder, salt)
+            texts, memory = (
+                StoredMatchTexts(files, progress),
+                StoredMatches(files, segments_folder(source.derived), salt),
+            )
             merged = merge_segments(segments, graph, salt, texts, agreeing, memory, space)
         except CollisionError:
             continue
@@ -224,11 +242,11 @@ def _has_mentions(table: PassageTable) -> bool:
     return any(graph.mentions for graph in stored_graphs(table.iter_shards(["metadata"])))
 
 
-def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
+def _add_synonyms(snapshot: Snapshot, source: SnapshotSource, encoder: Encoder, progress: Progress) -> Snapshot:
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
     if not encoder.dimension:
         return snapshot
-    of_all = table.settings.get("synonym_names") == "all"
+    of_all = source.table.settings.get("synonym_names") == "all"
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     entities: IntArray = np.flatnonzero(~only_in_graph).astype(np.int32)
     if not of_all:
@@ -238,7 +256,7 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     if not len(entities):
         return snapshot
     names = take_strings(snapshot.entities, entities)
-    left, right, score = _compare_names(names, table, encoder, progress)
+    left, right, score = _compare_names(names, source, encoder, progress)
     if of_all:
         return with_equivalences(snapshot, entities[left], entities[right], score)
     is_title = np.zeros(len(snapshot.entities), dtype=bool)
@@ -251,20 +269,20 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
 
 
 def _compare_names(
-    names: StringArray, table: PassageTable, encoder: Encoder, progress: Progress
+    names: StringArray, source: SnapshotSource, encoder: Encoder, progress: Progress
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs of synonyms among distinct names, by rows, and their cosines.
 
     The vectors of names that are compared by lists lie in a file, where memory holds a block of them.
     """
-    derived = table.location.derived
-    cache, on_encoded = VectorCache(derived / "vectors.lance"), count_progress(progress, "encoding names")
-    threshold, limit = _synonym_settings(table.settings)
-    if table.settings.get("synonym_relative"):
+    cache = VectorCache(source.table.location.derived / "vectors.lance")
+    on_encoded = count_progress(progress, "encoding names")
+    threshold, limit = _synonym_settings(source.table.settings)
+    if source.table.settings.get("synonym_relative"):
         vectors = cache.get_or_encode(names, encoder, on_encoded)
         progress("comparing names", 0, len(names))
         return find_relative_synonyms(names, vectors, threshold, limit)
-    with temporary_folder(derived / "names") as folder:
+    with temporary_folder(source.derived / "names") as folder:
         rows: FloatArray | VectorFile = (
             VectorFile(folder / "vectors", len(names), encoder.dimension)
             if len(names) > EXACT_NAMES
@@ -272,7 +290,7 @@ def _compare_names(
         )
         cache.fill(rows, names, encoder, on_encoded)
         progress("comparing names", 0, len(names))
-        return _find_synonyms(derived, names, rows, threshold, limit)
+        return _find_synonyms(source.derived, names, rows, threshold, limit)
 
 
 def _find_synonyms(

@@ -105,8 +105,9 @@ class IndexContext:
         linking: LinkerSettings | None = None,
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
-        snapshot = load_snapshot(folder, partial(_open_passages, vectors.parent))
-        arrays = _ArrayFolder(vectors.parent / "arrays" / folder.name)
+        self._derived = folder.parent.parent
+        snapshot = load_snapshot(folder, partial(_open_passages, self._derived))
+        arrays = _ArrayFolder(self._derived / "arrays" / folder.name)
         columns = MetadataColumns(snapshot, partial(arrays.load_all, COLUMN_PARTS))
         self.lexical = BM25Index.load(folder / LEXICAL)
         spellings = partial(arrays.load_all, PARTS)
@@ -223,7 +224,7 @@ class IndexContext:
 
     def own_weights_folder(self, name: str) -> Path:
         """Return the folder of weights adapted to this index; it need not exist."""
-        return adapted_weights_folder(self._vectors.parent, name)
+        return adapted_weights_folder(self._derived, name)
 
     @property
     def index_encoder(self) -> Encoder | None:

@@ -141,7 +141,7 @@ class GraphWalk:
         if passages is None:
             passages = dict(zip(matches.top_positions.tolist(), matches.top_shares.tolist(), strict=True))
         restart = mix_restart(named, passages, config.lexical_restart)
-        notes = describe_links(linked, [entities[e] for name in linked.linked_names for e in name.entities])
+        notes = describe_links(linked, entities.__getitem__)
         nodes, scores = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         if restart is None:
             return QuestionWalk(linked, matches, named, None, None, nodes, scores, notes)

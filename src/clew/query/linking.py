@@ -7,7 +7,7 @@ Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from clew.query.masking import FUNCTION_WORDS
 from clew.query.visible_names import NameTable
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
 from clew.text.mentions import find_mentions
-from clew.text.normalization import Token, key_hash, tokens
+from clew.text.normalization import Token, key_hash, token_keys, tokens
 
 MAX_NAME_TOKENS = 16
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
@@ -108,14 +108,28 @@ def describe_similar_name(written: str, text: str, difference: str, *, is_known:
     return f"{reason} taken for {text!r} ({difference})"
 
 
-def describe_links(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
-    """Return notes on the linked names, given those of their entities, and on those that the index does not know."""
-    named = list(filter(None, dict.fromkeys(names)))  # under a filter an entity may have no name
+def describe_links(linked: LinkedQuestion, label: Callable[[int], str]) -> tuple[str, ...]:
+    """Return notes on the linked names, and on those that the index does not know.
+
+    `label` returns the name of an entity, "" for one that has none under a filter.
+    """
+    pairs = [(entity, linked.text[name.start : name.end]) for name in linked.linked_names for entity in name.entities]
+    named = dict.fromkeys(filter(None, (describe_start(label(entity), written) for entity, written in pairs)))
     notes = [f"starts from {', '.join(named)}"] if named else ["no name in the question is in the index"]
     notes += linked.describe_similar_names()
     if linked.unlinked_names:
         notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
     return tuple(notes)
+
+
+def describe_start(label: str, written: str) -> str:
+    """Return the name of an entity, after what the question calls it where the two have no word in common.
+
+    A document may give its subject any name as an alias or a heading, so that both are told.
+    """
+    if not label or not written or not set(token_keys(label)).isdisjoint(token_keys(written)):
+        return label
+    return f"{written} [{label}]"
 
 
 def _find_known_names(table: NameTable, question: str) -> list[LinkedName]:
@@ -191,6 +205,16 @@ class TopicEntities:
     spans: tuple[tuple[int, int], ...]  # start and end of their names in the text
     unknown_names: tuple[str, ...] = ()  # given names that no entity has, and that are taken for none
     notes: tuple[str, ...] = ()  # on names that are taken for others
+
+    def describe_starts(self, names: NameTable, limit: int) -> str:
+        """Return a note on the first entities, with their names in a table."""
+        written = {
+            int(entity): self.text[start:end]
+            for start, end in reversed(self.spans)
+            for entity in names.entities_with_name(self.text[start:end])
+        }
+        starts = [describe_start(names.entities[e], written.get(e, "")) for e in self.entities[:limit]]
+        return f"starts from {', '.join(starts)}"
 
 
 def find_topic_entities(table: NameTable, question: str, names: Sequence[str] = ()) -> TopicEntities:

@@ -145,7 +145,7 @@ class SprigRetriever:
         nodes = np.array(sorted(weights), dtype=np.int32)
         total = sum(weights.values())
         shares = np.array([weights[int(node)] / total for node in nodes], dtype=np.float32)
-        return (nodes, shares), describe_links(linked, [names[entity] for entity in entities])
+        return (nodes, shares), describe_links(linked, names.__getitem__)
 
     def _push(self, restart: tuple[IntArray, FloatArray], allowed: BoolArray) -> FloatArray:
         some = self.scope.restriction(allowed)

@@ -17,6 +17,7 @@ class Access:
     indexes: frozenset[str] | None = None  # None for all
     where: Filter | None = None  # what is seen; None for everything
     write: bool = True
+    strict: bool = False  # whether order and scores are those of an index without what `where` hides
 
     def check_index(self, name: str) -> None:
         """Refuse an index that the key may not ask, in the words of one that does not exist."""

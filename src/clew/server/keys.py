@@ -36,11 +36,14 @@ class StoredKey:
     where: str | None
     write: bool
     created: float  # seconds since 1970
+    strict: bool = False  # whether order and scores are those of an index without what `where` hides
 
     @property
     def access(self) -> Access:
         """The rights of the key."""
-        return Access(self.id, None if self.indexes is None else frozenset(self.indexes), self.where, self.write)
+        return Access(
+            self.id, None if self.indexes is None else frozenset(self.indexes), self.where, self.write, self.strict
+        )
 
 
 @final
@@ -60,20 +63,29 @@ class KeyFile:
         return list(self._read().values())
 
     def add(
-        self, label: str = "", indexes: Sequence[str] | None = None, where: str | None = None, *, write: bool = False
+        self,
+        label: str = "",
+        indexes: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        write: bool = False,
+        strict: bool = False,
     ) -> str:
         """Make a key, store its hash, and return its text, which nothing can restore.
 
-        A key with a filter may not write: what it adds could replace what it does not see. Raises InputError for that,
-        and for a filter that cannot be parsed.
+        A key with a filter may not write: what it adds could replace what it does not see. `strict` makes order and
+        scores of what it finds those of an index without what it does not see. Raises InputError for a key with a
+        filter that may write, for a strict one without a filter, and for a filter that cannot be parsed.
         """
+        if strict and where is None:
+            raise InputError("a strict key needs a filter: give a condition, or leave strict filters out")
         if where is not None:
             parse_filter(where)
             if write:
                 raise InputError("a key with a filter may not write, since it could replace what it does not see")
         id_, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         names = None if indexes is None else tuple(indexes)
-        stored = StoredKey(id_, _hash(secret), label, names, where, write, round(time.time(), 3))
+        stored = StoredKey(id_, _hash(secret), label, names, where, write, round(time.time(), 3), strict)
         self._write([*self.list_keys(), stored])
         return f"clew_{id_}_{secret}"
 
@@ -125,8 +137,9 @@ def _parse(path: Path) -> list[StoredKey]:
 
 
 def _parse_key(record: dict[str, Any]) -> StoredKey:
-    names = record["indexes"]
-    if not isinstance(record["write"], bool) or not (record["where"] is None or isinstance(record["where"], str)):
+    names, strict = record["indexes"], record.get("strict", False)
+    flags = isinstance(record["write"], bool) and isinstance(strict, bool)
+    if not flags or not (record["where"] is None or isinstance(record["where"], str)):
         raise ValueError("a key has a value of another type")
     return StoredKey(
         str(record["id"]),
@@ -136,4 +149,5 @@ def _parse_key(record: dict[str, Any]) -> StoredKey:
         record["where"],
         record["write"],
         float(record["created"]),
+        strict,
     )

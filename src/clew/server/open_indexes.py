@@ -23,6 +23,7 @@ from clew.query.document_list import DocumentList
 from clew.query.graph_browsing import GraphBrowser
 from clew.query.scope import Scope
 from clew.server.refusals import unknown
+from clew.types import Filter
 
 _log = logging.getLogger("clew.server")
 _MAX_RETRIEVERS = 8  # of one version, each with its settings
@@ -46,6 +47,7 @@ class OpenVersion:
         self.browser = GraphBrowser(index.context.scope)
         self._building = Lock()
         self._retrievers: OrderedDict[Hashable, Retriever] = OrderedDict()
+        self._selecting = Lock()
         self.leases = 0
         self.replaced = False
 
@@ -66,6 +68,13 @@ class OpenVersion:
         return {
             str(d): str(r) for d, r in zip(rows["document_id"].to_pylist(), rows["failure"].to_pylist(), strict=True)
         }
+
+    def restrict(self, where: Filter) -> Index:
+        """Return an index of the passages alone that a filter allows, put together at first use."""
+        with self._selecting:  # not twice at once: each takes seconds
+            selected = self.index.restrict(where)
+            _ = selected.context
+        return selected
 
     def drop(self) -> None:
         """Let go of all arrays; nothing may be asked after that."""

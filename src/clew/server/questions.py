@@ -6,6 +6,7 @@ from threading import Event
 from typing import Protocol
 
 from clew.errors import InputError
+from clew.index import Index
 from clew.plugins.records import SettingsRecord
 from clew.protocols import Retriever, TopicRetriever
 from clew.retrievers.registry import describe_default, open_retriever
@@ -15,7 +16,7 @@ from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
 from clew.server.retriever_choice import AUTO, choose_retriever, describe_retriever
 from clew.server.views import view_answer, view_evidence
-from clew.types import Evidence
+from clew.types import Evidence, Filter
 
 
 class Listener(Protocol):
@@ -51,7 +52,8 @@ def ask(
             f"model is {request.model!r}; this server allows: {', '.join(models) or 'none, leave it empty'}"
         )
     spec = choose_retriever(request.retriever, request.rerank)
-    answerer = version.index.answerer(request.model, version.index.resolve_retriever(spec))
+    index, _ = _visible_index(version, access, request)
+    answerer = index.answerer(request.model, index.resolve_retriever(spec))
     name, (evidence,) = _retrieve(version, access, [request.question], request)
     shown = view_evidence(request.question, name, version.number, evidence)
     if listener is not None:
@@ -73,11 +75,14 @@ def _retrieve(
     version: OpenVersion, access: Access, questions: Sequence[str], request: records.EvidenceOptions
 ) -> tuple[str, list[Evidence]]:
     """Return the name of the retriever that was used, and what it found for each question."""
-    index = version.index
-    where = access.restrict(request.where, version.scope)
+    index, where = _visible_index(version, access, request)
     chosen = choose_retriever(request.retriever, request.rerank)
     spec = index.resolve_retriever(chosen)
-    retriever = open_version_retriever(version, spec, request.paths)
+    if index is version.index:
+        retriever = open_version_retriever(version, spec, request.paths)
+    else:
+        context = index.context.with_paths_per_passage(request.paths)
+        retriever = version.retriever((access.where, spec, request.paths), lambda: open_retriever(spec, context))
     if not request.topics:
         found = retriever.retrieve(list(questions), request.k, where)
     elif isinstance(retriever, TopicRetriever):
@@ -87,6 +92,16 @@ def _retrieve(
     notes = describe_default(describe_retriever(spec)) if chosen == AUTO else ()
     finished = [index.finish(evidence, where) for evidence in found]
     return describe_retriever(spec), [replace(each, notes=(*each.notes, *notes)) for each in finished]
+
+
+def _visible_index(
+    version: OpenVersion, access: Access, request: records.EvidenceOptions
+) -> tuple[Index, Filter | None]:
+    """Return the index that a key searches, and the filter of its searches: its own is none in a strict key's index."""
+    where = access.restrict(request.where, version.scope)
+    if not access.strict or access.where is None:
+        return version.index, where
+    return version.restrict(access.where), request.where
 
 
 def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, paths: int) -> Retriever:

@@ -5,13 +5,15 @@ import re
 # Tab (9) and line feed (10) stay.
 _CONTROL_RANGES = ((0, 9), (11, 32), (127, 160), (0x2028, 0x202F), (0x2066, 0x206A))
 CONTROL_CODES = [code for first, end in _CONTROL_RANGES for code in range(first, end)]
-_ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in CONTROL_CODES}
+_DIRECTION_MARKS = (0x061C, 0x200E, 0x200F)  # invisible letters: they belong to a text, but not to what is printed
+ESCAPED_CODES = sorted((*CONTROL_CODES, *_DIRECTION_MARKS))
+_ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in ESCAPED_CODES}
 _SPACES = dict.fromkeys(CONTROL_CODES, " ")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def escape_control(text: str) -> str:
-    """Replace control characters by backslash escapes; tabs and line feeds stay."""
+    """Replace what controls a terminal or turns the direction by backslash escapes; tabs and line feeds stay."""
     return text.translate(_ESCAPES)
 
 

@@ -19,8 +19,9 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, LongArray, expand_ranges
+from clew.arrays import BoolArray, FloatArray, LongArray, expand_ranges
 from clew.graph.csr import Adjacency
+from clew.graph.names.spellings import label_among
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.chain_features import CHAIN_FEATURES, chain_edges, describe_passages
 from clew.query.chain_search import ChainSearch, texts_to_encode
@@ -131,7 +132,10 @@ class IndexDocumentGraphBuilder:
         first: int,
         second: int,
     ) -> dict[str, tuple[str, ...]]:
-        """Return the names that both mention, and the triples of one about the title of the other."""
+        """Return the names that both mention, and the triples of one about the title of the other.
+
+        They are as the two passages write them.
+        """
         snapshot = self._snapshot
         positions = [snapshot.position(passages[place].item.id) for place in (first, second)]
         members = [
@@ -144,12 +148,22 @@ class IndexDocumentGraphBuilder:
         for stating, about in (positions, positions[::-1]):
             title = int(snapshot.title_entities[about])
             for row in snapshot.passage_triples.row(stating).tolist():
-                head, relation, tail = snapshot.triples[row].tolist()
+                head, _, tail = snapshot.triples[row].tolist()
                 if title >= 0 and title in (head, tail) and title != int(snapshot.title_entities[stating]):
-                    facts[f"{snapshot.entities[head]} | {snapshot.relations[relation]} | {snapshot.entities[tail]}"] = (
-                        None
-                    )
-        return {"names": tuple(snapshot.entities[entity] for entity in rarest), "facts": tuple(facts)}
+                    facts[self._write_fact(row, stating)] = None
+        either = self._mask(*positions)
+        names = [label_among(snapshot, entity, either) for entity in rarest]
+        return {"names": tuple(filter(None, names)), "facts": tuple(filter(None, facts))}
+
+    def _write_fact(self, triple: int, passage: int) -> str:
+        """Return a triple as a passage writes it, "" where it does not write both ends."""
+        written = self._snapshot.triple(triple, self._mask(passage))
+        return f"{written.head} | {written.relation} | {written.tail}" if all(written.entities) else ""
+
+    def _mask(self, *positions: int) -> BoolArray:
+        mask = np.zeros(len(self._snapshot.passage_ids), dtype=np.bool_)
+        mask[list(positions)] = True
+        return mask
 
     def _build_one(
         self, linked: LinkedQuestion, vector: FloatArray, passages: Sequence[Scored[Passage]]

@@ -13,6 +13,8 @@ from clew.query.linking import TopicEntities
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC
 
+NOTE_NAMES = 5  # of entities that a search starts from, in a note
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicStart:
@@ -26,14 +28,12 @@ class TopicStart:
 def find_start(scope: Scope, question: str, names: Sequence[str], allowed: BoolArray | None = None) -> TopicStart:
     """Return the start for a question about names, () for those in it; allowed passages (P,) alone are known."""
     allowed = scope.mask(None) if allowed is None else allowed
-    labels = scope.names(allowed).entities
     topics = scope.linker_among(allowed).find_topics(question, names)
     notes = [*topics.notes]
     if topics.unknown_names:
         notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
     starts = np.array(topics.entities, dtype=np.int32)
-    shown = ", ".join(labels[int(entity)] for entity in starts[:5])
-    notes.insert(0, f"starts from {shown}" if len(starts) else NO_TOPIC)
+    notes.insert(0, topics.describe_starts(scope.names(allowed), NOTE_NAMES) if len(starts) else NO_TOPIC)
     return TopicStart(topics, starts, notes)
 
 

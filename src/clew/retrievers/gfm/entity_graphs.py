@@ -84,7 +84,7 @@ class EntityGraphBuilder:
             senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, restriction)
         weights = {int(node): float(self.seed_weights[node - self._first_entity]) for node in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), weights, lambda: vector(0))
-        notes = describe_links(linked, [label_among(self._snapshot, e, allowed) for e in dict.fromkeys(named)])
+        notes = describe_links(linked, lambda e: label_among(self._snapshot, e, allowed) if e in named else "")
         notes = (*notes, *((FALLBACK_NOTE,) if fallback else ()))
         no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         return QuestionGraph(nodes, senders, receivers, edges, *inputs, bool(fallback), no_walk, notes)

@@ -83,7 +83,7 @@ def explain_target(
     batch = retriever.collate(graph, vector())
     logits = retriever.logits(batch)
     node, passage = _find_node(retriever, graph, logits, vector(), target, allowed)
-    name = retriever.path_builder.node_name(int(graph.nodes[node]))
+    name = retriever.path_builder.node_name(int(graph.nodes[node]), allowed)
     notes = [*graph.notes]
     walks: tuple[ExplainedWalk, ...] = ()
     if graph.seeds[node]:
@@ -128,8 +128,8 @@ def _describe(
     builder = retriever.path_builder
     described = tuple(
         WeightedEdge(
-            builder.node_name(int(graph.nodes[graph.senders[edge]])),
-            builder.node_name(int(graph.nodes[graph.receivers[edge]])),
+            builder.node_name(int(graph.nodes[graph.senders[edge]]), allowed),
+            builder.node_name(int(graph.nodes[graph.receivers[edge]]), allowed),
             builder.build_triple(graph, edge, allowed),
             builder.is_inverse(graph, edge),
             float(importance[layer, edge]),
@@ -152,10 +152,11 @@ def _find_node(
     """Return the node of the question's graph that a target is, and the id of the passage that it explains."""
     s, of_entities = retriever.scope.snapshot, retriever.path_builder.scores_entities
     of_nodes = retriever.path_builder.entity_nodes
-    passages = _find_passages(retriever, target)
-    entities = [] if passages else _find_entities(retriever, target)
+    passages = _find_passages(retriever, target, allowed)
+    entities = [] if passages else _find_entities(retriever, target, allowed)
     if not passages and not entities:
-        close = nearest(target, list(s.titles)) or nearest(target, list(s.entities))
+        titles = [s.titles[position] for position in np.flatnonzero(allowed).tolist()]
+        close = nearest(target, titles) or nearest(target, list(retriever.scope.names(allowed).entities))
         hint = f"did you mean {close}?" if close else "give a passage's id or title, or the name of an entity"
         raise InputError(f"the target is {target!r}, and no passage or entity of the index is called so; {hint}")
     if of_entities and passages:
@@ -178,18 +179,19 @@ def _find_node(
     return max(found, key=lambda pair: float(logits[pair[0]]))
 
 
-def _find_passages(retriever: GFMRetriever, target: str) -> list[int]:
+def _find_passages(retriever: GFMRetriever, target: str, allowed: BoolArray) -> list[int]:
     s = retriever.scope.snapshot
-    if target in set(s.passage_ids):
+    if target in set(s.passage_ids) and allowed[s.position(target)]:
         return [s.position(target)]
     folded = target.casefold()
-    return [position for position, title in enumerate(s.titles) if title.casefold() == folded]
+    return [position for position in np.flatnonzero(allowed).tolist() if s.titles[position].casefold() == folded]
 
 
-def _find_entities(retriever: GFMRetriever, target: str) -> list[int]:
-    s, folded = retriever.scope.snapshot, target.casefold()
-    same = [position for position, name in enumerate(s.entities) if name.casefold() == folded]
+def _find_entities(retriever: GFMRetriever, target: str, allowed: BoolArray) -> list[int]:
+    folded = target.casefold()
+    known = retriever.scope.names(allowed).entities
+    same = [position for position, name in enumerate(known) if name.casefold() == folded]
     if same:
         return same
-    names = retriever.scope.linker.link(target).linked_names
+    names = retriever.scope.linker_among(allowed).link(target).linked_names
     return [entity for name in names if name.end - name.start == len(target.strip()) for entity in name.entities]

@@ -136,7 +136,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         subgraph = self.selector.select([query], self.settings.budget)[0]
         notes = [*topics.notes]
         if len(starts):
-            notes.append(f"starts from {', '.join(labels[int(e)] for e in starts[:_NOTE_NAMES])}")
+            notes.append(topics.describe_starts(self.scope.names(allowed), _NOTE_NAMES))
         if topics.unknown_names:
             notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
         if len(triples):
