@@ -159,18 +159,3 @@ def test_without_watchfiles_nothing_is_created_or_printed(tmp_path: Path, monkey
     assert "clew watch needs the package watchfiles" in done.err
     assert "run pip install 'clew[watch]', or give --poll SECONDS" in done.err
     assert not (tmp_path / "index").exists()
-
-
-def test_a_damaged_state_of_a_folder_removes_no_document(index: Index, tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    write_lines(folder / "c.jsonl", [{"id": f"r{n}", "text": f"Record {n} is of Oslo."} for n in range(3)])
-    (folder / "r9").with_suffix(".txt").write_text("Fram is a ship.", encoding="utf-8")
-    index.sync_folder(folder)
-    (state,) = (tmp_path / "index" / "watched").iterdir()
-    before = state.read_bytes()
-    for changed in (before.replace(b'"r2"', b'"r8"'), before.replace(b'"c.jsonl"', b'"d.jsonl"'), before[:-50]):
-        assert changed != before
-        state.write_bytes(changed)
-        clew.open(tmp_path / "index").sync_folder(folder)
-        assert documents(tmp_path / "index") == {"r0", "r1", "r2", "r9.txt"}
-        assert state.read_bytes() == before

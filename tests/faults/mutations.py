@@ -3,7 +3,7 @@
     python -m tests.faults.mutations [--only NAME ...]
 
 Each is a change of one place in a copy of the source. The tests named are first run on the copy as it is, where all
-have to pass, then each with its fault, where it has to fail. `test_mutations.py` checks that the places and tests exist.
+have to pass, then each with its fault, where it has to fail. `test_mutations.py` checks that places and tests exist.
 """
 
 import argparse
@@ -147,7 +147,7 @@ MUTATIONS = (
         "store/versions.py",
         "    if problems := inspect(older_dataset, location):\n",
         "    if problems := []:\n",
-        "store/test_repair.py::test_a_damaged_version_is_not_restored",
+        "store/test_repair.py::test_a_version_with_a_changed_letter_is_not_restored",
     ),
     Mutation(
         "repair loses passages unasked",

@@ -30,7 +30,6 @@ from pydantic import BaseModel, ConfigDict
 import clew
 from clew.arrays import FloatArray
 from clew.errors import ClewError
-from clew.indexing.sources.folder_state import FolderReader
 from clew.models.llm.reply_cache import ReplyCache
 from clew.server.keys import KeyFile
 from clew.settings import Settings
@@ -230,12 +229,11 @@ def _read_weights(index: Path) -> object:
     return read_weights(index / "weights" / "some", "weights", build)
 
 
-def _read_folder_state(index: Path, watched: Path) -> object:
-    """Return which documents of files that are there a look at the unchanged folder would remove."""
-    (state,) = list((index / "watched").iterdir()) or [index / "watched" / "none"]
-    reader = FolderReader(watched, state)
-    list(reader.documents())
-    return [id_ for id_ in reader.removed_ids() if (watched / id_).exists()]
+def _follow_folder(index: Path, watched: Path) -> object:
+    """Bring the index up to date with the unchanged folder, and return its documents."""
+    with clew.open(index) as opened:
+        opened.sync_folder(watched)
+        return opened.table.document_hashes()
 
 
 def _check_key(index: Path, key: str) -> object:
@@ -250,7 +248,7 @@ def answers(made: Fixture, index: Path, file: str) -> Iterator[tuple[str, Callab
     if file == "keys.json":
         yield "key", lambda: _check_key(index, made.key)
     elif file.startswith("watched/"):
-        yield "folder", lambda: _read_folder_state(index, made.watched)
+        yield "folder", lambda: _follow_folder(index, made.watched)
     elif file.startswith("weights/"):
         yield "weights", lambda: _read_weights(index)
     elif "calls.sqlite" in file:

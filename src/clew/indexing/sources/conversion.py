@@ -2,9 +2,9 @@
 
     python -m clew.indexing.sources.conversion MEMORY_BYTES
 
-The process reads a line of JSON (`suffix`, `bytes`, `seconds`) and the bytes of a file, and answers with a line of JSON:
-`markdown` and `title`, or `failure`, or `missing` for a package that is not installed; `ends` is true where it needs
-another process in its place. A file that takes more processor time than `seconds` ends it.
+The process reads a line of JSON (`suffix`, `bytes`, `seconds`) and the bytes of a file, and answers with a line of
+JSON: `markdown` and `title`, or `failure`, or `missing` for a package that is not installed; `ends` is true where it
+needs another process in its place. A file that takes more processor time than `seconds` ends it.
 """
 
 import io

@@ -1,13 +1,11 @@
 """The state of a folder when it was last indexed, to find what has changed in it since, and what is gone.
 
 The state is a file of JSON lines, one a source file: its size and time of modification, and the ids of its documents.
-The last line is a checksum of the others: a state that is damaged or cut off counts as absent.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 
 from clew.indexing.sources.discovery import SourceFile, find_sources
@@ -89,9 +87,9 @@ class FolderReader:
     def store(self) -> None:
         """Store the state of the folder as it was read."""
         with atomic_file(self._state) as temporary:
-            lines = [file.to_json() + "\n" for file in sorted(self._files, key=lambda file: file.id)]
-            with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-                stream.writelines([*lines, json.dumps(_checksum(lines)) + "\n"])
+            lines = (file.to_json() + "\n" for file in sorted(self._files, key=lambda file: file.id))
+            with temporary.open("w", encoding="utf-8") as stream:
+                stream.writelines(lines)
 
     def _compare(self, source: SourceFile) -> None:
         stored = self._stored.get(source.id)
@@ -111,21 +109,11 @@ def _stamp(source: SourceFile) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _read_states(file: Path) -> list[FileState]:
-    """Return the states in a file; [] where it is absent or not as it was written."""
+def _read_states(file: Path) -> Iterable[FileState]:
     try:
-        # Not `splitlines`, which also ends lines at separators that an id may hold.
-        *lines, last = [line + "\n" for line in file.read_bytes().decode("utf-8").split("\n")[:-1]]
-        if json.loads(last) != _checksum(lines):
-            return []
-        rows = [json.loads(line) for line in lines]
-    except (OSError, ValueError):
-        return []
-    return [FileState(id_, (size, modified), documents, failed) for id_, size, modified, documents, failed in rows]
-
-
-def _checksum(lines: Sequence[str]) -> str:
-    digest = blake2b(digest_size=16)
-    for line in lines:
-        digest.update(line.encode())
-    return digest.hexdigest()
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                id_, size, modified, documents, failed = json.loads(line)
+                yield FileState(id_, (size, modified), documents, failed)
+    except (OSError, ValueError, TypeError):
+        return
