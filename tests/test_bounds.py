@@ -48,6 +48,15 @@ def settings_fields() -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("name", [*RETRIEVERS])
+def test_what_no_setting_can_need_is_refused_in_one_line(name: str) -> None:
+    for field in (field for owner, field in NUMERIC if owner == name):
+        for value in BEYOND:
+            with pytest.raises(InputError) as caught:
+                parse_retriever(f"{name}:{field}={value}")
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [*RETRIEVERS])
 @given(data=st.data())
 def test_numbers_of_retrievers_are_refused_or_within_bounds(name: str, data: st.DataObject) -> None:
     fields = [field for owner, field in NUMERIC if owner == name]

@@ -110,7 +110,7 @@ def _read_value(name: str, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return text  # is refused, as no mapping
 
 

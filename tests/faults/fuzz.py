@@ -171,7 +171,7 @@ _SPECS = (
     b"frag:paths=5,search=bfs", b"gfm:nodes=all,rerank=g-rag,rerank_depth=50", b"naive-ge:gamma=0.5,width=10,length=3",
     b"fused", b"routed", b"pagerank", b"gcn-subgraph:budget=100", b"reranked:base=bm25,rerank=words",
 )  # fmt: skip
-_BODIES = {
+_BODIES: dict[type[BaseModel], bytes] = {
     records.SearchRequest: b'{"question": "Where?", "k": 5, "retriever": "bm25", "where": "year > 1"}',
     records.AskRequest: b'{"question": "Where?", "k": 5, "model": "a:b", "topics": ["Oslo"]}',
     records.NewDocuments: b'{"documents": [{"id": "a", "title": "Oslo", "text": "It is.", "metadata": {"a": [1]}}]}',
@@ -337,7 +337,7 @@ def main() -> None:
     blocks = [(start, min(_BLOCK, end - start)) for start in range(first, end, _BLOCK)]
     done, total = 0, 0
     with ThreadPoolExecutor(options.processes) as pool:
-        results = pool.map(lambda block: run_range(*block, options.only), blocks)
+        results = pool.map(lambda block: run_range(block[0], block[1], options.only), blocks)
         for (_, count), faults in zip(blocks, results, strict=True):
             done, total = done + count, total + len(faults)
             for fault in faults:

@@ -78,6 +78,7 @@ def test_a_file_that_hangs_is_one_line_and_the_next_is_converted(converter: Conv
     assert check_works(converter, pdf) != before
 
 
+@pytest.mark.slow
 @needs_limits
 def test_a_file_that_takes_all_memory_is_one_line(converter: ConverterProcess, pdf: bytes) -> None:
     greedy = packed_pdf(bytes(300 * MEBIBYTE))

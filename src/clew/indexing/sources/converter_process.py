@@ -24,7 +24,7 @@ _WAIT_SHARE = 4.0  # of the seconds of a processor, on a machine that is busy
 
 @dataclass(frozen=True, slots=True)
 class ConversionLimits:
-    """What the conversion of one file may take."""
+    """Limits of the conversion of one file."""
 
     seconds: float = 60.0  # of a processor; four times as many may pass
     seconds_per_mebibyte: float = 60.0  # more, by the size of the file
