@@ -17,7 +17,7 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu test-browser check faults leaks format docs clean
+.PHONY: help demo test test-gpu test-browser check faults mutations rot readers fuzz leaks format docs clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,18 @@ faults: $(VENV)/installed-dev  ## Kill commands, or fail their files, at every f
 
 leaks: $(VENV)/installed-dev  ## Ask everything under a filter, 200 questions each, and look for what it hides
 	$(BIN)/python -m tests.faults.leaks $(LEAKS)
+
+mutations: $(VENV)/installed-dev  ## Put faults into a copy of the source, and run the tests that have to find them
+	$(BIN)/python -m tests.faults.mutations
+
+rot: $(VENV)/installed-dev  ## Damage every kind of file of an index in 3,000 ways, and search it
+	$(BIN)/python -m tests.faults.rot $(ROT)
+
+readers: $(VENV)/installed-dev  ## Open an index 5,000 times while another process writes to it
+	$(BIN)/python -m tests.faults.readers $(READERS)
+
+fuzz: $(VENV)/installed-dev  ## Give 1,000,000 generated inputs to every reader; FUZZ="--seed 1" gives others
+	$(BIN)/python -m tests.faults.fuzz $(FUZZ)
 
 format: $(VENV)/installed-dev  ## Put every file into the common format
 	$(BIN)/ruff format .

@@ -465,8 +465,9 @@ class Index:
     def remove(self, ids: Sequence[str], memory: int = 0, *, shred: bool = False) -> "IndexingReport":
         """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed.
 
-        `memory` is that of the merge, in bytes; 0 for what is usual. With `shred` their text goes from the disk, too: the index is compacted, and what else may hold the text is
-        removed (see `docs/durability.md`). An IndexLockedError says that another process is reading an older version.
+        `memory` is that of the merge, in bytes; 0 for what is usual. With `shred` their text goes from the disk, too:
+        the index is compacted, and what else may hold the text is removed (see `docs/durability.md`). An
+        IndexLockedError says that another process is reading an older version.
         """
         from clew.indexing import entry
 

@@ -5,9 +5,9 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.errors import InputError
 from clew.models.llm.access import LLMClientFactory
@@ -18,6 +18,7 @@ from clew.models.llm.pricing import Prices
 _SECRET_NAME = re.compile("key|token$|secret|password", re.IGNORECASE)
 _USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
 _FILE = Path("clew.toml")  # in the folder that a command runs in
+_Price = Annotated[float, Field(ge=0.0, le=1e9)]
 _PREFIX = "clew_"  # of variables of the environment, in capital letters or not
 
 
@@ -39,13 +40,14 @@ class Settings(BaseModel):
     encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
     device: str = "auto"  # where models run, checked where one does: auto (a GPU if there is one), cpu, cuda or mps
     extractor: str | None = None  # for new indexes: None is `auto` with the default encoder, `rules` with any other
-    passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
-    passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share
+    # Longest, in words; 256 cost 2 points of recall (docs/decisions.md).
+    passage_tokens: int = Field(default=512, ge=1, le=1_000_000)
+    passage_overlap: int = Field(default=0, ge=0, le=1_000_000)  # words that neighbouring passages share
     sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes
     # Whether short names stand for the full names in their document, in new indexes: "document", or "none".
     aliases: Literal["document", "none"] = "none"
     synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)  # cosine; GFM-RAG, HippoRAG: 0.8
-    max_synonyms: int = Field(default=100, ge=1)  # synonyms of a name, at most (GFM-RAG and HippoRAG: 100)
+    max_synonyms: int = Field(default=100, ge=1, le=100_000)  # synonyms of a name, at most (GFM-RAG and HippoRAG: 100)
     # Which names have synonyms: "comparable" without figures and without pairs of two titles, or "all", as published.
     synonym_names: Literal["comparable", "all"] = "comparable"
     synonym_relative: bool = False  # whether the threshold is a share of a name's best cosine (GFM-RAG's code)
@@ -55,20 +57,22 @@ class Settings(BaseModel):
     linker: Literal["exact", "embedding", "exact+embedding", "maxsim", "exact+maxsim"] = "exact"
     linker_floor: float = Field(default=0.8, ge=-1.0, le=1.0)  # least cosine of names linked by embedding or maxsim
     question_names: str = "rules"  # what finds the names in questions: rules, or a language model, `provider:name`
-    k: int = Field(default=5, ge=1)  # passages returned
+    k: int = Field(default=5, ge=1, le=1_000_000_000)  # passages returned
     model: str = ""  # language model that writes answers, `provider:name`; "" for none
     base_url: str = ""  # of a server that speaks OpenAI's protocol; "" for the provider's own
     extraction_calls: int = Field(default=2, ge=1, le=2)  # a passage: names and triples at once, or apart (HippoRAG)
-    calls_at_once: int = Field(default=16, ge=1)  # to a language model, at most
-    call_timeout: float = Field(default=120.0, gt=0.0)  # seconds for one answer of a language model
-    reply_tokens: int = Field(default=2048, ge=1)  # longest reply of a language model
-    temperature: float = Field(default=0.0, ge=0.0)  # of a language model; 0 for the likeliest words
+    calls_at_once: int = Field(default=16, ge=1, le=1024)  # to a language model, at most
+    call_timeout: float = Field(default=120.0, gt=0.0, le=86_400.0)  # seconds for one answer of a language model
+    reply_tokens: int = Field(default=2048, ge=1, le=10_000_000)  # longest reply of a language model
+    temperature: float = Field(default=0.0, ge=0.0, le=100.0)  # of a language model; 0 for the likeliest words
     model_output: Literal["prompted", "native"] = "prompted"  # where a reply's schema stands
     call_cache: bool = True  # whether replies of language models are kept and used again
-    max_cost: float | None = Field(default=None, ge=0.0)  # money that one command may spend on language models
-    max_tokens: int | None = Field(default=None, ge=0)  # tokens that one command may spend, in and out together
+    max_cost: float | None = Field(default=None, ge=0.0, le=1e9)  # money that one command may spend on language models
+    max_tokens: int | None = Field(
+        default=None, ge=0, le=1_000_000_000_000
+    )  # tokens that one command may spend, in and out together
     # By model, money for a million tokens in and for a million out; before the public price table.
-    prices: dict[str, tuple[NonNegativeFloat, NonNegativeFloat]] = Field(default_factory=dict)
+    prices: dict[str, tuple[_Price, _Price]] = Field(default_factory=dict)
 
     def make_llm_factory(self) -> LLMClientFactory:
         """Return how language models are asked."""
@@ -106,7 +110,7 @@ def _read_value(name: str, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return text  # is refused, as no mapping
 
 

@@ -32,8 +32,10 @@ SHIM_SOURCE = Path(__file__).with_name("shim.c")
 TABLE = "passages.lance"
 KILL = "kill"
 ERRORS = (KILL, "EIO", "ENOSPC", "EMFILE", "EACCES", "EFBIG")
-COMMANDS = ("index", "update", "remove", "compact", "import", "change", "broken", "reencode", "commit", "repair")
-_WHOLE = frozenset({"remove", "compact", "import", "change", "broken", "reencode", "commit"})
+COMMANDS = (
+    "index", "update", "remove", "compact", "import", "change", "broken", "reencode", "commit", "repair", "restore"
+)  # fmt: skip
+_WHOLE = frozenset({"remove", "compact", "import", "change", "broken", "reencode", "commit", "restore"})
 """Commands of one commit: a reader sees all of the state before or all of that after."""
 _BATCH = 12
 _DOCUMENTS = 30
@@ -202,6 +204,10 @@ class Cases:
             code, messages, _ = self.disturber.run(["index", file, "--shard", part, "--staging", staging], start)
             assert code == 0, messages
         return start, ["commit", "--staging", staging]
+
+    def _make_restore(self) -> tuple[Path | None, list[str]]:
+        start = self.result("remove")
+        return start, ["restore", str(PassageTable.open(start).version - 1)]
 
     def _make_repair(self) -> tuple[Path | None, list[str]]:
         start = self._folder / "damaged"

@@ -17,6 +17,7 @@ from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Evidence
 from tests.faults.commands import make_voyage, run_clew, run_process, snapshot_hash, start_process, write_lines
+from tests.faults.readers import run as run_readers
 
 NUMBERS = range(300)
 
@@ -130,3 +131,8 @@ def test_an_interrupt_leaves_a_valid_index_and_one_line(tmp_path: Path, corpus: 
     assert run_process(*arguments[:2], "--index", index).code == 0
     assert run_process(*arguments, "--index", reference).code == 0
     assert snapshot_hash(index) == snapshot_hash(reference)
+
+
+@pytest.mark.slow
+def test_two_processes_that_read_beside_one_that_writes_see_whole_versions(tmp_path: Path) -> None:
+    assert run_readers(tmp_path / "index", opens=60) == {"": 60}

@@ -82,6 +82,16 @@ def test_every_flipped_bit_is_found(file: Path) -> None:
         assert "clew repair" in problem
 
 
+def test_a_file_in_the_place_of_another_is_an_error(tmp_path: Path) -> None:
+    file, other = tmp_path / "one.safetensors", tmp_path / "two.safetensors"
+    write_arrays(file, {"x": np.arange(3)}, is_named=True)
+    assert file_problem(file) is None
+    other.write_bytes(file.read_bytes())
+    with pytest.raises(IndexFormatError, match=r"two\.safetensors is missing or damaged \(it was written as one\.s"):
+        map_arrays(other)
+    assert "it was written as one.safetensors" in (file_problem(other) or "")
+
+
 @pytest.mark.parametrize("cut", [0, 3, 8, 40, -1])
 def test_a_file_cut_short_is_an_error(file: Path, cut: int) -> None:
     file.write_bytes(file.read_bytes()[:cut])

@@ -8,6 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
+from clew.store import passage_table
+from clew.store.dataset import open_existing
+from clew.store.location import Location
 from clew.store.passage_table import PassageTable
 from clew.store.schema import passages_schema, rows_to_table
 from clew.store.verify import verify
@@ -287,3 +290,34 @@ def test_fragments_are_taken_back_where_another_machine_was_faster(
     with pytest.raises(IndexLockedError, match="at the same moment"):
         other.commit_fragments(fragments[1], nothing)
     assert PassageTable.open(tmp_path).read().equals(table.read())
+
+
+@pytest.mark.parametrize("has_opened", [True, False])
+def test_a_version_that_is_dropped_while_it_is_opened_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_opened: bool
+) -> None:
+    writer = make_index(tmp_path, ("a", 1))
+    turns = []
+
+    def open_late(location: Location) -> object:
+        dataset = open_existing(location)
+        if not turns:
+            turns.append(dataset)
+            writer.replace(make_documents(("b", 2)), ["b"])
+            writer.compact()
+            if not has_opened:
+                raise IndexFormatError("a file of the index is missing while opening it")
+        return dataset
+
+    monkeypatch.setattr(passage_table, "open_existing", open_late)
+    table = PassageTable.open(tmp_path)
+    assert table.version == writer.version
+    assert sorted(table.document_hashes()) == ["a", "b"]
+    turns.clear()
+    monkeypatch.setattr(passage_table, "open_existing", fail_to_open)
+    with pytest.raises(IndexFormatError, match="is damaged"):
+        PassageTable.open(tmp_path)
+
+
+def fail_to_open(location: Location) -> object:
+    raise IndexFormatError(f"{location.name} is damaged")

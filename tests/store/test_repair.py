@@ -199,3 +199,14 @@ def test_a_damaged_version_is_not_restored(tmp_path: Path) -> None:
     with pytest.raises(IndexFormatError, match="is damaged"):
         table.restore(damaged)
     assert PassageTable.open(tmp_path).document_hashes() == {"a": "a/1", "b": "b/1", "c": "c/1"}
+
+
+def test_a_version_with_a_changed_letter_is_not_restored(tmp_path: Path) -> None:
+    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
+    table.replace(make_documents(("a", 1)), ["a"])
+    (file,) = data_files(tmp_path)
+    table.replace(make_documents(("b", 1)), ["b"])
+    file.write_bytes(file.read_bytes().replace(b"London is", b"Lonfon is", 1))
+    with pytest.raises(IndexFormatError, match=r"version 2 of .* is damaged .*its checksum differs"):
+        PassageTable.open(tmp_path).restore(2)
+    assert PassageTable.open(tmp_path).version == 3

@@ -147,6 +147,9 @@ def _parse(path: Path, text: str, lines_before: int) -> Any:
         raise InputError(
             f"{path}: {position}: invalid JSON ({error.msg}); wanted a JSON list or one whole JSON object per line"
         ) from error
+    except ValueError as error:  # a number of thousands of digits
+        message = f"{path}: line {lines_before + 1}: holds a number that is too long; check the file"
+        raise InputError(message) from error
     except RecursionError as error:
         message = f"{path}: line {lines_before + 1}: nested too deeply to be a record; check the file"
         raise InputError(message) from error

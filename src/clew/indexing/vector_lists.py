@@ -49,7 +49,7 @@ def ensure_lists(snapshot: Path, fingerprint: str, progress: Progress) -> None:
     missing = [name for name in names if not file.lists_path(name).is_file()]
     for done, name in enumerate(missing):
         progress("listing vectors", done, len(missing))
-        write_arrays(file.lists_path(name), flatten_lists(make_lists(parts[name], centroids)))
+        write_arrays(file.lists_path(name), flatten_lists(make_lists(parts[name], centroids)), is_named=True)
     discard_lists(derived, file)
     remove_leftovers(vector_list_files.centroids_folder(derived))
 
@@ -68,7 +68,7 @@ def _train(derived: Path, snapshot: Path, fingerprint: str, progress: Progress) 
     drawn = np.sort(random.choice(len(vectors), min(len(vectors), SAMPLE_SIZE * lists), replace=False))
     centroids = train_centroids(vectors.rows(drawn), lists, ROUNDS, random)
     file = CentroidsFile.name(derived, len(vectors), fingerprint, centroids)
-    write_arrays(file.path, {"centroids": centroids})
+    write_arrays(file.path, {"centroids": centroids}, is_named=True)
     return file
 
 

@@ -13,8 +13,9 @@ from pydantic_core import ErrorDetails, PydanticUndefined
 from clew.errors import InputError
 from clew.plugins.names import nearest
 
-WholeNumber = Annotated[int, Field(ge=1)]  # a whole number of at least 1
-Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]  # a finite number of at least 0
+MAX_COUNT, MAX_AMOUNT = 1_000_000_000, 1_000_000.0  # what no setting needs more of; tables do not name them
+WholeNumber = Annotated[int, Field(ge=1, le=MAX_COUNT)]  # a whole number of at least 1
+Amount = Annotated[float, Field(ge=0.0, le=MAX_AMOUNT, allow_inf_nan=False)]  # a finite number of at least 0
 Share = Annotated[float, Field(ge=0.0, le=1.0)]  # a number from 0 to 1
 CountOrAll = WholeNumber | Literal["all"]  # a whole number of at least 1, or `all`
 
@@ -84,7 +85,9 @@ def explain_error(record: type[SettingsRecord], error: ErrorDetails) -> str:
     given = f"{error['input']!r:.80}"
     if error["type"] == "value_error":
         return f"{label}: {name} is {given}; {error['msg'].removeprefix('Value error, ')}"
-    return f"{label}: {name} is {given}; wanted {describe_values(field)}"
+    limit = error.get("ctx", {}).get("le")
+    end = f", and at most {limit:,.0f}" if limit in (MAX_COUNT, MAX_AMOUNT) else ""
+    return f"{label}: {name} is {given}; wanted {describe_values(field)}{end}"
 
 
 def unknown_setting(record: type[SettingsRecord], name: str) -> str:
@@ -132,6 +135,7 @@ def _describe_bounds(metadata: list[Any]) -> str:
     lower = next((m.ge for m in metadata if isinstance(m, annotated_types.Ge)), None)
     above = next((m.gt for m in metadata if isinstance(m, annotated_types.Gt)), None)
     upper = next((m.le for m in metadata if isinstance(m, annotated_types.Le)), None)
+    upper = None if upper in (MAX_COUNT, MAX_AMOUNT) else upper
     if lower is not None and upper is not None:
         return f" from {lower:g} to {upper:g}"
     if lower is not None:

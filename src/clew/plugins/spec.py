@@ -19,8 +19,9 @@ def split_settings(text: str, label: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = part.partition("=")
         if not equals or not name or name in values:
+            shown = " ".join(text.split())
             raise InputError(
-                f"{label}:{text}: {part!r} is no setting; write name=value, each name once, no comma inside"
+                f"{label}:{shown:.200}: {part!r:.80} is no setting; write name=value, each name once, no comma inside"
             )
         values[name] = value
     return values

@@ -20,9 +20,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
@@ -50,7 +51,7 @@ class LinearRAG(SettingsRecord):
 
     label: ClassVar[str] = "linearrag"
 
-    rounds: WholeNumber = setting(
+    rounds: Annotated[int, Field(ge=1, le=1000)] = setting(
         3, "rounds of the activation, of which the names are the first", f"{_CODE}; 5 for MuSiQue (run.sh)"
     )
     sentences: WholeNumber = setting(

@@ -29,7 +29,7 @@ from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from clew.graph.ppr.power_iteration import PowerWalk
 from clew.graph.snapshot.mention_counts import count_mentions
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.plugins.records import Amount, SettingsRecord, WholeNumber, setting
+from clew.plugins.records import MAX_AMOUNT, Amount, SettingsRecord, WholeNumber, setting
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH
@@ -63,7 +63,7 @@ class Sprig(SettingsRecord):
         "push", "forward push, or power iteration", f"{_HOTPOTQA}; power for 2WikiMultiHopQA"
     )
     steps: WholeNumber = setting(5, "steps of the power iteration", "published code: README")
-    epsilon: Annotated[float, Field(ge=1e-9, allow_inf_nan=False)] = setting(
+    epsilon: Annotated[float, Field(ge=1e-9, le=MAX_AMOUNT, allow_inf_nan=False)] = setting(
         1e-5, "probability an edge at which the push stops"
     )
 

@@ -22,6 +22,7 @@ from clew.store.error_mapping import unreadable_error
 
 _ABOUT = "__metadata__"
 _HASH_KEY = "blake2b"
+_NAME_KEY = "name"
 _HASH_CHARACTERS = 32
 _LENGTH_BYTES = 8
 _MAX_HEADER_BYTES = 1 << 24
@@ -53,12 +54,16 @@ class ArrayFile:
         self.file.release_memory()
 
 
-def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as one safetensors file, atomically; equal arrays give equal bytes."""
+def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]], *, is_named: bool = False) -> None:
+    """Write arrays as one safetensors file, atomically; equal arrays give equal bytes.
+
+    A file that `is_named` holds its name, and under another one it is damaged: its name tells what it was made from.
+    """
     # Wide types first, so that every array is aligned.
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     contiguous = {name: np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape) for name in names}
-    header: dict[str, Any] = {_ABOUT: {_HASH_KEY: _content_hash(contiguous)}}
+    about = {_HASH_KEY: _content_hash(contiguous), **({_NAME_KEY: file.name} if is_named else {})}
+    header: dict[str, Any] = {_ABOUT: about}
     end = 0
     for name, array in contiguous.items():
         start, end = end, end + array.nbytes
@@ -95,7 +100,10 @@ def _map(file: Path) -> ArrayFile:
         if size > _MAX_HEADER_BYTES or start > len(mapped):
             raise ValueError(f"its header has {size} bytes, and the file {len(mapped)}")
         header = json.loads(mapped[_LENGTH_BYTES:start].tobytes())
-        hash_ = header.pop(_ABOUT)[_HASH_KEY]
+        about = header.pop(_ABOUT)
+        hash_ = about[_HASH_KEY]
+        if about.get(_NAME_KEY, file.name) != file.name:
+            raise ValueError(f"it was written as {about[_NAME_KEY]}")
         end = 0
         arrays: dict[str, NDArray[Any]] = {}
         for name, entry in header.items():
@@ -108,7 +116,7 @@ def _map(file: Path) -> ArrayFile:
             raise ValueError(f"it has {len(mapped)} bytes, not {start + end}")
     except OSError as error:
         raise unreadable_error(file, error) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexFormatError(
             f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
         ) from error

@@ -61,7 +61,7 @@ def _hinted_version(location: Location) -> int:
     """Return the number of the newest version by Lance's hint, which is no part of the data, 0 without one."""
     try:
         return int(json.loads((Path(location.table) / "_versions" / _VERSION_HINT).read_bytes())["version"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.errors import IndexLockedError, InputError
+from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.store.commits import TableChange, commit_change, commit_restore, commit_rewrite, create_table, known_seal
 from clew.store.dataset import open_dataset, open_existing
 from clew.store.document_ids import StoredDocuments, collect_documents
@@ -25,7 +25,7 @@ from clew.store.integrity import (
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location, locate
-from clew.store.read_back import check_data_files
+from clew.store.read_back import check_data_files, manifest_path, newest_version
 from clew.store.removal import Removal, remove_documents
 from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import FragmentMetadata
 
+_OPEN_ATTEMPTS = 10  # a writer that compacts has to be faster so many times
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
 _ID_BATCH_ROWS = 1 << 16
@@ -92,8 +93,21 @@ class PassageTable:
 
     @classmethod
     def open(cls, location: str | Path | Location) -> "PassageTable":
-        """Open the newest version; no index, or one this version of Clew cannot read, is an IndexFormatError."""
+        """Open the newest version; no index, or one this version of Clew cannot read, is an IndexFormatError.
+
+        A version that a writer drops before it is marked as being read is no error: the one after it is opened.
+        """
         location = locate(location)
+        for _ in range(_OPEN_ATTEMPTS):
+            newest = newest_version(location)
+            try:
+                table = cls(location, open_existing(location))
+            except IndexFormatError:
+                if newest_version(location) == newest:
+                    raise
+                continue
+            if newest == 0 or manifest_path(location, table.version).exists():
+                return table
         return cls(location, open_existing(location))
 
     def open_latest(self) -> "PassageTable":

@@ -15,7 +15,7 @@ def read_encoder_fingerprint(folder: Path) -> str:
     try:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         return str(config["encoder"]["fingerprint"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ProviderError(f"the weights in {folder} cannot be read ({error}): install or train them again") from error
 
 

@@ -84,6 +84,14 @@ def manifest_version(manifest: Path) -> int:
     return _MAX_MANIFEST_NAME - int(manifest.stem)
 
 
+def newest_version(location: Location) -> int:
+    """Return the newest version whose file is there; 0 where there is none, or the table is in an object store."""
+    if location.remote:
+        return 0
+    names = (file.stem for file in (Path(location.table) / "_versions").glob("*.manifest"))
+    return max((_MAX_MANIFEST_NAME - int(name) for name in names if name.isdecimal() and len(name) == 20), default=0)
+
+
 def deletion_path(table: Path, fragment: "FragmentMetadata") -> Path:
     """Return the file of the rows deleted from a fragment, which must have one, of a table on a disk."""
     deleted = fragment.deletion_file

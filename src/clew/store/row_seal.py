@@ -72,7 +72,7 @@ def stored_seal(dataset: "LanceDataset", name: str) -> RowSeal | None:
         record = json.loads(text)
         version, digest = int(record["version"]), str(record["digest"])
         seal = RowSeal(int(record["rows"]), *(int(digest[start : start + 16], 16) for start in (0, 16)))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise IndexFormatError(f"the seal of a version of {name} is damaged ({error!r}): run `clew repair`") from error
     return seal if version == dataset.version else None
 

@@ -122,7 +122,7 @@ def read_segment_names(folder: Path) -> list[str]:
         names = json.loads((folder / SEGMENT_NAMES_FILE).read_text(encoding="utf-8"))
     except OSError as error:
         raise unreadable_error(folder / SEGMENT_NAMES_FILE, error) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise IndexFormatError(f"{folder.name}/{SEGMENT_NAMES_FILE} is damaged ({error}): run `clew repair`") from error
     if not isinstance(names, list) or not all(isinstance(name, str) and Path(name).name == name for name in names):
         raise IndexFormatError(f"{folder.name}/{SEGMENT_NAMES_FILE} is not a list of names: run `clew repair`")
@@ -132,7 +132,7 @@ def read_segment_names(folder: Path) -> list[str]:
 def _read_note(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads((folder.parent / _CHECKED_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -39,7 +39,7 @@ def read_manifest(folder: Path, file: str = MANIFEST_FILE) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((folder / file).read_text(encoding="utf-8"))
     except OSError as error:
         raise unreadable_error(folder / file, error) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"the manifest of a snapshot is damaged ({error})"
         raise IndexFormatError(f"{message}: run `clew repair`") from error
     if not isinstance(manifest, dict) or manifest.pop(CHECKSUM_KEY, None) != _manifest_checksum(manifest):
@@ -179,7 +179,7 @@ def _segment_paths(folder: Path) -> dict[str, Path]:
 def _read_note(note: Path) -> Any:
     try:
         return json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -1,7 +1,12 @@
-"""Storage of weights as a readable JSON configuration and a file of arrays, without pickle."""
+"""Storage of weights as a readable JSON configuration and a file of arrays, without pickle.
+
+The configuration holds a checksum of itself and of the file, since a flipped bit of an array still is a number. Weights
+of before have none, and are read without it.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sized
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +18,7 @@ from clew.store.atomic import atomic_file
 from clew.store.pretrained import CONFIG_FILE
 
 ARRAYS_FILE = "model.safetensors"
+CHECKSUM_KEY = "checksum"
 T = TypeVar("T")
 
 
@@ -24,21 +30,25 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, 
     with atomic_file(folder / ARRAYS_FILE) as file:
         file.write_bytes(packed)
     with atomic_file(folder / CONFIG_FILE) as file:
-        file.write_text(json.dumps(dict(config), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(add_checksum(config, packed), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def read_weights(folder: Path, description: str, build: Callable[[dict[str, Any], dict[str, FloatArray]], T]) -> T:
     """Return what `build` makes of a folder's configuration and arrays, which must be finite; else a ProviderError."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
 
     try:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        arrays = {name: np.asarray(array, dtype=np.float32) for name, array in load_file(folder / ARRAYS_FILE).items()}
+        packed = (folder / ARRAYS_FILE).read_bytes()
+        arrays = {name: np.asarray(array, dtype=np.float32) for name, array in load(packed).items()}
         if broken := sorted(name for name, array in arrays.items() if not np.isfinite(array).all()):
             raise ValueError(f"{broken[0]} holds NaN or infinite numbers")
-        return build(config, arrays)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
+        stored = config.pop(CHECKSUM_KEY, None) if isinstance(config, dict) else None
+        built = build(config, arrays)  # says what does not fit, where that shows
+        check_checksum(config, packed, stored)
+        return built
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, SafetensorError) as error:
         raise ProviderError(f"{description} in {folder} cannot be read ({error}): train or install it again") from error
 
 
@@ -49,3 +59,24 @@ def check_layers(layers: object, arrays: Sized) -> None:
     """
     if type(layers) is not int or not 1 <= layers <= len(arrays):
         raise ValueError(f"{layers!r} layers; wanted 1 to {len(arrays)}, the number of arrays")
+
+
+def add_checksum(config: Mapping[str, Any], packed: bytes) -> dict[str, Any]:
+    """Return a configuration with the checksum of it and of the bytes of its file of arrays."""
+    return {**config, CHECKSUM_KEY: _checksum(config, packed)}
+
+
+def check_checksum(config: Mapping[str, Any], packed: bytes, stored: object) -> None:
+    """Raise a ValueError where a configuration without its checksum, or its file, is not what was written.
+
+    `stored` is the checksum that it had, None for none.
+    """
+    if stored is not None and stored != _checksum(config, packed):
+        raise ValueError("it is not what was written: its checksum differs")
+
+
+def _checksum(config: Mapping[str, Any], packed: bytes) -> str:
+    written = json.loads(json.dumps(dict(config)))  # as it is read back
+    digest = blake2b(json.dumps(written, sort_keys=True).encode(), digest_size=16)
+    digest.update(packed)
+    return digest.hexdigest()

@@ -456,3 +456,18 @@ def test_long_lines_are_not_held_in_memory() -> None:
 def test_addresses_in_words(address: str, segment: str, words: str) -> None:
     assert last_segment(address) == segment
     assert relation_to_words(address) == words
+
+
+@pytest.mark.parametrize("before", [b"<!-- ", b'<node id="'])
+def test_graphml_with_a_tag_or_comment_of_megabytes_is_refused(tmp_path: Path, before: bytes) -> None:
+    file = tmp_path / "long.graphml"
+    file.write_bytes(b"<graphml><graph>" + before + b"a" * 3_000_000 + b'"--></graph></graphml>')
+    with pytest.raises(InputError, match="a tag or comment has more than 1048576 bytes"):
+        list(graph_file(file).statements())
+
+
+def test_graphml_with_megabytes_of_text_and_tags_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "large.graphml"
+    nodes = b"".join(b'<node id="n%d"/>' % number for number in range(60_000))
+    file.write_bytes(b"<graphml><graph><desc>" + b"words " * 500_000 + b"</desc>" + nodes + b"</graph></graphml>")
+    assert len(list(graph_file(file).statements())) == 60_000

@@ -43,6 +43,11 @@ def test_the_key_follows_the_weights(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     tensors["rel_mlp.bias"][0] += 1
     save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(InputError, match="not what was written"):
+        load_weights(folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    del config["checksum"]  # as in weights of before
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     assert load_weights(folder).key != before
 
 

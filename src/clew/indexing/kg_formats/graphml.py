@@ -25,13 +25,15 @@ _NODE_DATA = ("label", "name")
 _EDGE_DATA = ("label", "relation", "type", "predicate", "name")
 _YED_LABELS = {"NodeLabel", "EdgeLabel"}  # how yEd writes labels: elements within the data
 _READ_BYTES = 1 << 16
+_MAX_TOKEN_BYTES = 1 << 20  # of a tag or comment: before 2.6, expat reads each again with every piece of it
 _MAX_DATA_CHARACTERS = 4 * MAX_NAME_CHARACTERS  # of one piece of data: what is longer is cut, and refused as a name
 
 
 def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None) -> Iterator[Statement]:
     """Yield the statements of a GraphML document; `encoding` overrides its XML declaration.
 
-    No XML, no `graphml` element, or a declared entity, which may grow without bound, is an InputError.
+    No XML, no `graphml` element, a tag or comment of over a megabyte, or a declared entity, which may grow without
+    bound, is an InputError.
     """
     reader = _StatementCollector(file_name)
     parser = _create_parser(encoding)
@@ -40,9 +42,12 @@ def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None)
     parser.EndElementHandler = reader.end_element
     parser.CharacterDataHandler = reader.add_text
     parser.EntityDeclHandler = _refuse_entity
+    fed = 0
     try:
         while piece := stream.read(_READ_BYTES):
+            fed += len(piece)
             parser.Parse(piece, False)  # noqa: FBT003 - it takes no keyword
+            _check_token(fed - max(parser.CurrentByteIndex, 0))
             yield from reader.take_statements()
         parser.Parse(b"", True)  # noqa: FBT003
     except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: an encoding that Python lacks
@@ -58,6 +63,11 @@ def _create_parser(encoding: str | None) -> expat.XMLParserType:
         return expat.ParserCreate(encoding)
     except (ValueError, LookupError) as error:
         raise InputError(f"--encoding is {encoding!r}, which XML cannot have: leave it out, or give another") from error
+
+
+def _check_token(size: int) -> None:
+    if size > _MAX_TOKEN_BYTES:
+        raise ValueError(f"a tag or comment has more than {_MAX_TOKEN_BYTES} bytes")
 
 
 def _refuse_entity(name: str, *_: object) -> None:

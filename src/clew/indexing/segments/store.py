@@ -113,7 +113,7 @@ def ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> l
         segment = _select_from_older(table, fragment, salt)
         if segment is None:
             segment = make_segment(table.read_fragment(fragment), table.dimension, salt)
-        write_arrays(folder / name, flatten_segment(segment))
+        write_arrays(folder / name, flatten_segment(segment), is_named=True)
     if missing:
         note_as_intact(folder, missing)
     if table.is_newest:  # an older reader does not know what the newest version needs
@@ -131,7 +131,7 @@ def write_segment(derived: Path, fragment: "FragmentMetadata", rows: pa.Table, s
     """
     dimension = rows["vector"].type.list_size if "vector" in rows.column_names else 0
     file = SegmentFile(segments_folder(derived) / FragmentState.read(fragment).segment_name(salt))
-    write_arrays(file.path, flatten_segment(make_segment(rows, dimension, salt)))
+    write_arrays(file.path, flatten_segment(make_segment(rows, dimension, salt)), is_named=True)
     return file
 
 

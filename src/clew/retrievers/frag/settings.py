@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from clew.plugins.records import Amount, SettingsRecord, WholeNumber, setting
+from clew.plugins.records import SettingsRecord, WholeNumber, setting
 
 Search = Literal["bfs", "shortest", "cheapest", "chains"]
 
@@ -79,7 +79,7 @@ class Frag(SettingsRecord):
     path_weights: Path | None = setting(
         None, "path ranker that `clew train paths` made", unset="the index's, else the package's"
     )
-    temperature: Amount | None = setting(
+    temperature: Annotated[float, Field(ge=0.001, le=1000.0)] | None = setting(
         None, "divides the scores of an untrained path ranker", unset="0.05 for bi-encoder, else 1"
     )
     relations_by: str | None = setting(

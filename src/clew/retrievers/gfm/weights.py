@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
 
 from clew.errors import InputError, ProviderError
 from clew.inference.query_network import FUSIONS, QueryGNNSettings, QueryNetwork
@@ -24,7 +24,7 @@ from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
 from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
-from clew.store.weights_io import check_layers
+from clew.store.weights_io import CHECKSUM_KEY, add_checksum, check_checksum, check_layers
 
 TENSORS = "model.safetensors"
 WEIGHTS_FORMAT = 2
@@ -71,7 +71,9 @@ def load_weights(folder: Path) -> TrainedGNN:
         raise InputError(
             f"{folder / CONFIG_FILE} names the tensors {file!r}; wanted {TENSORS}: train the weights again"
         )
-    tensors = _read_file(folder / file, load_file)
+    stored = config.pop(CHECKSUM_KEY, None)
+    packed = _read_file(folder / file, Path.read_bytes)
+    tensors = _read_file(folder / file, lambda _: load(packed))
     settings = _parse_settings(config, folder)
     try:
         check_layers(settings.layers, tensors)
@@ -86,6 +88,7 @@ def load_weights(folder: Path) -> TrainedGNN:
         )
     if broken := [name for name, value in tensors.items() if not np.isfinite(value).all()]:
         raise InputError(f"the tensor {broken[0]} in {folder / TENSORS} holds NaN or infinite numbers: train again")
+    _read_file(folder / CONFIG_FILE, lambda _: check_checksum(config, packed, stored))
     model = QueryNetwork(settings, {name: value.astype(np.float32) for name, value in tensors.items()})
     return TrainedGNN(
         model,
@@ -145,9 +148,10 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, folder / f"{TENSORS}.part")
+        packed = save(tensors)
+        (folder / f"{TENSORS}.part").write_bytes(packed)
         (folder / f"{CONFIG_FILE}.part").write_text(
-            json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+            json.dumps(add_checksum(config, packed), indent=1, sort_keys=True) + "\n", encoding="utf-8"
         )
         (folder / f"{TENSORS}.part").replace(folder / config["tensors"])
         (folder / f"{CONFIG_FILE}.part").replace(folder / CONFIG_FILE)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from clew.plugins.records import Amount, SettingsRecord, setting
+from clew.plugins.records import MAX_AMOUNT, Amount, SettingsRecord, setting
 
 
 class Routed(SettingsRecord):
@@ -18,7 +18,7 @@ class Routed(SettingsRecord):
         None, "points of recall that one second must buy", unset="from the weights; 0 with a budget"
     )
     budget: Amount | None = setting(None, "seconds a question, at most", unset="no limit")
-    scale: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = setting(
+    scale: Annotated[float, Field(gt=0.0, le=MAX_AMOUNT, allow_inf_nan=False)] = setting(
         1.0, "how many times the seconds of training a question takes here"
     )
     weights: Path | None = setting(

@@ -18,6 +18,7 @@ from clew.arrays import DoubleArray, FloatArray
 from clew.errors import InputError
 from clew.store.atomic import atomic_file
 from clew.store.pretrained import CONFIG_FILE
+from clew.store.weights_io import CHECKSUM_KEY, add_checksum, check_checksum
 
 WEIGHTS_FORMAT = 1
 REFERENCE_PASSAGES = 10_000
@@ -105,8 +106,10 @@ def load_choices(folder: Path, signals: Sequence[str]) -> RoutedWeights:
         raise InputError(f"the weights in {path} cannot be read ({error}): install or train them again") from error
     if not isinstance(config, dict) or config.get("format") != WEIGHTS_FORMAT or config.get("kind") != NAME:
         raise InputError(f"{path} does not hold choices of format {WEIGHTS_FORMAT}: train them again, or update Clew")
+    stored = config.pop(CHECKSUM_KEY, None)
     try:
         weights = _parse_weights(config)
+        check_checksum(config, b"", stored)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else error
         raise InputError(f"{path} is damaged ({reason}): install the weights or train them again") from error
@@ -120,7 +123,7 @@ def save_choices(folder: Path, weights: RoutedWeights, about: Mapping[str, Any])
 
     The folder is made if absent. Raises ProviderError where the file cannot be written.
     """
-    content = json.dumps({**_to_json(weights), "about": about}, indent=1, sort_keys=True)
+    content = json.dumps(add_checksum({**_to_json(weights), "about": about}, b""), indent=1, sort_keys=True)
     with atomic_file(folder / CONFIG_FILE) as file:
         file.write_text(content + "\n", encoding="utf-8")
 

@@ -1,0 +1,118 @@
+"""Files that are made to hang, to take all memory or to end the converter: one line for each, and others go on."""
+
+import io
+import os
+import signal
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError
+from clew.indexing.sources.conversion import MEBIBYTE, convert
+from clew.indexing.sources.converter_process import ConversionLimits, ConverterProcess
+from clew.indexing.sources.reader import read_documents
+from clew.types import Document, Failure
+from tests.indexing.sources.test_office_files import write_docx, write_pdf
+
+pytest.importorskip("markitdown")
+needs_limits = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the platform has no such limits")
+
+
+@pytest.fixture(scope="module")
+def converter() -> Iterator[ConverterProcess]:
+    made = ConverterProcess(ConversionLimits(seconds=1, memory=256 * MEBIBYTE, file_size=MEBIBYTE))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def pdf(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    file = tmp_path_factory.mktemp("pdf") / "a.pdf"
+    write_pdf(file)
+    return file.read_bytes()
+
+
+def packed_pdf(content: bytes) -> bytes:
+    """Return a PDF whose page has a compressed content."""
+    stream = zlib.compress(content, 9)
+    parts = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font 5 0 R >> >>",
+        b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(stream), stream),
+        b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>",
+    ]
+    objects = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, part) for number, part in enumerate(parts, 1))
+    return b"%PDF-1.4\n" + objects + b"trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n"
+
+
+def docx_of(body: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("word/document.xml", body)
+    return packed.getvalue()
+
+
+def check_works(converter: ConverterProcess, pdf: bytes) -> int:
+    """Convert a file, and return the id of the child."""
+    assert "The Fram sailed north." in converter.convert(".pdf", pdf)[0]
+    assert converter._child is not None
+    return converter._child.pid
+
+
+def test_one_child_converts_many_files(converter: ConverterProcess, pdf: bytes) -> None:
+    assert len({check_works(converter, pdf) for _ in range(3)}) == 1
+
+
+@needs_limits
+def test_a_file_that_hangs_is_one_line_and_the_next_is_converted(converter: ConverterProcess, pdf: bytes) -> None:
+    before = check_works(converter, pdf)
+    hanging = packed_pdf(b"BT /F1 12 Tf 72 700 Td " + b"(aaaa) Tj " * 200_000 + b"ET")
+    assert len(hanging) < 10_000
+    with pytest.raises(InputError, match=r"the \.pdf file takes more than 1 seconds to be converted"):
+        converter.convert(".pdf", hanging)
+    assert check_works(converter, pdf) != before
+
+
+@pytest.mark.slow
+@needs_limits
+def test_a_file_that_takes_all_memory_is_one_line(converter: ConverterProcess, pdf: bytes) -> None:
+    greedy = packed_pdf(bytes(300 * MEBIBYTE))
+    assert len(greedy) < MEBIBYTE
+    with pytest.raises(InputError) as caught:
+        converter.convert(".pdf", greedy)
+    assert "\n" not in str(caught.value)
+    assert "memory" in str(caught.value) or "more than 1 seconds" in str(caught.value)
+    check_works(converter, pdf)
+
+
+def test_an_archive_that_inflates_without_end_is_refused_unread() -> None:
+    bomb = docx_of(bytes(64 * MEBIBYTE))
+    with pytest.raises(InputError, match=rf"of {len(bomb)} bytes inflates to {64 * MEBIBYTE}, which no document needs"):
+        convert(".docx", bomb)
+
+
+def test_a_file_above_the_limit_is_refused(converter: ConverterProcess) -> None:
+    with pytest.raises(InputError, match=r"the \.html file has 2 MiB, more than 1"):
+        converter.convert(".html", bytes(2 * MEBIBYTE))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_a_child_that_was_ended_from_outside_is_replaced(converter: ConverterProcess, pdf: bytes) -> None:
+    child = check_works(converter, pdf)
+    os.kill(child, signal.SIGKILL)
+    assert converter._child is not None
+    converter._child.wait()
+    assert check_works(converter, pdf) != child
+
+
+def test_a_bomb_in_a_folder_stops_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "b.docx").write_bytes(docx_of(bytes(64 * MEBIBYTE)))
+    write_docx(tmp_path / "c.docx")
+    (tmp_path / "d.txt").write_text("Oslo", encoding="utf-8")
+    results = list(read_documents([tmp_path]))
+    assert [type(result) for result in results] == [Failure, Document, Document]
