@@ -8,17 +8,17 @@ from typing import Any
 COLOURS = ("red", "blue", "green")
 
 
-def made_object(name: str, attributes: list[str], relations: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return an object of a scene graph at one place."""
+def made_object(name: str, attributes: list[str], relations: list[tuple[str, str]], x: int = 1) -> dict[str, Any]:
+    """Return an object of a scene graph."""
     named = [{"name": relation, "object": target} for relation, target in relations]
-    return {"name": name, "attributes": attributes, "relations": named, "x": 1, "y": 2, "w": 30, "h": 40}
+    return {"name": name, "attributes": attributes, "relations": named, "x": x, "y": 2, "w": 30, "h": 40}
 
 
 def made_scene(number: int) -> dict[str, Any]:
-    """Return a scene of a cup on a table beside a lamp; the cup's colour depends on the number."""
+    """Return a scene of a cup on a table beside a lamp; the cup's colour and place depend on the number."""
     cup, table, lamp = (f"{number}{letter}" for letter in "123")
     objects = {
-        cup: made_object("cup", [COLOURS[number % 3]], [("on", table)]),
+        cup: made_object("cup", [COLOURS[number % 3]], [("on", table)], number),
         table: made_object("table", ["wooden", "brown"], []),
         lamp: made_object("lamp", [], [("to the left of", cup), ("on", table)]),
     }
