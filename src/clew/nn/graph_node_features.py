@@ -38,11 +38,11 @@ def node_features(features: NodeFeatures, places: IntArray, edges: LongArray) ->
     """
     if features in ("identity", "learned"):
         return np.eye(PLACES, dtype=np.float32)[np.minimum(places, PLACES - 1)]
-    return _standing(features, len(places), np.ascontiguousarray(edges).tobytes())
+    return _structure_features(features, len(places), np.ascontiguousarray(edges).tobytes())
 
 
 @lru_cache(maxsize=1024)
-def _standing(features: NodeFeatures, count: int, edge_bytes: bytes) -> FloatArray:
+def _structure_features(features: NodeFeatures, count: int, edge_bytes: bytes) -> FloatArray:
     """Return `laplacian` or `random-walk` of a graph, once for the epochs of a training; the edges are as bytes."""
     adjacency = _adjacency(count, np.frombuffer(edge_bytes, dtype=np.int64).reshape(2, -1))
     numbers = _eigenvectors(adjacency) if features == "laplacian" else _return_probabilities(adjacency)
