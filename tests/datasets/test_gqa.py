@@ -102,7 +102,12 @@ def test_entries_are_read_whatever_the_size_of_a_block(
     [
         ("", "no '{' follows"),
         ("[1]", "'\\[' stands where '{' was wanted"),
-        ('{"a": {}', "no ',' follows"),
+        ('{"a": {}', "no '}' follows"),
+        ('{"a": {} "b": {}}', "stands where '}' was wanted"),
+        ('{"a": {},}', "Illegal trailing comma|Expecting value|Expecting property"),
+        ('{"a": {}} {}', "more follows the object"),
+        ('{"a": {},', "Expecting value"),
+        ('{"a": {"x": ' + "9" * 5000 + "}}", "Exceeds the limit"),
         ('{"a" {}}', "'{' stands where ':' was wanted"),
         ('{"a": {"x": }}', "Expecting value"),
         ('{"a": 3}', 'the value of "a" is 3; wanted objects by name'),

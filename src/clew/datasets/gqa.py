@@ -31,6 +31,7 @@ from clew.graph.subgraphs.textual_graph import TextualGraph
 SCENE_GRAPHS = "*sceneGraphs.json"
 _QUESTIONS_TABLE, _QUESTION_FILES = "questions.csv", "*questions.json"
 _COLUMNS = ("image_id", "question", "answer")
+_QUESTION_FIELDS = ("question", "answer", "annotations")
 _PARTS = ("train", "val", "test")
 _SEED, _REST, _TEST = 42, 0.4, 0.5
 """Seed and shares of the published split: 0.4 of the images are not trained on, and half of these are tested on."""
@@ -135,7 +136,9 @@ def _read_questions(folder: Path, split: str | None) -> Iterator[tuple[str, str,
         raise InputError(f"{folder}: has no questions of the split {split!r}; wanted one of {names}")
     for path in chosen:
         for name, record in read_entries(path):
-            yield name, record.identifier("imageId"), record
+            # GQA has a million questions, of which most is how each was made
+            fields = {key: record.fields[key] for key in _QUESTION_FIELDS if key in record.fields}
+            yield name, record.identifier("imageId"), Record(record.location, fields)
 
 
 def _part_of(path: Path) -> str:

@@ -20,18 +20,19 @@ def read_entries(path: Path) -> Iterator[tuple[str, Record]]:
     with open_text(path, "JSON file") as file:
         text = _Text(path, file)
         text.expect("{")
-        if text.peek() == "}":
-            return
-        while True:
+        more = text.peek() != "}"
+        while more:
             key = text.take_value()
             text.expect(":")
             value = text.take_value()
             if not isinstance(key, str) or not isinstance(value, dict):
                 raise InputError(f"{path}: the value of {preview(key)} is {preview(value)}; wanted objects by name")
             yield key, Record(f"{path}: {key}", value)
-            if text.peek() == "}":
-                return
-            text.expect(",")
+            more = text.peek() == ","
+            if more:
+                text.expect(",")
+        text.expect("}")
+        text.expect_end()
 
 
 @final
@@ -59,6 +60,11 @@ class _Text:
             )
         self._place += 1
 
+    def expect_end(self) -> None:
+        """Raise InputError where anything follows."""
+        if self.peek():
+            raise self._error("more follows the object")
+
     def take_value(self) -> Any:
         """Return the next JSON value, which is read further until it is whole."""
         self.peek()
@@ -71,6 +77,8 @@ class _Text:
                     raise self._error(error.msg) from error
             except RecursionError as error:
                 raise self._error("nested too deeply") from error
+            except ValueError as error:  # a number of thousands of digits
+                raise self._error(str(error).partition(";")[0]) from error
 
     def _read_more(self) -> bool:
         """Read a block, as long as what is held at least, and drop what was passed; return whether there was any."""
