@@ -121,7 +121,7 @@ def pays(seeds: int) -> None:
             trained, untrained = (f"{figures['selections'][name][c['measure']]:.3f}" for name in (c["a"], c["b"]))
             difference = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
             counts = f"{figures['learned_from']} / {figures['questions']}"
-            rows.append([task, budget, counts, c["measure"], untrained, trained, difference, f"{c['p']:.4f}"])
+            rows.append([task, str(budget), counts, c["measure"], untrained, trained, difference, f"{c['p']:.4f}"])
             print(*rows[-1], sep="  ", flush=True)
     heads = ("task", "budget", "trained on / tested", "measure", "untrained", "trained", "trained minus untrained", "p")
     print_table(heads, rows)

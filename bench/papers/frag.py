@@ -11,7 +11,8 @@ of questions whose kept paths hold an answer. Without `--model` an answer is the
 the paths (`--prompts text` as published), and its row without retrieval is added. The first quarter of the questions
 adapts routers in `main` and `ablations`, by the paths that the model names or, without one, by shortest paths to the
 gold answers; the rest is measured, of every row. The rankers of the form paper are `--ranker`. Questions that the
-shipped weights were trained on are left out. `--quick` runs on made data in a minute.
+shipped router was trained on are left out; the shipped ranker of paths, in ours and `rog`, was trained on all of
+metaqa and pathquestion-2h, and on none of pathquestion-3h. `--quick` runs on made data in a minute.
 
 Source: Gao et al., "FRAG" (2025), section 5 and appendix A.
 Differs from the source: the graphs and the questions are those at hand, which have 1 to 3 hops, not WebQSP and CWQ.

@@ -94,6 +94,19 @@ def write_made_graphs(folder: Path) -> None:
         (folder / name / "kg.tsv").write_text(lines, encoding="utf-8")
 
 
+def write_made_stances(folder: Path) -> None:
+    """Write claims with replies and graphs below a folder, for training and for testing; the same ones every time."""
+    things = [(start + end).casefold() for start in _STARTS for end in _ENDS]
+    for part, some in (("train", things[:24]), ("dev", things[24:36])):
+        rows = []
+        for i, thing in enumerate(some):
+            label, relation = (("support", "causes"), ("counter", "prevents"))[i % 2]
+            triples = [[thing, relation, "harm"], ["harm", "is a", "problem"], [thing, "is a", "place"]]
+            texts = {"arg1": f"{thing} should be closed", "arg2": f"{thing} {relation} harm", "label": label}
+            rows.append({"id": f"{part}{i}", **texts, "triples": triples})
+        _write(folder / "explagraphs" / f"{part}.jsonl", rows)
+
+
 def run_on_made_data(script: str, arguments: Sequence[str]) -> bool:
     """Run a script again on made data, unless this is that run; return whether that was done.
 
@@ -104,6 +117,7 @@ def run_on_made_data(script: str, arguments: Sequence[str]) -> bool:
     with TemporaryDirectory() as folder:
         write_made_data(Path(folder) / "data")
         write_made_graphs(Path(folder) / "data")
+        write_made_stances(Path(folder) / "data")
         environment = {**os.environ, **made_environment(Path(folder))}
         done = subprocess.run([sys.executable, script, *arguments], check=False, env=environment)
     if done.returncode:

@@ -14,8 +14,9 @@ import pytest
 
 from clew.training.objectives.kg_completion import KGCompletion
 from tests.datasets.candidate_files import pool_records, write_candidates
+from tests.datasets.scene_graph_files import write_question_table, write_scene_graphs
 from tests.faults.model_server import Request, ServerReply, model_server
-from tests.models.tiny_llama import serve_model, tiny_llama, tiny_tokenizer
+from tests.models.tiny_llama import serve_model, tiny_llama, tiny_tokenizer, write_tiny_llama
 
 BENCH = Path(__file__).parent.parent.parent / "bench"
 FLAT = {path.stem for path in BENCH.glob("*.py")}
@@ -34,6 +35,7 @@ def papers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     if not (folder / "data").is_dir():
         made.write_made_data(folder / "data")
         made.write_made_graphs(folder / "data")
+        made.write_made_stances(folder / "data")
     for name, value in made.made_environment(folder).items():
         monkeypatch.setenv(name, value)
     unload()
@@ -121,6 +123,54 @@ def test_frags_rows_of_a_language_model(capsys: pytest.CaptureFixture[str], monk
     assert float(by_name["frag"][1]) == 0.0
     assert float(by_name["frag"][2]) == 2.0
     assert float(by_name["tog:ranker=llm:openai:tiny"][1]) > 3.0, "a call for each relation and entity"
+
+
+GCN_ROWS = ["GCN-Retriever", "GCN-Retriever, untrained", "G-Retriever", "the whole graph"]
+
+
+def gcn_tables(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, dict[str, list[str]]]:
+    """Return what the table of GCN-Retriever prints, and its last table's rows by their labels."""
+    printed = printed_by(capsys, "gcn_retriever", *arguments)
+    return printed, {row[0]: row[1:] for row in cells(printed)}
+
+
+@pytest.mark.usefixtures("papers")
+def test_gcn_retrievers_table_without_a_language_model(capsys: pytest.CaptureFixture[str]) -> None:
+    printed, rows = gcn_tables(capsys, "--sets", "explagraphs")
+    assert "explagraphs: 12 questions, 20 for training, budget 3, 1 epochs, 1 seeds" in printed
+    assert "by the rule first-choice" in printed
+    assert rows["selection"] == ["zero-shot, published", "zero-shot, strict", "nodes"]
+    assert [name for name in rows if name in [*GCN_ROWS, "GCN-Retriever, ours"]] == [*GCN_ROWS, "GCN-Retriever, ours"]
+    for name in GCN_ROWS:
+        published, strict, _ = rows[name]
+        assert published == strict, "the local reader replies with nothing but a choice"
+    assert "GraphToken" not in rows
+    assert printed.count("GCN-Retriever minus") == 3
+
+
+@pytest.mark.usefixtures("papers")
+def test_gcn_retrievers_table_on_paths(capsys: pytest.CaptureFixture[str]) -> None:
+    printed, rows = gcn_tables(capsys, "--sets", "pathquestion-2h")
+    assert "by the rule hit" in printed
+    assert all(0.0 <= float(rows[name][0].split(" ")[0]) <= 100.0 for name in GCN_ROWS)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("papers")
+def test_gcn_retrievers_table_on_published_scene_graphs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = write_question_table(write_scene_graphs(tmp_path / "scenes", 5), 5)
+    model = write_tiny_llama(tmp_path / "llama", ["What color is the cup?", "red", "blue", "green", "lamp"])
+    reads = ("--reader", str(model), "--graph-tokens", "2", "--node-features", "random-walk", "--budget", "2")
+    printed, rows = gcn_tables(capsys, "--data", str(data), *reads)
+    assert "scenes: 2 questions, 6 for training, budget 2" in printed
+    assert "by the rule inside" in printed
+    assert rows["selection"] == [
+        "zero-shot, published", "zero-shot, strict", "tuned, published", "tuned, strict", "nodes"
+    ]  # fmt: skip
+    assert rows["GraphToken"][:2] == ["", ""]
+    assert rows["GraphToken"][2].endswith(")")
+    assert rows["G-Retriever with its token"][2].endswith(")")
+    assert all(len(rows[name]) == 5 and rows[name][0] for name in GCN_ROWS)
 
 
 @pytest.mark.usefixtures("papers")

@@ -224,11 +224,11 @@ def test_gold_is_compared_where_it_is_known(tmp_path: Path) -> None:
         return compare_selections(replace(config, test=test), ("top-k", "whole"), (0,), *args)
 
     first = run([without_gold, *config.test[1:]])
-    assert [comparison.measure for comparison in first.comparisons] == ["accuracy", "gold"]
+    assert [comparison.measure for comparison in first.comparisons] == ["accuracy", "published", "gold"]
     rest = run(list(config.test[1:]))
-    assert first.comparisons[1].difference == rest.comparisons[1].difference
+    assert first.comparisons[2].difference == rest.comparisons[2].difference
     bare = run([replace(item, question=replace(item.question, gold=())) for item in config.test])
-    assert [comparison.measure for comparison in bare.comparisons] == ["accuracy"]
+    assert [comparison.measure for comparison in bare.comparisons] == ["accuracy", "published"]
     assert "gold" not in bare.selections["whole"].means
 
 

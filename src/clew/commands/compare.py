@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from clew.types import Progress
 
 _SIZES = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
-_DECIMALS = {"accuracy": 3, "containment": 3, "gold": 3, "loss": 3} | dict.fromkeys(_SIZES, 1)
+_SHARES = ("accuracy", "published", "F1", "containment", "gold")
+_DECIMALS = dict.fromkeys((*_SHARES, "loss"), 3) | dict.fromkeys(_SIZES, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def _compare_selected(
         options.recipe.feedback.budget,
         token_reader_factories(options.reader, model, encoder),
         splits.choices,
+        splits.rule,
         SteinerSelector(options.topk, options.topk_e, options.cost),
         single_process(device),
     )

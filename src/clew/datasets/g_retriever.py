@@ -14,14 +14,14 @@ hold what the layout does not provide for.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from clew.datasets.explagraphs import STANCES, build_graph, make_stance_question
-from clew.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
+from clew.datasets.graph_datasets import TOPIC_SEPARATOR, AccuracyRule, GraphDataset, GraphQuestion, LazyGraphs
 from clew.datasets.records import Record, check_unique, open_text, preview, read_records
 from clew.datasets.tables import read_table
 from clew.errors import InputError
@@ -68,8 +68,9 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
     make = _make_stance_question if stances else _make_question
     questions = check_unique((record.location, make(record, row, graph_of)) for row, record in enumerate(records))
     if split is not None:
-        questions = [questions[row] for row in _read_split(source, split, len(questions))]
-    return GraphDataset(graphs, tuple(questions), STANCES if stances else _read_choices(source / CHOICES_FILE))
+        questions = [questions[row] for row in read_split(source, split, len(questions))]
+    choices = STANCES if stances else _read_choices(source / CHOICES_FILE)
+    return GraphDataset(graphs, tuple(questions), choices, accuracy=_accuracy_rule(records))
 
 
 def read_graph(folder: Path, name: str) -> TextualGraph:
@@ -119,6 +120,11 @@ def _make_question(record: Record, row: int, graph_of: dict[str, int]) -> GraphQ
         tuple(_check_positions(record, "gold", chain) for chain in chains),
         _question_group(record, name if graph_key else ""),
     )
+
+
+def _accuracy_rule(records: Sequence[Record]) -> AccuracyRule:
+    """Return the rule of scene graphs, whose questions name an image, or of WebQSP."""
+    return "inside" if any("image_id" in record.fields for record in records) else "hit"
 
 
 def _question_group(record: Record, name: str) -> str:
@@ -192,7 +198,8 @@ def split_names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(file.name.removesuffix("_indices.txt") for file in files))
 
 
-def _read_split(folder: Path, split: str, count: int) -> Iterator[int]:
+def read_split(folder: Path, split: str, count: int) -> Iterator[int]:
+    """Yield the numbers of the questions, of `count`, that `split/SPLIT_indices.txt` lists."""
     path = folder / "split" / f"{split}_indices.txt"
     if not path.is_file():
         names = split_names(folder)

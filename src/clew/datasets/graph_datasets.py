@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
-from typing import final, overload
+from typing import Literal, final, overload
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from clew.graph.subgraphs.textual_graph import TextualGraph
 
 TOPIC_SEPARATOR = " | "
 """Separator of the topics in a group."""
+AccuracyRule = Literal["inside", "hit", "first-choice"]
+"""Rule by which the published code of a data set calls a reply right (see `clew.evaluation.published_accuracy`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class GraphDataset:
     questions: tuple[GraphQuestion, ...]
     choices: tuple[str, ...] = ()  # the possible answers, if all questions share a small set of them
     notes: tuple[str, ...] = ()  # messages about what could not be used
+    accuracy: AccuracyRule = "hit"  # accuracy as published; of a set with choices it is `first-choice`
 
     def __post_init__(self) -> None:
         for question in self.questions:

@@ -5,8 +5,8 @@ Differs from the source:
 - Text is folded by Unicode NFKC and casefold, and punctuation is every Unicode punctuation mark, not only ASCII's.
 - An answer of only articles or punctuation stays as written, so it does not equal an empty reply.
 - In scripts written without spaces (Chinese, Japanese, Thai, ...) each character is a token.
-- Containment, not in the source: the gold answer's tokens occur in the reply as a contiguous sequence. It is the
-  accuracy of GCN-Retriever and Hits@1 of FRAG and RoG, whose code looks for an answer inside the model's text.
+- Containment, not in the source: the gold answer's tokens occur in the reply as a contiguous sequence. Hits@1 of FRAG
+  and RoG is this of letters instead of whole words; letters are in `clew.evaluation.published_accuracy`.
 """
 
 import unicodedata

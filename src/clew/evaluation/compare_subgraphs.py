@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.arrays import DoubleArray
+from clew.datasets.graph_datasets import AccuracyRule
 from clew.errors import InputError
 from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_truncated, evaluate_selector
 from clew.evaluation.reports import SelectionReport, SelectionSummary
@@ -61,6 +62,7 @@ class ComparisonConfig:
     # the same as `make_reader` for selections with a reader of their own, by name
     own_readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
     choices: Sequence[str] = ()  # the possible answers, if all questions share a small set of them
+    rule: AccuracyRule = "hit"  # of accuracy as published, without choices
     tree: SteinerSelector = field(default_factory=SteinerSelector)  # settings of the Steiner tree
     group: ProcessGroup = SINGLE_PROCESS  # a single process and the device to train on, which is the readers'
 
@@ -111,7 +113,9 @@ def compare_selections(
             )
             seconds[name].append(train_seconds)
             progress(f"measuring {name}", place, len(seeds))
-            values[name].append(evaluate_selector(selector, reader, config.test, config.budget, config.choices))
+            values[name].append(
+                evaluate_selector(selector, reader, config.test, config.budget, config.choices, config.rule)
+            )
             truncated[name] += count_truncated(reader)
     return _build_report(names, values, seconds, {name: count for name, count in truncated.items() if count}, config)
 
@@ -154,7 +158,7 @@ def _build_report(
     selections = {name: _summarize_selection(means[name], values[name], seconds[name], generator) for name in names}
     comparisons = []
     for other in names[1:]:
-        for measure in ("accuracy", "gold"):
+        for measure in ("accuracy", "published", "gold"):
             first, second = (means[name][:, MEASURES.index(measure)] for name in (names[0], other))
             if (has_value := ~np.isnan(first)).any():
                 pair = first[has_value], second[has_value]

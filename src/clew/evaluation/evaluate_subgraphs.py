@@ -7,18 +7,23 @@ import numpy as np
 
 from clew.answering.graph_readers.protocols import GraphReader, TokenCounter
 from clew.arrays import DoubleArray
+from clew.datasets.graph_datasets import AccuracyRule
 from clew.errors import InputError
 from clew.evaluation.answer_metrics import containment, first_choice
+from clew.evaluation.published_accuracy import published_accuracy, published_f1
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion, lowest_losses
 
-MEASURES = ("accuracy", "containment", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
-"""Measures of each question: whether the reply equals an answer; whether it contains one, as published, or of a set
-with choices whether the first choice it names is the answer; whether all nodes of a gold path are selected; the
-reader's loss, nodes of the context and tokens of its text (a quarter of its characters for a reader without tokens),
-and milliseconds of the selection and of the reading."""
+MEASURES = (
+    "accuracy", "published", "F1", "containment", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms"
+)  # fmt: skip
+"""Measures of each question: whether the reply equals an answer; accuracy as published for its data set, and F1 as
+published for WebQSP, NaN for other rules; whether the reply contains an answer in whole words, or of a set with choices
+whether the first choice it names is the answer; whether all nodes of a gold path are selected; the reader's loss, nodes
+of the context and tokens of its text (a quarter of its characters for a reader without tokens), and milliseconds of the
+selection and of the reading."""
 BATCH_SIZE = 8
 """Questions that are read in one call, each with its share of the time."""
 _CHARACTERS_PER_TOKEN = 4
@@ -30,8 +35,12 @@ def evaluate_selector(
     questions: Sequence[EncodedQuestion],
     budget: int,
     choices: Sequence[str] = (),
+    rule: AccuracyRule = "hit",
 ) -> DoubleArray:
     """Return `MEASURES` (n, m) of a selector and a reader; NaN for gold without gold paths, and for warm-up times.
+
+    `choices` are the possible answers, if all questions share a small set of them; without any, accuracy as published
+    is by `rule`.
 
     Compilation and loading at first use are not timed: the times of the first `BATCH_SIZE` questions are NaN if there
     are more questions, else all are selected and read twice. Raises InputError if a question has no answer.
@@ -54,15 +63,21 @@ def evaluate_selector(
             correct = name_key(replies[row]) in {name_key(answer) for answer in item.question.answers}
             sizes = len(contexts[row].subgraph.nodes), tokens[row]
             times = timed[row][1], read_ms
-            contained = _contains_answer(replies[row], item.question.answers, choices)
-            rows[start + row] = (correct, contained, _gold_coverage(item, contexts[row]), losses[row], *sizes, *times)
+            answered = correct, *_score_reply(replies[row], item.question.answers, choices, rule)
+            rows[start + row] = (*answered, _gold_coverage(item, contexts[row]), losses[row], *sizes, *times)
     if len(questions) > BATCH_SIZE:
         rows[:BATCH_SIZE, [MEASURES.index("select_ms"), MEASURES.index("read_ms")]] = np.nan
     return rows
 
 
-def _contains_answer(reply: str, answers: Sequence[str], choices: Sequence[str]) -> float:
-    return containment(first_choice(reply, choices) if choices else reply, answers)
+def _score_reply(
+    reply: str, answers: Sequence[str], choices: Sequence[str], rule: AccuracyRule
+) -> tuple[float, float, float]:
+    """Return accuracy and F1 as published, and containment."""
+    contained = containment(first_choice(reply, choices) if choices else reply, answers)
+    published = published_accuracy(reply, answers, "first-choice" if choices else rule, choices)
+    f1 = published_f1(reply, answers) if rule == "hit" and not choices else float("nan")
+    return published, f1, contained
 
 
 def count_truncated(reader: GraphReader) -> int:

@@ -5,9 +5,9 @@ et al. (2021), the mean over the nodes of the selected subgraph, two linear laye
 token. Perozzi et al., "Let Your Graph Do the Talking" (2024): the whole graph, several tokens.
 The networks `gcn`, `gin`, `gat` and `mean` are those of Kipf and Welling (2017), Xu et al. (2019), Velickovic et al.
 (2018) and Hamilton et al. (2017); Perozzi et al. compare such encoders.
-Differs from the source: layer norm instead of batch norm, so that a graph's tokens do not depend on its batch; nodes of
-Perozzi et al. have learned or spectral features, and here the vectors of their texts. Edges of the networks without
-edge texts (all but `transformer` and `gat`) are read in both directions.
+Differs from the source: layer norm instead of batch norm, so that a graph's tokens do not depend on its batch; nodes
+have the vectors of their texts unless other features are chosen, which those of Perozzi et al. have. Edges of the
+networks without edge texts (all but `transformer` and `gat`) are read in both directions.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerC
 from clew.arrays import FloatArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
+from clew.nn.graph_node_features import NodeFeatures, feature_width, node_features
 
 GraphEncoderName = Literal["transformer", "gcn", "gin", "gat", "mean"]
 
@@ -40,6 +41,7 @@ class GraphTokenSettings:
     pool: Literal["part", "whole"] = "part"  # nodes and edges averaged: the selected (G-Retriever), or all (GraphToken)
     # not part of the text form, by which runs of before are known: the weights' names and shapes differ
     encoder: GraphEncoderName = field(default="transformer", repr=False)
+    features: NodeFeatures = field(default="text", repr=False)  # of nodes; edges have the vectors of their texts
 
     def __post_init__(self) -> None:
         numbers = (self.inputs, self.outputs, self.width, self.layers, self.heads, self.tokens)
@@ -53,8 +55,10 @@ class GraphToken(nn.Module):
     def __init__(self, settings: GraphTokenSettings) -> None:
         super().__init__()
         self.settings = settings
-        width = settings.width
-        starts = [settings.inputs, *[width] * (settings.layers - 1)]
+        width, numbers = settings.width, feature_width(settings.features, settings.inputs)
+        learned = settings.features == "learned"
+        self.places = nn.Linear(numbers, settings.inputs, bias=False) if learned else nn.Identity()
+        starts = [settings.inputs if learned else numbers, *[width] * (settings.layers - 1)]
         self.layers = nn.ModuleList(_layer(settings, start) for start in starts)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in starts[1:])
         self.projector = nn.Sequential(
@@ -68,7 +72,7 @@ class GraphToken(nn.Module):
         """
         device = next(self.parameters()).device
         nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _collate(self, contexts))
-        states = nodes
+        states = self.places(nodes)
         reads_relations = self.settings.encoder in ("transformer", "gat")
         if not reads_relations:
             edges = torch.cat([edges, edges.flip(0)], dim=1)
@@ -104,8 +108,8 @@ def _collate(
     module: GraphToken, contexts: Sequence[GraphContext]
 ) -> tuple[FloatArray, LongArray, FloatArray, LongArray]:
     """Concatenate graphs into nodes (n, d), edges (2, m), relations (m, d) and the graph of each node (n,)."""
-    width, start = module.settings.inputs, 0
-    nodes = [np.zeros((0, width), np.float32)]
+    width, features, start = module.settings.inputs, module.settings.features, 0
+    nodes = [np.zeros((0, feature_width(features, width)), np.float32)]
     edges = [np.zeros((2, 0), np.int64)]
     relations = [np.zeros((0, width), np.float32)]
     owners = [np.zeros(0, np.int64)]
@@ -119,8 +123,12 @@ def _collate(
         if module.settings.pool == "whole":
             chosen = np.arange(len(encoded.node_vectors), dtype=np.int32)
             between = np.arange(len(encoded.edge_relations), dtype=np.int32)
-        nodes.append(encoded.node_vectors.reshape(-1, width)[chosen])
-        edges.append(np.searchsorted(chosen, encoded.graph.edges.reshape(-1, 2)[between].T) + start)
+        joined = np.searchsorted(chosen, encoded.graph.edges.reshape(-1, 2)[between].T)
+        if features == "text":
+            nodes.append(encoded.node_vectors.reshape(-1, width)[chosen])
+        else:
+            nodes.append(node_features(features, chosen, joined))
+        edges.append(joined + start)
         relations.append(encoded.relation_vectors.reshape(-1, width)[encoded.edge_relations[between]])
         owners.append(np.full(len(chosen), place, dtype=np.int64))
         start += len(chosen)

@@ -70,7 +70,11 @@ class SoftPromptReader:
     def fingerprint(self) -> str:
         """Fingerprint of the reader and the soft prompt; loads the model."""
         # The graph token's settings choose its inputs, which its weights do not show.
-        settings = repr(getattr(self.graph_token, "settings", None))
+        token_settings = getattr(self.graph_token, "settings", None)
+        features = getattr(
+            token_settings, "features", "text"
+        )  # not part of their text form, as of before there were any
+        settings = f"{token_settings!r}{'' if features == 'text' else '-' + features}"
         digest = weights_digest([(str(place), weight) for place, weight in enumerate(self.parameters())])
         return f"{self.reader.fingerprint}+soft-prompt-{self.num_virtual_tokens}-{settings}-{digest}"
 

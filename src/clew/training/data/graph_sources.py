@@ -9,7 +9,8 @@ from pydantic import Field
 
 from clew.datasets.explagraphs import load_explagraphs
 from clew.datasets.g_retriever import load_g_retriever, split_names
-from clew.datasets.graph_datasets import GraphDataset, connected_groups
+from clew.datasets.gqa import has_scene_graphs, load_scene_graphs, scene_graph_splits
+from clew.datasets.graph_datasets import AccuracyRule, GraphDataset, connected_groups
 from clew.datasets.kgqa import load_kgqa
 from clew.datasets.published_kgqa import has_own_graphs, load_own_graphs
 from clew.errors import InputError
@@ -48,7 +49,7 @@ class GraphQuestionSource(CheckedRecord):
     data: Annotated[
         Path | None,
         Field(
-            description="Questions with graphs: a folder in G-Retriever's layout, or JSONL of ExplaGraphs, RoG or FRAG."
+            description="Questions with graphs: a folder of G-Retriever or GQA, or JSONL of ExplaGraphs, RoG or FRAG."
         ),
     ] = None
     kg: Annotated[
@@ -82,7 +83,9 @@ class GraphQuestionSource(CheckedRecord):
     @property
     def split_names(self) -> tuple[str, ...]:
         """Names of the splits in the source's folder, sorted."""
-        return split_names(self.data) if self.data else ()
+        if self.data is None:
+            return ()
+        return scene_graph_splits(self.data) if has_scene_graphs(self.data) else split_names(self.data)
 
     def with_path(self, path: Path) -> "GraphQuestionSource":
         """Return a copy with another file or folder of questions of the same kind."""
@@ -97,6 +100,16 @@ class Splits:
     validation: list[EncodedQuestion]
     test: list[EncodedQuestion]
     choices: tuple[str, ...]
+    rule: AccuracyRule = "hit"  # of accuracy as published, without choices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Loaded:
+    """Questions of one file or split, with the possible answers and the rule of accuracy of their data set."""
+
+    questions: list[EncodedQuestion]
+    choices: tuple[str, ...] = ()
+    rule: AccuracyRule = "hit"
 
 
 def load_training_splits(
@@ -108,11 +121,12 @@ def load_training_splits(
     called with what could not be used.
     """
     source.check(split)
-    train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
+    loaded = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
+    train = loaded.questions
     validation = _validation_questions(source, (split or TRAIN_SPLIT,), encoder, progress, note)
     if not validation:
         train, validation = train_test_split(train, 1 - VALIDATION_SHARE, seed)
-    return Splits(train, validation, [], choices)
+    return Splits(train, validation, [], loaded.choices, loaded.rule)
 
 
 def load_comparison_splits(
@@ -134,7 +148,8 @@ def load_comparison_splits(
     source.check(split)
     test_source.check(test_split)
     measured = test_split or _default_split(test_source, TEST_SPLIT)
-    train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
+    loaded = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
+    train, of_set = loaded.questions, (loaded.choices, loaded.rule)
     if test is None and measured is None:
         if (groups := len(set(connected_groups([one.question for one in train])))) < _MIN_GROUPS:
             raise InputError(
@@ -142,8 +157,8 @@ def load_comparison_splits(
                 "validation and testing; give more questions (--limit), or separate test questions (--test)"
             )
         train, tested = train_test_split(train, 1 - TEST_SHARE, 0)
-        return Splits(*train_test_split(train, 1 - VALIDATION_SHARE, 0), tested, choices)
-    tested, _ = _load_questions(test_source, measured, encoder, progress, note)
+        return Splits(*train_test_split(train, 1 - VALIDATION_SHARE, 0), tested, *of_set)
+    tested = _load_questions(test_source, measured, encoder, progress, note).questions
     same_file = test is None or test.resolve() == (source.data or source.questions or test).resolve()
     used = (split or TRAIN_SPLIT, *((measured,) if same_file and measured else ()))
     parts = [train, _validation_questions(source, used, encoder, progress, note)]
@@ -155,12 +170,12 @@ def load_comparison_splits(
     train, validation = parts
     if train and not validation:
         train, validation = train_test_split(train, 1 - VALIDATION_SHARE, 0)
-    return Splits(train, validation, tested, choices)
+    return Splits(train, validation, tested, *of_set)
 
 
 def _load_graphs(path: Path, split: str | None) -> GraphDataset:
     if path.is_dir():
-        return load_g_retriever(path, split)
+        return load_scene_graphs(path, split) if has_scene_graphs(path) else load_g_retriever(path, split)
     return load_own_graphs(path) if has_own_graphs(path) else load_explagraphs(path)
 
 
@@ -174,13 +189,13 @@ def _validation_questions(
     """Return the questions of the split `val`; none if there is no such split or it is used otherwise."""
     if VALIDATION_SPLIT not in source.split_names or VALIDATION_SPLIT in used_splits:
         return []
-    return _load_questions(source, VALIDATION_SPLIT, encoder, progress, note)[0]
+    return _load_questions(source, VALIDATION_SPLIT, encoder, progress, note).questions
 
 
 def _load_questions(
     source: GraphQuestionSource, split: str | None, encoder: Encoder, progress: Progress, note: Note
-) -> tuple[list[EncodedQuestion], tuple[str, ...]]:
-    """Return the questions of a source, and the possible answers if there are few."""
+) -> _Loaded:
+    """Return the questions of a source, with what its data set says of answers."""
     questions_path = source.questions or Path()
     if source.index is not None:
         index = open_index(source.index, progress)
@@ -189,7 +204,7 @@ def _load_questions(
             raise InputError(
                 f"{source.index} was made with the encoder {name!r}, not {encoder.name!r}: give --encoder {name}"
             )
-        return encode_index_questions(index, questions_path, progress, source.limit, note), ()
+        return _Loaded(encode_index_questions(index, questions_path, progress, source.limit, note))
     if source.data is None:
         dataset = load_kgqa(source.kg or Path(), questions_path, source.hops or DEFAULT_HOPS)
     else:
@@ -197,4 +212,5 @@ def _load_questions(
     for text in dataset.notes:
         note(text)
     questions = tuple(dataset.questions[i] for i in evenly_spaced(len(dataset.questions), source.limit))
-    return encode_questions(replace(dataset, questions=questions), encoder, progress, note), dataset.choices
+    encoded = encode_questions(replace(dataset, questions=questions), encoder, progress, note)
+    return _Loaded(encoded, dataset.choices, dataset.accuracy)

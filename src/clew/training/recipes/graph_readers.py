@@ -111,5 +111,6 @@ def _graph_token(
                 tokens=settings.graph_tokens,
                 pool=pool,
                 encoder=settings.graph_encoder,
+                features=settings.node_features,
             )
         )

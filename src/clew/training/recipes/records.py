@@ -359,6 +359,10 @@ class ReaderSettings:
         ),
     ] = "transformer"
     graph_tokens: Annotated[int, Field(ge=1, description="Tokens of a graph that such a network makes.")] = 1
+    node_features: Annotated[
+        Literal["text", "laplacian", "random-walk", "identity", "learned"],
+        Field(description="What such a network reads of nodes: texts, or as in GraphToken their place in the graph."),
+    ] = "text"
     context_tokens: Annotated[
         int | None, Field(ge=1, description="Tokens of a graph's text that a language model reads, at most; 512.")
     ] = None
@@ -371,5 +375,6 @@ class ReaderSettings:
             or self.context_tokens
             or self.graph_encoder != "transformer"
             or self.graph_tokens != 1
+            or self.node_features != "text"
         ):
             raise InputError("the local reader reads no tokens: give --reader FOLDER with a causal language model")
