@@ -46,7 +46,7 @@ class LimitOptions:
 
     workers: Annotated[int, typer.Option(min=0, help="Questions answered at once; 0 for one a core.")] = 0
     queue: Annotated[
-        int | None, typer.Option(min=0, help="Questions that wait, 8 a worker by default; one more gets 429.")
+        int | None, typer.Option(min=0, help="Questions that wait, 4 a worker by default; one more gets 429.")
     ] = None
     deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer.")] = 30.0
     rate: Annotated[int, typer.Option(min=0, help="Requests a minute of one key; 0 for no limit.")] = 0
