@@ -87,5 +87,5 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[encoders,eval,files,graphs,llm,local-llm,ray,server,train,watch,dev]'
+	@$(PIP) install -c constraints.txt -e '.[encoders,eval,files,graphs,llm,local-llm,otel,ray,server,train,watch,dev]'
 	@touch $@ $(VENV)/installed

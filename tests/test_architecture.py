@@ -21,7 +21,7 @@ PACKAGE = ROOT / "src" / "clew"
 LAYERS = (
     {"types", "errors", "arrays"},
     {"text", "protocols", "plugins"},
-    {"graph", "inference", "models", "store"},
+    {"graph", "inference", "models", "rendering", "store"},
     {"query", "answering", "nn", "settings"},
     {"indexing"},
     {"rerankers", "datasets"},
@@ -37,6 +37,7 @@ TOP = "__init__"  # the package's face: lazily imports `index` and what stands b
 
 FORBIDDEN = {
     "text": {"models", "store", "settings"},
+    "rendering": {"arrays", "models", "store", "settings"},
     "arrays": {"types"},
     "graph": {"models", "store", "settings"},
     "inference": {"graph", "models", "store", "settings"},

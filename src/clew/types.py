@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from clew.arrays import LongArray as LongArray
 
 T = TypeVar("T")
+
+_RENDERING = "clew.rendering.evidence_page"  # as text: it is imported where a notebook shows something
+_MAX_SHOWN = 60  # characters of a text in a representation
 
 Filter = str  # a SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`
 
@@ -126,9 +130,12 @@ class SentenceChain:
     bridges: tuple[str, ...]  # the name or word between each two
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evidence:
-    """The result of a search for one question: passages, paths and chains, best first, and notes for people."""
+    """The result of a search for one question: passages, paths and chains, best first, and notes for people.
+
+    A notebook shows it as a page: the chain hop by hop, and the passages with the quotes marked.
+    """
 
     passages: tuple[Scored[Passage], ...] = ()
     paths: tuple[Scored[Path], ...] = ()
@@ -137,6 +144,17 @@ class Evidence:
     steps: tuple[AgentStep, ...] = ()  # steps of an agent; () for a retriever of one step
     topics: tuple[str, ...] = ()  # entities that the paths start from, for a path retriever
     chains: tuple[Scored[SentenceChain], ...] = ()  # for a retriever that follows sentences
+
+    def __repr__(self) -> str:
+        """Return counts, and the ids of the best passages."""
+        ids = ", ".join(repr(scored.item.id) for scored in self.passages[:3])
+        more = ", ..." if len(self.passages) > 3 else ""
+        counts = f"{len(self.paths)} paths, {len(self.chains)} chains, {len(self.notes)} notes"
+        return f"Evidence({len(self.passages)} passages: [{ids}{more}], {counts})"
+
+    def _repr_html_(self) -> str:
+        html: str = import_module(_RENDERING).render_evidence(self)
+        return html
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +171,9 @@ class Question:
     paths: tuple[tuple[tuple[str, str, str], ...], ...] = ()  # of (head, relation, tail) to an answer, on a graph
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """An answer, its citations, and the evidence that it was read from."""
+    """An answer, its citations, and the evidence that it was read from; a notebook shows it as a page."""
 
     text: str  # the answer; "" when the evidence does not hold one
     citations: tuple[Citation, ...]
@@ -165,6 +183,17 @@ class Answer:
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()  # cost of the answer alone, without the search
     failure: "Failure | None" = None  # why a language model gave no usable reply; None where it did, or none was called
+
+    def __repr__(self) -> str:
+        """Return the text, the quotes that support it, and the counts of the evidence."""
+        quotes = [c.quote if len(c.quote) <= _MAX_SHOWN else f"{c.quote[:_MAX_SHOWN]}..." for c in self.citations]
+        failure = f", failure={self.failure.reason!r}" if self.failure else ""
+        weak = ", weak" if self.weak else ""
+        return f"Answer({self.text!r}{weak}, citations={quotes}, {self.evidence!r}{failure})"
+
+    def _repr_html_(self) -> str:
+        html: str = import_module(_RENDERING).render_answer(self)
+        return html
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Indexes that change and close while they are asked: every answer is of one version, and memory is bounded."""
 
+import asyncio
 import gc
 import subprocess
 import sys
@@ -10,14 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from starlette.types import Message
 
 import clew
 from clew.errors import IndexFormatError
 from clew.index import Index
+from clew.server import questions
 from clew.server.open_indexes import OpenIndexes
 from clew.server.refusals import Refusal
 from clew.types import Document
-from tests.server.serving import serving, state_of, with_options
+from tests.server.serving import guard_of, serving, state_of, with_options
 from tests.small_index import make_index
 
 
@@ -170,3 +173,39 @@ def test_several_servers_read_one_index(folder: Path) -> None:
                 break
             threading.Event().wait(0.02)
         assert other.get("/v1/same/stats").json()["documents"] == 4
+
+
+def test_a_question_of_a_client_who_has_left_is_not_answered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only worker is busy when the client leaves, so that the question still waits."""
+    began: list[str] = []
+    monkeypatch.setattr(questions, "search", lambda *_: began.append("search"))
+    with serving({"own": folder}, with_options(workers=1)) as client:
+        pool, release = state_of(client).pool, threading.Event()
+        busy = pool.submit(release.wait)
+        body = b'{"question": "Which ship sank?"}'
+        headers = [
+            (b"host", b"localhost"),
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+        ]
+        scope = {
+            "type": "http", "method": "POST", "path": "/v1/own/search", "raw_path": b"/v1/own/search",
+            "headers": headers, "query_string": b"", "scheme": "http", "http_version": "1.1",
+            "client": ("127.0.0.1", 1), "root_path": "",
+        }  # fmt: skip
+        incoming = [{"type": "http.request", "body": body}, {"type": "http.disconnect"}]
+        outgoing: list[Message] = []
+
+        async def receive() -> Message:
+            return incoming.pop(0)
+
+        async def send(message: Message) -> None:
+            outgoing.append(message)
+
+        asyncio.run(guard_of(client)(scope, receive, send))
+        assert outgoing[0]["status"] == 499
+        assert pool.pending == 1
+        release.set()
+        busy.result()
+        pool.submit(lambda: None).result()
+    assert began == []

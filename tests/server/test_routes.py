@@ -218,3 +218,16 @@ def test_a_method_that_a_route_lacks_is_a_problem(client: TestClient) -> None:
     response = client.put("/v1/small/stats")
     problem(response, 405)
     assert response.headers["allow"] == "GET"
+
+
+def test_a_request_is_handed_to_no_thread_but_that_of_its_answer(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FastAPI runs a dependency that is a plain function in a thread of its own, twice a request."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("handed to another thread")
+
+    monkeypatch.setattr("starlette.concurrency.anyio.to_thread.run_sync", refuse)
+    assert client.post("/v1/small/search", json={"question": QUESTION}).status_code == 200
+    assert client.get("/v1/models").status_code == 200

@@ -24,6 +24,7 @@ from clew.commands.options import (
     check_file,
 )
 from clew.commands.output import format_json, write_json
+from clew.commands.pictures import check_new_file, write_plot
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
 from clew.commands.strict_filters import apply_strict
@@ -58,6 +59,10 @@ class EvaluationOptions:
     strict_filters: StrictOption = False
     paths: PathsOption = 0
     json_: Annotated[Path | None, typer.Option("--json", help="Write the figures to a file.")] = None
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw recall at the largest cut-off against the seconds of a question, as SVG, into a file."),
+    ] = None
     runs: Annotated[
         Path | None,
         typer.Option(help="Store the rankings in this folder; those stored there are scored, not computed again."),
@@ -91,6 +96,8 @@ def evaluate(options: EvaluationOptions, index: OptionalIndexOption = None) -> N
     """Evaluate retrievers side by side on questions whose evidence is known."""
     if options.json_ is not None:
         check_file("--json", options.json_)
+    if options.plot is not None:
+        check_new_file("--plot", options.plot)
     factory = make_llm_factory(options.llm)
     with progress_on_stderr() as progress:
         if options.candidates.candidates is None:
@@ -100,6 +107,8 @@ def evaluate(options: EvaluationOptions, index: OptionalIndexOption = None) -> N
     figures = report.to_json()
     if options.json_ is not None:
         write_json(options.json_, figures)
+    if options.plot is not None:
+        write_plot(options.plot, figures)
     print_scores(figures)
     if message := factory.budget.exceeded_message:  # last: the figures so far are of use all the same
         raise BudgetError(message)
@@ -126,6 +135,8 @@ def _open_answerers(
 
 def _check_graph_options(options: EvaluationOptions) -> None:
     """Refuse options that are of no use for questions on graphs."""
+    if options.plot is not None:
+        raise InputError("--plot is of recall, and questions on graphs have none: leave it out")
     if options.ray is not None:
         raise InputError("--ray ranks passages, and these are questions on graphs: leave it out")
     if options.where is not None and not options.strict_filters:

@@ -33,6 +33,7 @@ from clew.commands.options import (
     WhereOption,
 )
 from clew.commands.output import print_json
+from clew.commands.pictures import PictureOptions, write_answer_pictures, write_evidence_pictures
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
 from clew.commands.strict_filters import check_strict
@@ -60,6 +61,7 @@ class SearchOptions:
     device: DeviceOption = None
     llm: LLMOptions = field(default_factory=LLMOptions)
     json_: JsonFlag = False
+    pictures: PictureOptions = field(default_factory=PictureOptions)
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
 
 
@@ -79,12 +81,14 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     from clew.commands.subgraph_answers import refuse_reader
 
     refuse_reader(options)
+    options.pictures.check()
     with pause_collection(), progress_on_stderr() as progress:
         if options.candidates.candidates is None:
             opened, retriever = _open_index(require_index(index, options.candidates), options, progress)
             evidence = _find_evidence(opened, retriever, question, options)
         else:
             retriever, evidence = _rerank_candidates(question, index, options, progress)
+    write_evidence_pictures(options.pictures, question, evidence)
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
         return
@@ -107,6 +111,7 @@ def ask(
     from clew.commands.opening import load_settings, parse_retriever
     from clew.commands.subgraph_answers import ask_subgraph, reads_subgraph
 
+    options.pictures.check()
     if reads_subgraph(options, subgraph_reader, model, feedback):
         if prompts != "json":
             raise InputError("--prompts is of answers about paths, and --reader writes this one: leave it out")
@@ -154,6 +159,7 @@ def _rerank_candidates(
 def _print_answer(
     question: str, retriever: str, answer: "Answer", options: SearchOptions, stream: StreamingAnswer | None = None
 ) -> None:
+    write_answer_pictures(options.pictures, question, answer)
     if options.json_:
         print_json(answer_json(question, retriever, answer))
         return

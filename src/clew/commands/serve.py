@@ -46,7 +46,7 @@ class LimitOptions:
 
     workers: Annotated[int, typer.Option(min=0, help="Questions answered at once; 0 for one a core.")] = 0
     queue: Annotated[
-        int | None, typer.Option(min=0, help="Questions that wait, 8 a worker by default; one more gets 429.")
+        int | None, typer.Option(min=0, help="Questions that wait, 4 a worker by default; one more gets 429.")
     ] = None
     deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer.")] = 30.0
     rate: Annotated[int, typer.Option(min=0, help="Requests a minute of one key; 0 for no limit.")] = 0
@@ -79,12 +79,13 @@ def serve(
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
     locations = parse_indexes(indexes)
     check_address(address)
-    from clew.commands.serving import make_opener, run_server
+    from clew.commands.serving import make_opener, run_server, start_tracing
     from clew.server.http.app import make_app, make_state
 
     hosts = (*_LOOPBACK, *(name.lower() for name in address.allow_host or ()))
     options = _server_options(address, limits, places, hosts)
     opener = make_opener(llm, places.device)
+    start_tracing()
     state = make_state(locations, opener, options, address.keys)
     run_server(make_app(state), address.host, address.port)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping
 
@@ -11,6 +12,7 @@ from clew.commands.opening import make_llm_factory, open_index
 from clew.commands.options import LLMOptions
 from clew.index import Index
 from clew.models.threads import worker_count
+from clew.plugins.extras import import_extra
 from clew.server.access import OPEN
 from clew.server.http.guard import Guard
 from clew.server.mcp.tools import describe, make_tools
@@ -21,6 +23,7 @@ from clew.server.worker_pool import WorkerPool
 from clew.types import ignore_progress
 
 _SHUTDOWN_SECONDS = 10
+_COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _DESCRIBED = 10  # indexes whose counts stand in the description of a tool
 
 
@@ -28,6 +31,23 @@ def make_opener(llm: LLMOptions, device: str | None) -> Callable[[str], Index]:
     """Return what opens indexes; language models are asked within one budget for all of them."""
     factory = make_llm_factory(llm)
     return lambda location: open_index(location, ignore_progress, factory, device)
+
+
+def start_tracing() -> None:
+    """Send spans to the collector that OpenTelemetry's own variables name; without one nothing is traced.
+
+    Raises MissingPackageError where a collector is named and the extra `otel` is missing.
+    """
+    if not any(os.environ.get(name) for name in _COLLECTOR_VARIABLES):
+        return
+    purpose = f"{_COLLECTOR_VARIABLES[0]}, which is set,"
+    exporters = import_extra("opentelemetry.exporter.otlp.proto.http.trace_exporter", "otel", purpose)
+    sdk, export = (import_extra(f"opentelemetry.sdk.trace{end}", "otel", purpose) for end in ("", ".export"))
+    trace, resources = (import_extra(f"opentelemetry.{name}", "otel", purpose) for name in ("trace", "sdk.resources"))
+    os.environ.setdefault("OTEL_SERVICE_NAME", "clew")
+    provider = sdk.TracerProvider(resource=resources.Resource.create())
+    provider.add_span_processor(export.BatchSpanProcessor(exporters.OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
 
 
 def run_server(app: Guard, host: str, port: int) -> None:

@@ -19,6 +19,7 @@ EXTRAS = {
     "watchfiles": "watch",
     "fastapi": "server",
     "mcp": "server",
+    "opentelemetry": "otel",
     "python_multipart": "server",
     "starlette": "server",
     "uvicorn": "server",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from clew.plugins.tracing import span
 from clew.protocols import Reranker, Retriever, fingerprint_of
 from clew.retrievers.evidence import check_k
 from clew.types import Evidence, Filter, Path, Scored
@@ -54,7 +55,8 @@ class RerankedRetriever:
             bases = [_replace_paths(base, explanation) for base, explanation in zip(bases, explanations, strict=True)]
         started = time.perf_counter()
         pools = [replace(evidence, passages=evidence.passages[: self.rerank_depth]) for evidence in bases]
-        ranked = self.reranker.rerank(questions, pools)
+        with span("clew.rerank"):
+            ranked = self.reranker.rerank(questions, pools)
         each = (time.perf_counter() - started) / max(len(questions), 1)
         return [self._merge(base, reranked, k, each) for base, reranked in zip(bases, ranked, strict=True)]
 

@@ -14,7 +14,7 @@ class ServerOptions:
     max_upload: int = 64 * MEBIBYTE  # bytes of an upload
     max_files: int = 100  # files of an upload
     workers: int = 0  # questions answered at once; 0 for one a core
-    queue: int | None = None  # questions that wait; None for eight for each that is answered at once
+    queue: int | None = None  # questions that wait; None for four for each that is answered at once
     deadline: float = 30.0  # seconds for an answer
     rate: int = 0  # requests a minute of one key, or of one address without keys; 0 for no limit
     max_open: int = 32  # indexes that are open at once

@@ -10,7 +10,7 @@ from clew.server.refusals import Refusal
 
 T = TypeVar("T")
 _RETRY_SECONDS = 1
-_WAITING_PER_WORKER = 8
+_WAITING_PER_WORKER = 4
 
 
 @final
@@ -56,9 +56,13 @@ class WorkerPool:
             async with asyncio.timeout(self.deadline):
                 return await asyncio.wrap_future(future)
         except TimeoutError as error:
-            raise Refusal(504, f"no answer within {self.deadline:g} seconds", "deadline") from error
+            raise self.describe_deadline() from error
         finally:
             future.cancel()
+
+    def describe_deadline(self) -> Refusal:
+        """Return the refusal (504) of an answer that took too long."""
+        return Refusal(504, f"no answer within {self.deadline:g} seconds", "deadline")
 
     def close(self) -> None:
         """Do no more work; what has begun is waited for."""

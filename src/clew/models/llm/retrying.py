@@ -24,6 +24,7 @@ from clew.models.llm.request import (
     response_text,
     send_request,
 )
+from clew.plugins.tracing import span
 from clew.types import Failure, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -164,7 +165,8 @@ class RetryingClient:
         started = time.perf_counter()
         spent = lost = replace(maximum, calls=0)  # a request without a reply may be charged in full
         try:
-            response = await send_request(batch.model, messages, call.prompt, self.settings, call.on_text)
+            with span("clew.model_call"):
+                response = await send_request(batch.model, messages, call.prompt, self.settings, call.on_text)
             spent = self._actual_usage(response, messages, call, time.perf_counter() - started)
         except NoReplyError as error:
             spent = Usage() if error.free else lost

@@ -90,7 +90,7 @@ class AnswerEvents:
                     if left > _PAUSE:
                         yield None
                         continue
-                    yield _error(Refusal(504, f"no answer within {pool.deadline:g} seconds", "deadline"))
+                    yield _error(pool.describe_deadline())
                     return
                 if event is None:
                     break

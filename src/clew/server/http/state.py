@@ -35,12 +35,13 @@ class ServerState:
     rate: RateLimit
 
 
-def _state(request: Request) -> ServerState:
+# Both are coroutines: FastAPI runs a plain function in a thread of its own pool, which costs two hand-overs a request.
+async def _state(request: Request) -> ServerState:
     state: ServerState = request.app.state.clew
     return state
 
 
-def _access(request: Request) -> Access:
+async def _access(request: Request) -> Access:
     access: Access = request.scope["clew.access"]  # set by the guard, without which no route is reached
     return access
 
@@ -69,13 +70,13 @@ async def run_on_version(
 
 async def run_unless_left(request: Request, pool: WorkerPool, work: Callable[[], T]) -> T:
     """Return the result of work; where the client leaves first, work that has not begun is not done."""
-    answer = asyncio.ensure_future(pool.run(work))
+    answer = asyncio.wrap_future(pool.submit(work))
     left = asyncio.ensure_future(_wait_until_left(request))
     try:
-        await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            raise Refusal(499, "the client has left", "left")
-        return answer.result()
+        await asyncio.wait((answer, left), timeout=pool.deadline, return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return answer.result()
+        raise Refusal(499, "the client has left", "left") if left.done() else pool.describe_deadline()
     finally:
         left.cancel()
         answer.cancel()

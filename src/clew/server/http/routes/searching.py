@@ -11,6 +11,7 @@ from clew.server.access import Access
 from clew.server.http.events import AnswerEvents, EventStream, format_event
 from clew.server.http.responses import ASKING
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+from clew.server.open_indexes import OpenVersion
 
 router = APIRouter(prefix="/v1/{index}", tags=["questions"])
 _EVENTS = {
@@ -24,12 +25,16 @@ _EVENTS = {
 }
 
 
-@router.post("/search", summary="Find passages, paths and chains", responses=ASKING)
+@router.post("/search", summary="Find passages, paths and chains", response_model=records.SearchReply, responses=ASKING)
 async def search(
     request: Request, index: str, body: records.SearchRequest, state: State, access: CallerAccess
-) -> records.SearchReply:
+) -> Response:
     """Return the evidence for each question; all of it belongs to one version."""
-    return await run_on_version(request, state, access, index, lambda v: questions.search(v, access, body))
+
+    def answer(version: OpenVersion) -> str:
+        return questions.search(version, access, body).model_dump_json()  # in the thread that has the records
+
+    return Response(await run_on_version(request, state, access, index, answer), media_type="application/json")
 
 
 @router.post("/ask", summary="Answer a question", response_model=records.Answer, responses={**ASKING, 200: _EVENTS})

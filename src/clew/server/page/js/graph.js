@@ -21,6 +21,7 @@ function style() {
         "background-color": node, "border-color": accent, "border-width": 1, color: ink, label: "data(name)",
         "font-size": 12, "text-valign": "bottom", "text-margin-y": 4, "text-wrap": "ellipsis", "text-max-width": 140,
         width: 18, height: 18, "min-zoomed-font-size": 8,
+        "text-background-color": panel, "text-background-opacity": 0.85, "text-background-padding": 2,
       },
     },
     { selector: "node:selected", style: { "background-color": accent, "border-width": 3 } },

@@ -1,0 +1,71 @@
+"""`--svg` and `--html` of `clew search` and `clew ask`, and `--plot` of `clew eval`."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.faults.commands import run_clew
+from tests.kinship import make_kinship_index, write_questions
+from tests.small_index import DOCUMENTS, make_index
+
+QUESTION = "Where was the commander of the Vega born?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures") / "index"
+    make_index(folder, DOCUMENTS[:6])
+    return folder
+
+
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_files_are_written_beside_what_is_printed(command: str, folder: Path, tmp_path: Path) -> None:
+    drawing, page = tmp_path / "a.svg", tmp_path / "a.html"
+    common = (command, QUESTION, "--index", str(folder), "--retriever", "bm25")
+    done = run_clew(*common, "--svg", str(drawing), "--html", str(page))
+    assert (done.code, done.out) == (0, run_clew(*common).out)
+    assert ET.fromstring(drawing.read_text(encoding="utf-8")).attrib["aria-label"].endswith(QUESTION)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert f"<h1>{QUESTION}</h1>" in text
+    assert "Palander" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--svg", "no/folder/a.svg"), "--svg is 'no/folder/a.svg', and there is no folder no/folder"),
+        (("--html", "."), "--html is '.', which is a folder"),
+        (("--svg", "a", "--html", "a"), "--svg and --html are both 'a': name two files"),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_before_the_search(options: tuple[str, ...], message: str) -> None:
+    done = run_clew("search", QUESTION, "--index", "none-at-all", *options)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_a_plot_has_each_retriever_at_the_largest_cutoff(folder: Path, tmp_path: Path) -> None:
+    questions, plot = tmp_path / "q.jsonl", tmp_path / "plot.svg"
+    line = {"id": "1", "question": QUESTION, "answers": ["Karlskrona"], "gold": ["palander", "vega"]}
+    questions.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    common = ("eval", "--index", str(folder), "--questions", str(questions), "--retriever", "bm25,dense")
+    done = run_clew(*common, "--k", "2,5", "--plot", str(plot))
+    assert done.code == 0, done.err
+    text = plot.read_text(encoding="utf-8")
+    assert ET.fromstring(text).attrib["aria-label"] == "recall@5 against seconds"
+    assert "<title>bm25: " in text
+    assert "<title>dense: " in text
+    refused = run_clew(*common, "--plot", str(tmp_path / "none" / "plot.svg"))
+    assert (refused.code, "there is no folder" in refused.err) == (2, True)
+
+
+def test_a_plot_of_questions_on_graphs_is_refused(tmp_path: Path) -> None:
+    make_kinship_index(tmp_path)
+    questions = write_questions(tmp_path)
+    common = ("eval", "--index", str(tmp_path / "index"), "--questions", questions, "--retriever", "frag")
+    done = run_clew(*common, "--plot", str(tmp_path / "plot.svg"))
+    assert done.code == 2
+    assert "--plot is of recall, and questions on graphs have none: leave it out" in done.err
