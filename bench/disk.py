@@ -1,7 +1,7 @@
 """What an index takes on disk, for a passage: `python bench/disk.py INDEX...`.
 
-Of an index that was just made: later ones hold files of older versions too, until `clew compact`, and what retrievers
-have stored at their first use (`arrays`).
+Of an index that was just made: later ones hold files of older versions too, until `clew compact`. Short texts are
+names, compared when a version is made, and what the first search with `gfm` encodes; that search stores the rest, too.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder
 from workbench import describe_machine, print_table
 
-PARTS = ("table", "segments", "snapshot", "vectors of names", "pairs of names", "other")
+PARTS = ("table", "segments", "snapshot", "vectors of short texts", "pairs of names", "other")
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def measure(folder: Path, snapshot: Path) -> dict[str, int]:
         "table": folder / "passages.lance",
         "segments": derived / "segments",
         "snapshot": snapshot,
-        "vectors of names": derived / "vectors.lance",
+        "vectors of short texts": derived / "vectors.lance",
         "pairs of names": derived / "equivalences",
     }
     sizes = {part: count_bytes(place) for part, place in places.items()}

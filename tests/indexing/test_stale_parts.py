@@ -63,12 +63,12 @@ def stage(index: Index, file: Path, staging: Path) -> None:
 
 
 CHANGES: list[tuple[str, Callable[[Index], object], str]] = [
-    ("another text", lambda index: index.add([document("a", "Fram was sold.")]), "'a' was changed in it"),
-    ("a removal", lambda index: index.remove(["a"]), "'a' is gone from it"),
-    ("a removal of what is unchanged", lambda index: index.remove(["b"]), "'b' is gone from it"),
-    ("a change of what is unchanged", lambda index: index.add([document("b", "Oslo.")]), "'b' was changed in it"),
-    ("what is new with another text", lambda index: index.add([document("c", "Oslo.")]), "'c' was added to it"),
-    ("the state before", lambda index: index.restore(1), "'[ab]' is gone from it"),
+    ("another text", lambda index: index.add([document("a", "Fram was sold.")]), "'a' was changed in"),
+    ("a removal", lambda index: index.remove(["a"]), "'a' is gone from"),
+    ("a removal of what is unchanged", lambda index: index.remove(["b"]), "'b' is gone from"),
+    ("a change of what is unchanged", lambda index: index.add([document("b", "Oslo.")]), "'b' was changed in"),
+    ("what is new with another text", lambda index: index.add([document("c", "Oslo.")]), "'c' was added to"),
+    ("the state before", lambda index: index.restore(1), "'[ab]' is gone from"),
 ]
 
 
@@ -82,7 +82,8 @@ def test_a_part_never_undoes_what_changed_since(
     index.add([document("d", "It is of no part.")])
     before, version = texts(index), index.table.version
     with pytest.raises(
-        InputError, match=rf"the document {message} since part [12] of 2 was compared with .* --shard [12]/2 --staging"
+        InputError,
+        match=rf"the document {message} .*index since part [12] of 2 was compared with it.*: run .* [12]/2 .* again",
     ):
         index.commit_parts(str(staging))
     assert (texts(index), index.table.open_latest().version) == (before, version)
@@ -97,7 +98,7 @@ def test_the_command_says_it_in_one_line(index: Index, tmp_path: Path, staging: 
     index.remove(["a", "b"])
     done = run_clew("commit", staging, "--index", tmp_path / "index")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "is gone from it since part" in done.err
+    assert f"is gone from {tmp_path / 'index'} since part" in done.err
     assert "then commit" in done.err
 
 
@@ -109,7 +110,7 @@ def test_what_changed_elsewhere_and_dropped_versions_do_no_harm(index: Index, tm
     assert index.commit_parts(str(staging)).unchanged == 2
     index.add([document("b", "Oslo.")])
     assert index.compact()
-    with pytest.raises(InputError, match="the document 'b' was changed in it since part"):
+    with pytest.raises(InputError, match=r"the document 'b' was changed in .* since part"):
         index.commit_parts(str(staging))
 
 
@@ -161,7 +162,7 @@ def test_a_graph_that_took_the_name_of_a_document(index: Index, tmp_path: Path, 
     graph = tmp_path / "graph.tsv"
     graph.write_text("Fram\tbuilt by\tArcher\n", encoding="utf-8")
     index.import_graph(graph, "c")
-    with pytest.raises(InputError, match="the document 'c' has the name of a graph that was imported since part"):
+    with pytest.raises(InputError, match=r"'c' has the name of a graph that was imported into .* since part"):
         index.commit_parts(str(staging))
 
 

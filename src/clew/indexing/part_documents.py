@@ -64,7 +64,7 @@ class PartComparison:
 
     is_stored: bool = True  # whether the index has every document as the part has it
     has_stored_change: bool = False  # whether it has one of those that the part adds or replaces
-    conflict: str = ""  # what has become of the first document that is neither as it was nor as the part has it
+    conflict: str = ""  # the first document that is neither as it was nor as the part has it: "... was changed in"
     conflicts: int = 0
 
 
@@ -81,7 +81,7 @@ def compare_documents(file: Path, stored: StoredDocuments) -> PartComparison:
         faults = np.flatnonzero(~(is_before | is_after) | taken)
         if len(faults) and not comparison.conflicts:
             row = int(faults[0])
-            fate = "has the name of a graph that was imported"
+            fate = "has the name of a graph that was imported into"
             if not taken[row]:
                 fate = _describe_change(before[:, row].tobytes(), now[:, row].tobytes())
             comparison.conflict = f"the document {ids[row].as_py()!r} {fate}"
@@ -116,5 +116,5 @@ def _equal(one: HashPairs, other: HashPairs) -> BoolArray:
 
 def _describe_change(before: bytes, now: bytes) -> str:
     if now == ABSENT:
-        return "is gone from it"
-    return "was added to it" if before == ABSENT else "was changed in it"
+        return "is gone from"
+    return "was added to" if before == ABSENT else "was changed in"

@@ -184,7 +184,7 @@ def _refuse_conflict(table: PassageTable, part: WrittenPart, comparison: PartCom
     if comparison.conflicts:
         others = f" (and {comparison.conflicts - 1} more)" if comparison.conflicts > 1 else ""
         raise InputError(
-            f"{comparison.conflict} since {part.describe()} was compared with {table.location.name}{others}: "
+            f"{comparison.conflict} {table.location.name} since {part.describe()} was compared with it{others}: "
             f"{part.describe_repetition(staging)}, then commit"
         )
 
