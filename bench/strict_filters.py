@@ -1,7 +1,7 @@
 """Time strict filters: `python bench/strict_filters.py BENCHMARK [--shares 0.1,0.5]`; see `workbench.BENCHMARKS`.
 
 A copy of the benchmark's index is filtered by the ids of its documents. Times are of the processor; "made" is the first
-use of a filter, "opened" a later one by another process. A search is the mean of ten, strict and with the same filter.
+use of a filter, "opened" a later one by another process.
 """
 
 import argparse
@@ -9,13 +9,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 
 import clew
-from workbench import BENCHMARKS, build_index, describe_machine, load_question_texts, print_table
-
-SEARCHES = 10
+from workbench import BENCHMARKS, build_index, describe_machine, print_table
 
 
 def main() -> None:
@@ -26,7 +23,6 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="an index of the benchmark; else it is made or updated")
     options = parser.parse_args()
     benchmark = BENCHMARKS[options.benchmark]
-    questions = list(islice(load_question_texts(benchmark), SEARCHES + 1))
     print(describe_machine())
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -35,30 +31,24 @@ def main() -> None:
         ids = sorted(clew.open(copy).snapshot.document_ids[:])
         for share in map(float, options.shares.split(",")):
             last = ids[int(share * (len(ids) - 1))].replace("'", "''")
-            rows.append(measure(copy, f"document_id <= '{last}'", questions))
-    print_table(("allowed", "made", "opened", "on disk", "strict search", "filtered search"), rows)
+            rows.append(measure(copy, f"document_id <= '{last}'"))
+    print_table(("allowed", "made", "opened", "on disk"), rows)
 
 
-def measure(location: Path, where: str, questions: list[str]) -> list[str]:
+def measure(location: Path, where: str) -> list[str]:
     """Return the row of a filter."""
     whole = clew.open(location)
-    whole.search(questions[0], where=where)
+    _ = whole.snapshot
     made = seconds(lambda: whole.restrict(where).context)
     again = clew.open(location)
     _ = again.snapshot
     opened = seconds(lambda: again.restrict(where).context)
-    strict = again.restrict(where)
-    strict.search(questions[0])
-    searches = [
-        seconds(lambda: [strict.search(question) for question in questions[1:]]),
-        seconds(lambda: [whole.search(question, where=where) for question in questions[1:]]),
-    ]
+    passages = len(again.restrict(where).snapshot.passage_ids)
     files = (location / "derived" / "selected").rglob("*")
     size = sum(file.stat().st_size for file in files if file.is_file())
     shutil.rmtree(location / "derived" / "selected")
-    times = [f"{made:.1f} s", f"{opened:.2f} s", f"{size / 1e6:.0f} MB"]
-    times += [f"{1000 * total / SEARCHES:.0f} ms" for total in searches]
-    return [f"{len(strict.snapshot.passage_ids):,} of {len(whole.snapshot.passage_ids):,}", *times]
+    costs = [f"{made:.1f} s", f"{opened:.2f} s", f"{size / 1e6:.0f} MB"]
+    return [f"{passages:,} of {len(whole.snapshot.passage_ids):,}", *costs]
 
 
 def seconds(work: Callable[[], object]) -> float:

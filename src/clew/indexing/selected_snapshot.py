@@ -29,7 +29,7 @@ from clew.store.snapshot_files import is_complete, snapshot_folder
 from clew.types import Progress
 
 MAX_SELECTED_PASSAGES = 100_000
-"""Passages of a selection, at most: its snapshot is made while a search waits, about a minute for so many."""
+"""Passages of a selection, at most: its snapshot is made while a search waits (bench/strict_filters.py)."""
 _FOLDER = "selected"
 _KEPT_SELECTIONS = 8  # whose snapshots stay on disk
 _ROW_BITS = 32  # of a place: the number of the segment << 32 | the row in it
