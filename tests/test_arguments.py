@@ -31,6 +31,7 @@ def test_remove_of_a_string_removes_nothing(numbered: Index) -> None:
     assert list(numbered.snapshot.passage_ids) == ["1", "2", "3"]
 
 
+CREATE: Any = clew.create
 WRONG: list[dict[str, Any]] = [
     {"question": 5},
     {"question": None},
@@ -111,3 +112,37 @@ def test_an_index_is_a_folder(location: Any) -> None:
 def test_a_graph_is_a_file(numbered: Index) -> None:
     with pytest.raises(InputError):
         numbered.import_graph(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda index: index.add([], workers="2"),
+        lambda index: index.add([], memory="4GB"),
+        lambda index: index.add([], retry_failed="no"),
+        lambda index: index.add([], prune="no"),
+        lambda index: index.add([], extractor=5),
+        lambda index: index.remove({"1": 1}),
+        lambda index: index.remove(["1"], shred="no"),
+        lambda index: index.compact(shred="no"),
+        lambda index: index.restore("1"),
+        lambda index: index.restore(version=True),
+        lambda index: index.restore(1.0),
+        lambda index: index.reencode(None),
+        lambda index: index.stage_part([], 5, "s"),
+        lambda index: index.stage_part([], "1/2", 5),
+        lambda index: index.commit_parts(5),
+        lambda index: index.import_graph("x.tsv", name=5),
+        lambda index: index.import_graph("x.tsv", strict="no"),
+        lambda index: index.answerer(5),
+        lambda _: CREATE(5),
+        lambda index: CREATE(index.table.location.derived / "new", settings={"encoder": "none"}),
+    ],
+)
+def test_a_value_of_another_type_is_refused_before_anything_is_done(numbered: Index, call: Any) -> None:
+    """A dictionary of ids removed its keys, "no" was taken for yes, and `create(5)` made a folder "5"."""
+    version = numbered.table.version
+    with pytest.raises(InputError, match=r"give (a|True|strings|\d)"):
+        call(numbered)
+    assert numbered.table.open_latest().version == version
+    assert list(numbered.snapshot.passage_ids) == ["1", "2", "3"]

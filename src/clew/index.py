@@ -14,7 +14,7 @@ from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder, open_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
-from clew.plugins.arguments import check_count, check_string, check_strings
+from clew.plugins.arguments import check_count, check_string, check_strings, check_switch
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.alias_notes import describe_aliases, note_aliases
@@ -33,7 +33,7 @@ from clew.settings import Settings, load_settings
 from clew.store.atomic import remove_leftovers
 from clew.store.error_mapping import map_errors
 from clew.store.kg_shards import shards_by_graph
-from clew.store.location import locate, reply_cache_path, watched_state_path
+from clew.store.location import locate, reply_cache_path, source_register_path, watched_state_path
 from clew.store.passage_table import PassageTable
 from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
 from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
@@ -157,6 +157,7 @@ class Index:
         retry_failed: bool = False,
         workers: int | None = 1,
         memory: int = 0,
+        prune: bool = False,
     ) -> "IndexingReport":
         """Add documents, replace those that have changed, and leave the others alone.
 
@@ -169,6 +170,8 @@ class Index:
             workers: Processes of this machine that extract and encode; None for as many as are worth it. They are
                 started anew, so that a script that asks for several has to guard its own start by `__main__`.
             memory: Bytes that the run may use; 0 for what is usual.
+            prune: Whether documents that were read from a given folder before, and are not there any more, are removed;
+                else the report notes how many there are.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
@@ -182,12 +185,21 @@ class Index:
         if not isinstance(documents, str | Path | Iterable) or isinstance(documents, bytes | Mapping | Document):
             kind = type(documents).__name__
             raise InputError(f"documents is a {kind}; give a list of documents or paths, or an iterator of documents")
-        source = entry.open_source([documents] if isinstance(documents, str | Path) else documents)
+        check_string(extractor, "extractor", optional=True)
+        check_count(workers, "workers", optional=True)
+        check_count(memory, "memory")
+        check_switch(retry_failed, "retry_failed")
+        check_switch(prune, "prune")
+        items = [documents] if isinstance(documents, str | Path) else documents
+        if prune and isinstance(items, Sequence) and not any(_is_folder(item) for item in items):
+            raise InputError("nothing can be pruned: give the folder whose documents are removed when they are gone")
+        source = entry.open_source(items, register=source_register_path(self.table.location))
         tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
-        with self._writing(memory):
+        with self._writing(memory), closing(source.register):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
+            entry.settle_sources(source.register, self.table, report, prune=prune)
         report.seconds = time.perf_counter() - started
         return report
 
@@ -216,6 +228,10 @@ class Index:
         from clew.indexing import entry
 
         check_strings(paths, "paths", paths=True)
+        check_string(address, "address")
+        check_string(extractor, "extractor", optional=True)
+        check_count(actors, "actors", optional=True)
+        check_count(memory, "memory")
         tools = self._writer_tools(extractor, entry.open_source(paths))
         settings = entry.writer_settings(self.table, tools)
         started = time.perf_counter()
@@ -240,6 +256,10 @@ class Index:
         from clew.indexing import entry
 
         check_strings(paths, "paths", paths=True)
+        check_string(part, "part")
+        check_string(staging, "staging")
+        check_string(extractor, "extractor", optional=True)
+        check_count(memory, "memory")
         wanted = entry.parse_part(part)
         source = entry.open_source(paths, wanted.has)
         writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
@@ -250,6 +270,7 @@ class Index:
         """Make one version of all parts in a folder; a missing part is an InputError, and nothing was changed."""
         from clew.indexing import entry
 
+        check_string(staging, "staging")
         started = time.perf_counter()
         with self._writing():
             folder = entry.StagingFolder(staging, self.table.location.storage_options)
@@ -302,6 +323,7 @@ class Index:
         """
         from clew.indexing import entry
 
+        check_string(encoder, "encoder")
         started = time.perf_counter()
         if sentences not in (None, WITH_VECTORS, WITHOUT_VECTORS):
             raise InputError(f"sentences is {sentences!r}: give {WITH_VECTORS} or {WITHOUT_VECTORS}")
@@ -332,6 +354,8 @@ class Index:
 
         if not isinstance(source, str | Path | entry.GraphFile):
             raise InputError(f"the graph is {type(source).__name__} {source!r:.80}; give a file")
+        check_string(name, "name", optional=True)
+        check_switch(strict, "strict")
         file = source if isinstance(source, entry.GraphFile) else entry.graph_file(source)
         called = entry.clean_graph_name(file.path.name if name is None else name)
         if strict:
@@ -353,6 +377,7 @@ class Index:
         from clew.indexing import entry
 
         check_strings(ids, "ids")
+        check_switch(shred, "shred")
         with self._writing():
             stored = self.table.stored_documents()
             documents = {id_ for id_ in ids if id_ in stored}
@@ -547,6 +572,7 @@ class Index:
         """
         from clew.answering.selection import NOTHING, PASSAGES, PATHS, select_answerer
 
+        check_string(model, "model")
         if isinstance(retriever, str | SettingsRecord):
             spec = self.resolve_retriever(retriever)
             evidence = NOTHING if finds_nothing(spec) else PATHS if is_path_retriever(spec) else PASSAGES
@@ -571,6 +597,7 @@ class Index:
         """
         from clew.indexing import entry
 
+        check_switch(shred, "shred")
         with self._writing():
             dropped = self.table.compact()
         if shred:
@@ -603,6 +630,7 @@ class Index:
             IndexFormatError: The version is damaged; nothing was changed.
             IndexLockedError: Another process is writing.
         """
+        check_count(version, "version")
         with self._writing():
             self.table = self.table.restore(version)
 
@@ -647,8 +675,7 @@ def open(  # noqa: A001
         IndexFormatError: There is no index, or one this version of Clew cannot read.
         InputError: This machine has no such device.
     """
-    if not isinstance(location, str | Path):
-        raise InputError(f"the index is {type(location).__name__} {location!r:.80}; give a folder or a URI")
+    _check_location(location)
     settings = load_settings()
     factory = settings.make_llm_factory() if llm_factory is None else llm_factory
     if device is not None:
@@ -682,6 +709,9 @@ def create(
     """
     from clew.indexing import entry
 
+    _check_location(location)
+    if not isinstance(settings, Settings | None):
+        raise InputError(f"the settings are {type(settings).__name__} {settings!r:.80}; give a Settings, or None")
     chosen, encoder = entry.choose_settings(load_settings() if settings is None else settings, device)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
@@ -710,9 +740,18 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
     return entry.hash_new_index_settings(load_settings() if settings is None else settings, device)
 
 
+def _check_location(location: object) -> None:
+    if not isinstance(location, str | Path):
+        raise InputError(f"the index is {type(location).__name__} {location!r:.80}; give a folder or a URI")
+
+
 def _linker_settings(settings: Settings) -> LinkerSettings:
     chosen = "linker" in settings.model_fields_set
     return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names, is_chosen=chosen)
+
+
+def _is_folder(item: object) -> bool:
+    return isinstance(item, str | Path) and item not in ("", "-") and Path(item).is_dir()
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

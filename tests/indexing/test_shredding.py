@@ -58,6 +58,13 @@ def use(index: Index) -> None:
     ReplyCache(reply_cache_path(index.table.location)).put(
         "k", "openai:m", prompt, Reply(Names(names=["Zyxquvole"]), Usage())
     )
+    folder = place.parent / "folder"
+    folder.mkdir()
+    (folder / "zyxquvole.txt").write_text("Zyxquvole.", encoding="utf-8")
+    (folder / "fram.txt").write_text("Fram.", encoding="utf-8")
+    index.add([folder])
+    index.sync_folder(folder)
+    (folder / "zyxquvole.txt").unlink()
     for name in ("uploads/0001-a", "damaged", "derived/reencoding/b", "derived/adapting/c"):
         (place / name).mkdir(parents=True)
         (place / name / "texts.jsonl").write_text("zyxquvole", encoding="utf-8")
@@ -88,20 +95,22 @@ def test_what_was_removed_is_nowhere_in_the_folder(index: Index, tmp_path: Path)
     secret_keys = text_keys([name for name in index.snapshot.entities if WORD.decode() in name.lower()], fingerprint)
     assert np.isin(secret_keys, stored_keys(place)).all()
     index.close()
-    outcome = run_clew("remove", SECRET.id, "--index", place, "--shred")
-    assert (outcome.code, outcome.out) == (0, "removed 1 documents\n")
+    outcome = run_clew("remove", SECRET.id, "zyxquvole.txt", "--index", place, "--shred")
+    assert (outcome.code, outcome.out) == (0, "removed 2 documents\n")
     assert files_with_word(place) == []
     assert not np.isin(secret_keys, stored_keys(place)).any()
     assert verify(place) == []
     assert len(list((place / "derived" / "snapshots").iterdir())) == 1
+    assert clew.open(place).sync_folder(tmp_path / "folder") is None
     fresh = make_index(tmp_path / "fresh", [*OTHERS, Document("more", "Oslo", "Oslo is north of Larvik.")])
+    fresh.add([tmp_path / "folder"])
     assert snapshot_hash(place) == snapshot_hash(tmp_path / "fresh")
     question = "Who built the Fram?"
     assert clew.open(place).search(question, 3, "pagerank").passages == fresh.search(question, 3, "pagerank").passages
 
 
 def test_what_was_removed_before_is_shredded_by_a_compaction(index: Index, tmp_path: Path) -> None:
-    index.remove([SECRET.id])
+    index.remove([SECRET.id, "zyxquvole.txt"])
     assert files_with_word(tmp_path / "index")
     index.close()
     assert run_clew("compact", "--shred", "--index", tmp_path / "index").code == 0
@@ -113,7 +122,7 @@ def test_a_version_that_is_being_read_is_said_to_stay(index: Index, tmp_path: Pa
     reader = clew.open(tmp_path / "index")
     assert reader.snapshot.passage_ids[0] == "fram"
     with pytest.raises(IndexLockedError, match=r"is reading version \d+ .*`clew compact --shred`"):
-        index.remove([SECRET.id], shred=True)
+        index.remove([SECRET.id, "zyxquvole.txt"], shred=True)
     assert SECRET.id not in clew.open(tmp_path / "index").table.document_hashes()
     assert reader.search("Who built Zyxquvole Harbour?", 1, "bm25").passages[0].item.document_id == SECRET.id
     reader.close()
@@ -127,7 +136,7 @@ def test_a_run_that_was_stopped_is_finished_by_the_next(
     with monkeypatch.context() as patch:
         patch.setattr(shredding, "ensure_snapshot", _interrupt)
         with pytest.raises(KeyboardInterrupt):
-            index.remove([SECRET.id], shred=True)
+            index.remove([SECRET.id, "zyxquvole.txt"], shred=True)
     index.close()
     assert SECRET.id not in clew.open(tmp_path / "index").table.document_hashes()
     clew.open(tmp_path / "index").compact(shred=True)

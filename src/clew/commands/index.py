@@ -40,6 +40,9 @@ class RunOptions:
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Extract again the passages whose extraction failed.")
     ] = False
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove documents of the given folders that are no longer in them.")
+    ] = False
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes of this machine; as many as cores from about 2,000 passages on, else 1."),
@@ -119,7 +122,14 @@ def index(
         if run.ray is not None:
             report = opened.add_by_ray(sources, run.ray, extractor, run.workers, memory)
         else:
-            report = opened.add(sources, extractor, retry_failed=run.retry_failed, workers=run.workers, memory=memory)
+            report = opened.add(
+                sources,
+                extractor,
+                retry_failed=run.retry_failed,
+                workers=run.workers,
+                memory=memory,
+                prune=run.prune,
+            )
         rows = opened.table.count_rows()
         # A new index; for another one, and within a budget, the first search builds what is missing.
         if rows and report.passages == rows and not memory:
@@ -129,7 +139,7 @@ def index(
     print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error
-    if report.failures and not report.added + report.updated + report.unchanged:
+    if report.failures and not report.added + report.updated + report.unchanged + report.removed:
         raise typer.Exit(1)  # nothing that was given could be read
 
 
@@ -179,6 +189,10 @@ def _check_run(run: RunOptions, sources: list[str]) -> None:
         raise InputError(
             f"{elsewhere} cannot read standard input, which is not on every machine: give files or folders"
         )
+    if run.prune and (elsewhere or run.estimate):
+        raise InputError(f"--prune is not for {elsewhere or '--estimate'}: run it by itself afterwards")
+    if run.prune and not any(source != "-" and Path(source).is_dir() for source in sources):
+        raise InputError("--prune is given without a folder: name the folder whose documents are removed when gone")
     if elsewhere and run.retry_failed:
         raise InputError(f"--retry-failed is not for {elsewhere}: run it by itself afterwards")
     if run.shard and run.workers not in (None, 1):

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from clew.commands.output import print_line, print_usage, print_warning
+from clew.commands.output import print_line, print_note, print_usage, print_warning
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
     if report.stop_error is not None:
         print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
     print_usage(spent)
+    for note in report.notes:
+        print_note(note)
     for failure in report.failures[:_MAX_FAILURES]:
         print_warning(f"failed: {failure.item}: {failure.reason}")
     if len(report.failures) > _MAX_FAILURES:

@@ -20,6 +20,7 @@ from clew.indexing.parts import parse_part as parse_part
 from clew.indexing.parts import stage_part as stage_part
 from clew.indexing.pipeline import EXTRACTION_CALLS as EXTRACTION_CALLS
 from clew.indexing.pipeline import choose_extractor as choose_extractor
+from clew.indexing.pruning import settle_sources as settle_sources
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
 from clew.indexing.report import IndexingReport as IndexingReport

@@ -18,6 +18,7 @@ class IndexingReport:
     sentences: int = 0  # sentences of these
     retried: int = 0  # passages that failed in an earlier run and were extracted again, with or without success
     failures: list[Failure] = field(default_factory=list)  # documents not read, passages not extracted
+    notes: list[str] = field(default_factory=list)  # on files under other ids, and documents that are gone
     stop_error: Exception | None = None  # what ended the run early, such as an exhausted budget
     remaining: int = 0  # documents that were not processed
     seconds: float = 0.0  # duration of the run

@@ -14,12 +14,13 @@ from pathlib import Path
 from clew.errors import IndexLockedError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.snapshot_builder import ensure_snapshot
+from clew.indexing.sources.register import SourceRegister, forget_watched
 from clew.indexing.vector_lists import discard_lists
 from clew.models.llm.reply_cache import ReplyCache
 from clew.protocols import Encoder
 from clew.store.atomic import discard, remove_leftovers
 from clew.store.commits import DAMAGED_FOLDER
-from clew.store.location import reply_cache_path
+from clew.store.location import reply_cache_path, source_register_path
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import discard_segments, read_segment_names, segments_folder
 from clew.store.snapshot_files import snapshot_folder
@@ -52,6 +53,7 @@ def shred(table: PassageTable, snapshot: Snapshot, encoder: Encoder, progress: P
     _shred_derived(location.derived, folder, pinned)
     ensure_snapshot(table, encoder, progress)  # makes lists of vectors again
     drop_unused_vectors(location.derived, snapshot, encoder.fingerprint)
+    _forget_sources(table)
     ReplyCache(reply_cache_path(location)).clear()
     _discard(location.derived.parent / DAMAGED_FOLDER)
     for job in sorted((location.derived.parent / "uploads").glob("*/job.json")):
@@ -63,6 +65,18 @@ def shred(table: PassageTable, snapshot: Snapshot, encoder: Encoder, progress: P
             f"another process is reading version {versions} of {location.name}, whose text stays until it ends: the "
             "newest version is without it; end that process, then run `clew compact --shred`"
         )
+
+
+def _forget_sources(table: PassageTable) -> None:
+    """Drop the ids of documents that are not stored from the notes on files and folders."""
+    stored = table.stored_documents()
+
+    def is_gone(document: str) -> bool:
+        return document not in stored
+
+    SourceRegister(source_register_path(table.location)).forget(is_gone)
+    for state in sorted((table.location.derived.parent / "watched").glob("*.jsonl")):
+        forget_watched(state, is_gone)
 
 
 def _shred_derived(derived: Path, snapshot: Path, pinned: set[int]) -> None:

@@ -1,6 +1,6 @@
 """Checks of arguments from Python: a string is no list of its letters, and no number is a question."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from clew.errors import InputError
@@ -14,7 +14,7 @@ def check_strings(values: object, name: str, *, paths: bool = False) -> None:
     kind = "strings or paths" if paths else "strings"
     if isinstance(values, str | bytes | PathLike):
         raise InputError(f"{name} is {values!r:.80}, a single one; give a list of {kind}: [{values!r:.80}]")
-    if not isinstance(values, Iterable) or not hasattr(values, "__len__"):
+    if not isinstance(values, Iterable) or isinstance(values, Mapping) or not hasattr(values, "__len__"):
         raise InputError(f"{name} is {_describe(values)}; give a list of {kind}")
     for value in values:
         if not isinstance(value, str) and not (paths and isinstance(value, PathLike)):
@@ -27,10 +27,18 @@ def check_string(value: object, name: str, *, optional: bool = False) -> None:
         raise InputError(f"{name} is {_describe(value)}; give a string{' or None' if optional else ''}")
 
 
-def check_count(value: object, name: str) -> None:
-    """Raise InputError unless a value is a whole number; True is none."""
+def check_count(value: object, name: str, *, optional: bool = False) -> None:
+    """Raise InputError unless a value is a whole number, or None where it is `optional`; True is none."""
+    if value is None and optional:
+        return
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InputError(f"{name} is {_describe(value)}; give a whole number")
+
+
+def check_switch(value: object, name: str) -> None:
+    """Raise InputError unless a value is True or False: any text, "no" too, would be taken for yes."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} is {_describe(value)}; give True or False")
 
 
 def _describe(value: object) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from clew.errors import InputError
 
-_PARTS = ("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources", "watched", "uploads", "damaged")
+_PARTS = ("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,11 @@ def cache_folder() -> Path:
 def reply_cache_path(location: Location) -> Path:
     """Return the file that caches the replies of language models for an index."""
     return location.derived.parent / "calls.sqlite"
+
+
+def source_register_path(location: Location) -> Path:
+    """Return the file that says which files the documents of an index were read from."""
+    return location.derived.parent / "sources.jsonl"
 
 
 def watched_state_path(location: Location, folder: Path) -> Path:

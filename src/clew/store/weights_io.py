@@ -1,7 +1,7 @@
 """Storage of weights as a readable JSON configuration and a file of arrays, without pickle."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,5 +38,14 @@ def read_weights(folder: Path, description: str, build: Callable[[dict[str, Any]
         if broken := sorted(name for name, array in arrays.items() if not np.isfinite(array).all()):
             raise ValueError(f"{broken[0]} holds NaN or infinite numbers")
         return build(config, arrays)
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise ProviderError(f"{description} in {folder} cannot be read ({error}): train or install it again") from error
+
+
+def check_layers(layers: object, arrays: Sized) -> None:
+    """Raise a ValueError where a configuration has not at least one layer, and at least one array for each.
+
+    It is called before anything is made from the configuration: the shapes of 10^12 layers would not end.
+    """
+    if type(layers) is not int or not 1 <= layers <= len(arrays):
+        raise ValueError(f"{layers!r} layers; wanted 1 to {len(arrays)}, the number of arrays")

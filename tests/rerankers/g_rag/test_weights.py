@@ -94,6 +94,8 @@ def set_settings(**values: object) -> Callable[[dict[str, Any]], None]:
         set_settings(width=16),
         set_settings(layers=3),
         set_settings(layers=1),
+        set_settings(layers=10**12),
+        set_settings(network="gat", width=10**9),
         set_settings(network="gcn"),
         set_settings(network="transformer"),
         set_settings(numbers=3),

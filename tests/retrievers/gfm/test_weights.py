@@ -62,9 +62,10 @@ def test_a_missing_file(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_a_damaged_file(folder: Path, name: str) -> None:
-    (folder / name).write_bytes(b"\x00damaged")
-    with pytest.raises(InputError, match="cannot be read"):
-        load_weights(folder)
+    for content in (b"\x00damaged", b"[" * 100_000):
+        (folder / name).write_bytes(content)
+        with pytest.raises(InputError, match="cannot be read"):
+            load_weights(folder)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,9 @@ def test_a_damaged_file(folder: Path, name: str) -> None:
         ({"format": 1}, "format 2"),
         ({"width": 8}, "another model"),
         ({"layers": 3}, "another model"),
+        ({"layers": -1}, r"-1 layers; wanted 1 to \d+, the number of arrays"),
+        ({"layers": 10**12}, r"10{12} layers; wanted 1 to"),
+        ({"width": 10**9, "text_width": 10**9}, "another model"),
         ({"width": "4"}, "width"),
         ({"prior": 1}, "prior"),
         ({"encoder": None}, "encoder"),

@@ -98,6 +98,7 @@ def set_values(**values: object) -> Callable[[dict[str, Any]], None]:
         set_values(width=9),
         set_values(layers=3),
         set_values(layers=1),
+        set_values(layers=10**12),
         set_values(inputs=TEXT),
         set_values(inputs="names"),
         set_values(combination="quotient"),

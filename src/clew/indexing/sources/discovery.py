@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,11 +24,18 @@ class SourceFile:
     id: str  # the path relative to the given folder, with forward slashes; for a given file its name
     item: str  # name of the file in failures: the path as given, joined with the relative one
     label: str = ""  # name without suffix, where the path has another one, as for a file that was sent to a server
+    folder: str = ""  # path without links of the folder that the id is relative to, "" for a file that is in none
+    real_path: str = ""  # path without links
+    registered: tuple[str, str] = ("", "")  # folder and path in it that a register knows the file by
 
     @property
     def suffix(self) -> str:
         """The suffix in lower case with its dot, "" when there is none."""
         return self.path.suffix.lower()
+
+    def with_id(self, id_: str, registered: tuple[str, str]) -> "SourceFile":
+        """Return the file under another id."""
+        return replace(self, id=id_, registered=registered)
 
     @property
     def name(self) -> str:
@@ -50,18 +57,22 @@ class _Entry(NamedTuple):
     path: str
     kind: str
     is_link: bool
+    real_path: str
 
 
 def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
     """Yield the readable files of an existing path, in the order of their ids, and a failure for each other file.
 
-    Hidden files and folders are skipped. A link to a folder is followed unless its target is itself read; no folder is
-    entered twice, so that loops of links end.
+    Hidden files and folders are skipped. A link is followed unless its target is itself read; no folder is entered
+    twice, so that loops of links end.
     """
     if path.is_dir():
-        yield from (_check_entry(entry) for entry in _walk_folder(str(path)))
+        top = os.path.realpath(path)
+        yield from (_check_entry(entry, top) for entry in _walk_folder(str(path), top))
     else:
-        yield _check_entry(_Entry(path.name, str(path), "file" if path.is_file() else "other", is_link=False))
+        kind = "file" if path.is_file() else "other"
+        entry = _Entry(path.name, str(path), kind, is_link=False, real_path=os.path.realpath(path))
+        yield _check_entry(entry, os.path.realpath(path.parent))
 
 
 def printable_path(name: str | Path) -> str:
@@ -69,13 +80,13 @@ def printable_path(name: str | Path) -> str:
     return str(name).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _check_entry(entry: _Entry | Failure) -> SourceFile | Failure:
+def _check_entry(entry: _Entry | Failure, folder: str) -> SourceFile | Failure:
     if isinstance(entry, Failure):
         return entry
     item = printable_path(entry.path)
     if entry.kind != "file":
         return Failure(item, "not a regular file, or a link that leads nowhere")
-    source = SourceFile(Path(entry.path), entry.order, item)
+    source = SourceFile(Path(entry.path), entry.order, item, folder=folder, real_path=entry.real_path)
     if source.suffix not in READABLE_SUFFIXES:
         suffix = printable_path(source.suffix) or "no suffix"
         wanted = ", ".join(sorted(READABLE_SUFFIXES))
@@ -85,15 +96,15 @@ def _check_entry(entry: _Entry | Failure) -> SourceFile | Failure:
     return source
 
 
-def _walk_folder(root: str) -> Iterator[_Entry | Failure]:
-    top = os.path.realpath(root)
+def _walk_folder(root: str, top: str) -> Iterator[_Entry | Failure]:
     entered: set[tuple[int, int]] = set()
     # A stack instead of recursion: folders may nest deeper than Python's recursion limit.
-    waiting = [_Entry("", root, "folder", is_link=False)]
+    waiting = [_Entry("", root, "folder", is_link=False, real_path=top)]
     while waiting:
         entry = waiting.pop()
         if entry.kind != "folder":
-            yield entry
+            if not (entry.is_link and _is_read_directly(entry, top)):
+                yield entry
         elif not (entry.is_link and _is_walked_directly(entry.path, top)):
             try:
                 waiting.extend(reversed(_list_folder(entry, entered)))
@@ -107,16 +118,24 @@ def _list_folder(folder: _Entry, entered: set[tuple[int, int]]) -> list[_Entry]:
         return []
     entered.add((status.st_dev, status.st_ino))
     with os.scandir(folder.path) as listing:
-        return sorted(_make_entry(folder.order, listed) for listed in listing if not listed.name.startswith("."))
+        return sorted(_make_entry(folder, listed) for listed in listing if not listed.name.startswith("."))
 
 
-def _make_entry(prefix: str, listed: os.DirEntry[str]) -> _Entry:
+def _make_entry(parent: _Entry, listed: os.DirEntry[str]) -> _Entry:
     try:
         kind = "folder" if listed.is_dir() else "file" if listed.is_file() else "other"
     except OSError:  # a link that leads to itself
         kind = "other"
     slash = "/" if kind == "folder" else ""
-    return _Entry(f"{prefix}{listed.name}{slash}", listed.path, kind, listed.is_symlink())
+    is_link = listed.is_symlink()
+    real_path = os.path.realpath(listed.path) if is_link else f"{parent.real_path.rstrip(os.sep)}{os.sep}{listed.name}"
+    return _Entry(f"{parent.order}{listed.name}{slash}", listed.path, kind, is_link, real_path)
+
+
+def _is_read_directly(link: _Entry, top: str) -> bool:
+    """Return whether a link to a file leads to one that is read from the same folder."""
+    is_readable = Path(link.real_path).suffix.lower() in READABLE_SUFFIXES
+    return link.kind == "file" and is_readable and _is_walked_directly(link.path, top)
 
 
 def _is_walked_directly(link: str, top: str) -> bool:

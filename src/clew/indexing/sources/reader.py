@@ -25,6 +25,7 @@ from clew.indexing.sources.discovery import (
 from clew.indexing.sources.office_files import convert_document
 from clew.indexing.sources.plain_text import decode_text, make_markdown_document, make_text_document
 from clew.indexing.sources.records import read_json_lines, read_table_rows
+from clew.indexing.sources.register import SourceRegister
 from clew.store.document_ids import IdSet
 from clew.text.sanitize import has_surrogate
 from clew.types import Document, Failure
@@ -36,6 +37,15 @@ class ReadingProgress:
 
     done: int = 0
     total: int = 0  # 0 where it is not known: standard input
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One pass over paths."""
+
+    progress: ReadingProgress
+    is_wanted: Callable[[str], bool]
+    register: SourceRegister
 
 
 def source_bytes(paths: Sequence[str | Path]) -> int:
@@ -59,22 +69,23 @@ def read_documents(
     stdin: IO[bytes] | None = None,
     progress: ReadingProgress | None = None,
     is_wanted: Callable[[str], bool] | None = None,
+    register: SourceRegister | None = None,
 ) -> Iterator[Document | Failure]:
     """Return an iterator over the documents of files and folders, which are read one at a time.
 
     Supported are `.txt .md .markdown`, records in `.jsonl .ndjson .csv .tsv`, and with the extra `files` `.pdf .docx
     .pptx .html .htm`. Folders are read recursively, hidden names skipped; "-" is `stdin`, by default that of the
     process: JSON lines if its first character is `{`, else one text with the id "stdin". A failure names the path, or
-    `path:line`, and does not stop the rest. Ids are unique; paths keep their order, folders that of their relative
-    paths. The call raises InputError before anything is read where no path is given, or one does not exist. Bytes are
-    added to `progress` as they are read. A file that is one document is not read unless its id `is_wanted`; records of
-    other ids come too.
+    `path:line`, and does not stop the rest. Ids are unique, as `register` gives them to files; a file that is given by
+    several paths is read once. Paths keep their order, folders that of their relative paths. The call raises InputError
+    before anything is read where no path is given, or one does not exist. Bytes are added to `progress` as they are
+    read. A file that is one document is not read unless its id `is_wanted`; records of other ids come too.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
     check_paths(sources)
     counted = ReadingProgress() if progress is None else progress
-    wanted = is_wanted or (lambda _: True)
-    return _check_documents(chain.from_iterable(_read_path(path, stdin, counted, wanted) for path in sources))
+    reading = _Reading(counted, is_wanted or (lambda _: True), SourceRegister() if register is None else register)
+    return _check_documents(chain.from_iterable(_read_path(path, stdin, reading) for path in sources))
 
 
 def read_sources(sources: Iterable[SourceFile]) -> Iterator[Document | Failure]:
@@ -137,19 +148,29 @@ def _find_invalid_part(document: Document) -> str:
     return ""
 
 
-def _read_path(
-    path: str | Path, stdin: IO[bytes] | None, progress: ReadingProgress, is_wanted: Callable[[str], bool]
-) -> Iterator[SourcedDocument | Failure]:
+def _read_path(path: str | Path, stdin: IO[bytes] | None, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     if path == "-":
         yield from _catch_failures("stdin", _read_standard_input(sys.stdin.buffer if stdin is None else stdin))
         return
-    for source in find_sources(Path(path)):
+    for source in reading.register.find(Path(path)):
         if isinstance(source, Failure):
             yield source
-        elif source.suffix in RECORD_SUFFIXES or is_wanted(source.id):
-            yield from _catch_failures(source.item, _read_file(source, progress))
+        elif source is not None and (source.suffix in RECORD_SUFFIXES or reading.is_wanted(source.id)):
+            yield from _read_registered(source, reading)
+        elif source is not None:
+            reading.progress.done += _file_size(source)
+
+
+def _read_registered(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
+    has_failed = False
+    for item in _catch_failures(source.item, _read_file(source, reading.progress)):
+        if isinstance(item, Failure):
+            has_failed = True
         else:
-            progress.done += _file_size(source)
+            reading.register.add(source, item.document.id)
+        yield item
+    if not has_failed:
+        reading.register.note_complete(source)
 
 
 def _file_size(source: SourceFile) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clew.errors import InputError
 from clew.indexing.sources.reader import ReadingProgress, read_documents, source_bytes
+from clew.indexing.sources.register import SourceRegister
 from clew.plugins.arguments import check_string, check_strings
 from clew.types import Document, Failure, Progress
 
@@ -18,6 +19,7 @@ class DocumentSource:
 
     documents: Iterable[Document | Failure]
     read: ReadingProgress
+    register: SourceRegister
 
     def count_bytes(self, progress: Progress) -> Progress:
         """Return a callback that reports the bytes read in place of the characters indexed, where files are read."""
@@ -31,21 +33,24 @@ class DocumentSource:
         return show
 
 
-def open_source(items: Iterable[Source], is_wanted: Callable[[str], bool] | None = None) -> DocumentSource:
+def open_source(
+    items: Iterable[Source], is_wanted: Callable[[str], bool] | None = None, register: Path | None = None
+) -> DocumentSource:
     """Return the documents of items: first those of paths, then those given, where the items are a sequence.
 
     InputError: a path of a sequence does not exist, or an item is neither a document nor a path. Items of an iterator
-    are looked at one by one, so that the error comes when their turn does. `is_wanted` is as of `read_documents`.
+    are looked at one by one, so that the error comes when their turn does. `is_wanted` is as of `read_documents`,
+    and `register` the file of a `SourceRegister`.
     """
-    read = ReadingProgress()
+    read, sources = ReadingProgress(), SourceRegister(register)
     if not isinstance(items, Sequence):
-        return DocumentSource(_read_each(items, read), read)
+        return DocumentSource(_read_each(items, read, sources), read, sources)
     paths = [item for item in items if isinstance(item, str | Path)]
     for item in items:
         _check(item)
-    found = read_documents(paths, progress=read, is_wanted=is_wanted) if paths else iter(())
+    found = read_documents(paths, None, read, is_wanted, sources) if paths else iter(())
     read.total = source_bytes(paths)
-    return DocumentSource(_chain(found, items), read)
+    return DocumentSource(_chain(found, items), read, sources)
 
 
 def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iterator[Document | Failure]:
@@ -53,11 +58,13 @@ def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iter
     yield from (item for item in items if isinstance(item, Document | Failure))
 
 
-def _read_each(items: Iterable[Source], read: ReadingProgress) -> Iterator[Document | Failure]:
+def _read_each(
+    items: Iterable[Source], read: ReadingProgress, register: SourceRegister
+) -> Iterator[Document | Failure]:
     for item in items:
         _check(item)
         if isinstance(item, str | Path):
-            yield from read_documents([item], progress=read)
+            yield from read_documents([item], progress=read, register=register)
         else:
             yield item
 

@@ -13,7 +13,7 @@ from clew.errors import InputError
 from clew.inference.document_network import NUMPY_NETWORKS, DocumentGNNSettings, DocumentInput, DocumentNetwork
 from clew.plugins.extras import import_extra
 from clew.rerankers.g_rag.document_graph import DocumentGraph
-from clew.store.weights_io import read_weights, write_weights
+from clew.store.weights_io import check_layers, read_weights, write_weights
 
 GRAPH_KINDS = ("index", "amr")
 """Sources of document graphs: the index, or AMR graphs."""
@@ -102,6 +102,7 @@ def _build_model(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Train
         settings = DocumentGNNSettings(**config["settings"])
     except InputError as error:
         raise ValueError(str(error)) from error
+    check_layers(settings.layers, arrays)
     if kind not in GRAPH_KINDS or settings.edges != len(edges) or settings.numbers != len(nodes):
         raise ValueError(f"its graphs are {kind!r} with {len(nodes)} node features and {len(edges)} edge features")
     shapes = settings.shapes() if settings.network in NUMPY_NETWORKS else _torch_shapes(settings)
@@ -115,6 +116,10 @@ def _build_model(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Train
 
 def _torch_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]]:
     import_extra("torch_geometric", "train", f"a reranking network of the kind {settings.network!r}")
+    import torch
+
     from clew.nn.document_gnn import DocumentGNN
 
-    return {name: tuple(tensor.shape) for name, tensor in DocumentGNN(settings).state_dict().items()}
+    with torch.device("meta"):  # shapes without memory: a damaged width may be any number
+        model = DocumentGNN(settings)
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}

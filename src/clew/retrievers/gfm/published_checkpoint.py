@@ -77,7 +77,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"{folder} has no {CONFIG}: give the folder of a GFM-RAG checkpoint") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{folder / CONFIG} cannot be read ({error}): fetch the checkpoint again") from error
     if not isinstance(config, dict):
         raise InputError(f"{folder / CONFIG} holds a {type(config).__name__}; wanted an object with 'model_config'")

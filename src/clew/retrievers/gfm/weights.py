@@ -24,6 +24,7 @@ from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
 from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
+from clew.store.weights_io import check_layers
 
 TENSORS = "model.safetensors"
 WEIGHTS_FORMAT = 2
@@ -72,6 +73,10 @@ def load_weights(folder: Path) -> TrainedGNN:
         )
     tensors = _read_file(folder / file, load_file)
     settings = _parse_settings(config, folder)
+    try:
+        check_layers(settings.layers, tensors)
+    except ValueError as error:
+        raise InputError(f"{folder / CONFIG_FILE} has {error}: these are the weights of another model") from error
     expected, actual = settings.shapes(), {name: value.shape for name, value in tensors.items()}
     if wrong := sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name)):
         shape, expected_shape = actual.get(wrong[0], "none"), expected.get(wrong[0], "none")
@@ -100,7 +105,7 @@ def _read_file(path: Path, read: Callable[[Path], Any]) -> Any:
         )
     try:
         return read(path)
-    except (OSError, ValueError, SafetensorError) as error:
+    except (OSError, ValueError, RecursionError, SafetensorError) as error:
         raise InputError(f"the weights in {path} cannot be read ({error}): install or train them again") from error
 
 

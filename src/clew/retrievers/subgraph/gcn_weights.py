@@ -15,7 +15,7 @@ from clew.inference.subgraph_network import NodeInput, SubgraphNetwork
 from clew.retrievers.subgraph.gcn_features import node_features, node_offsets, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.selectors import node_similarity
-from clew.store.weights_io import read_weights, write_weights
+from clew.store.weights_io import check_layers, read_weights, write_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +71,7 @@ def load_scorer(folder: Path) -> TrainedScorer:
         dimension = int(config["dimension"])
         try:
             settings = ScorerSettings(**config["settings"])
+            check_layers(settings.layers, arrays)
             shapes = settings.shapes(dimension)
         except InputError as error:
             raise ValueError(str(error)) from error

@@ -1,0 +1,48 @@
+"""Documents of a folder that it has no longer: removed where that is wanted, else told in the report of the run."""
+
+from clew.indexing.report import IndexingReport
+from clew.indexing.sources.discovery import printable_path
+from clew.indexing.sources.register import SourceFolder, SourceRegister
+from clew.store.passage_table import PassageTable
+
+_MAX_NOTES = 5
+
+
+def settle_sources(register: SourceRegister, table: PassageTable, report: IndexingReport, *, prune: bool) -> None:
+    """Remove the documents that the folders of a run have no longer, or note them, after all was read.
+
+    A folder that has no file to be read may be one that is not mounted: nothing of it is removed, which is noted.
+    """
+    report.notes += [
+        f"{renamed.item} has the id {renamed.id!r}: {renamed.other} is another file of its name"
+        for renamed in register.renamed[:_MAX_NOTES]
+    ]
+    if (more := len(register.renamed) - _MAX_NOTES) > 0:
+        report.notes.append(f"{more} more files have ids with the names of their folders")
+    if report.stop_error is not None:
+        return
+    found = [(folder, list(dict.fromkeys(register.find_missing(folder)))) for folder in register.folders_read]
+    if not any(documents for _, documents in found):
+        return
+    stored = table.stored_documents()
+    pruned: list[str] = []
+    for folder, documents in found:
+        present = [id_ for id_ in documents if id_ in stored]
+        if present and prune and len(folder.found):
+            pruned += present
+        elif present:
+            report.notes.append(_describe(folder, len(present), prune=prune))
+    if pruned:
+        table.delete(pruned)
+        report.removed += len(pruned)
+        gone = set(pruned)
+        register.forget(gone.__contains__)
+
+
+def _describe(folder: SourceFolder, count: int, *, prune: bool) -> str:
+    name = printable_path(folder.path)
+    documents = "1 document" if count == 1 else f"{count} documents"
+    if prune:
+        return f"{documents} of {name} stay: it has no file that can be read; clew remove removes them by their ids"
+    verb = "is" if count == 1 else "are"
+    return f"{documents} of {name} {verb} no longer there: --prune removes what is gone"
