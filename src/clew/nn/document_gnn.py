@@ -337,3 +337,10 @@ def _build_convolution(settings: DocumentGNNSettings, before: int, after: int) -
 
 
 _LAYER_CLASSES: dict[str, Any] = {"g-rag": _GRAGLayer, "relational": _RelationalLayer, "mlp": _MLPLayer}
+
+
+def parameter_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a network's parameters by name; it takes no memory for them, whatever the widths."""
+    with torch.device("meta"):
+        network = DocumentGNN(settings)
+    return {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}

@@ -116,10 +116,6 @@ def _build_model(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Train
 
 def _torch_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]]:
     import_extra("torch_geometric", "train", f"a reranking network of the kind {settings.network!r}")
-    import torch
+    from clew.nn.document_gnn import parameter_shapes
 
-    from clew.nn.document_gnn import DocumentGNN
-
-    with torch.device("meta"):  # shapes without memory: a damaged width may be any number
-        model = DocumentGNN(settings)
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    return parameter_shapes(settings)
