@@ -125,11 +125,14 @@ def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
 def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
     first = write_file(tmp_path / "one" / "a.txt", "first")
     write_file(tmp_path / "two" / "a.txt", "second")
-    results = list(read_documents([tmp_path / "one", tmp_path / "two", first]))
-    assert [type(result) for result in results] == [Document, Failure, Failure]
-    assert isinstance(results[1], Failure)
-    assert results[1].item == str(tmp_path / "two" / "a.txt")
-    assert '"a.txt" was already read' in results[1].reason
+    lines = write_file(tmp_path / "b.jsonl", '{"id": "a.txt", "text": "third"}\n{"id": "b", "text": "fourth"}\n')
+    results = list(read_documents([tmp_path / "one", tmp_path / "two", first, lines]))
+    assert [type(result) for result in results] == [Document, Document, Failure, Document]
+    texts = {result.id: result.text for result in results if isinstance(result, Document)}
+    assert texts == {"a.txt": "first", "two/a.txt": "second", "b": "fourth"}
+    assert isinstance(results[2], Failure)
+    assert results[2].item == f"{lines}:1"
+    assert '"a.txt" was already read' in results[2].reason
 
 
 @pytest.mark.parametrize(
