@@ -136,22 +136,19 @@ def test_a_damaged_store_is_replaced_with_a_warning(
 
 def test_a_flipped_bit_in_a_version_of_the_store_stops_no_command(tmp_path: Path) -> None:
     """Reading the columns of a damaged version panicked, and every command that compares names ended with it."""
-    path = tmp_path / "v.lance"
+    path, whole = tmp_path / "v.lance", tmp_path / "whole.lance"
     texts = make_words(10)
-    expected = VectorCache(path).get_or_encode(texts, LetterEncoder())
-    manifest = min((path / "_versions").glob("*.manifest"))  # the newest one has the lowest name
-    content = manifest.read_bytes()
-    for place in range(0, 8 * len(content), 29):
-        if not manifest.exists():  # the store was discarded
-            shutil.rmtree(path)
-            VectorCache(path).get_or_encode(texts, LetterEncoder())
-            manifest = min((path / "_versions").glob("*.manifest"))
-            content = manifest.read_bytes()
-        flipped = bytearray(content)
-        flipped[place % (8 * len(content)) // 8] ^= 1 << place % 8
-        manifest.write_bytes(flipped)
+    expected = VectorCache(whole).get_or_encode(texts, LetterEncoder())
+    (newest, *_) = sorted(file.name for file in (whole / "_versions").glob("*.manifest"))
+    bits = 8 * (whole / "_versions" / newest).stat().st_size
+    for place in range(3, bits, 67):
+        shutil.copytree(whole, path)
+        flipped = bytearray((path / "_versions" / newest).read_bytes())
+        flipped[place // 8] ^= 1 << place % 8
+        (path / "_versions" / newest).write_bytes(flipped)
         assert np.array_equal(VectorCache(path).get_or_encode(texts, LetterEncoder()), expected), place
         assert VectorCache(path).get_or_encode(["more"], LetterEncoder()).shape == (1, 6)
+        shutil.rmtree(path)
 
 
 def test_a_store_that_was_swapped_for_an_older_one_is_made_again(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import multiprocessing
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +143,11 @@ def test_cleared_replies_leave_no_byte(cache: ReplyCache, tmp_path: Path) -> Non
     assert cache.clear() == 0
     for number in range(9):
         cache.put(f"k{number}", "openai:m", prompt(), reply(f"Zyzzyva {number}"))
-    assert cache.clear() == 9
+    with closing(sqlite3.connect(tmp_path / "folder" / "calls.sqlite")) as other:  # a server's, which keeps the log
+        assert other.execute("SELECT COUNT(*) FROM replies").fetchone() == (9,)
+        assert cache.clear() == 9
+        assert other.execute("SELECT COUNT(*) FROM replies").fetchone() == (0,)
+        assert [file for file in (tmp_path / "folder").iterdir() if b"Zyzzyva" in file.read_bytes()] == []
     assert [file for file in (tmp_path / "folder").iterdir() if b"Zyzzyva" in file.read_bytes()] == []
     assert cache.summarize() == []
 
