@@ -297,7 +297,7 @@ def test_a_version_that_is_dropped_while_it_is_opened_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_opened: bool
 ) -> None:
     writer = make_index(tmp_path, ("a", 1))
-    turns = []
+    turns: list[object] = []
 
     def open_late(location: Location) -> object:
         dataset = open_existing(location)
