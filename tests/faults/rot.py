@@ -43,9 +43,9 @@ RIGHT, ERROR, WRONG, CRASH = "right", "error", "wrong", "crash"
 QUESTIONS = ("Which captain took Voyage 12 to Hobart?", "What did Voyage 7 meet?")
 RETRIEVERS = ("bm25", "pagerank", "hipporag2")
 TABLE = "passages.lance/"
-_TRIAL_SECONDS = 120
+_TRIAL_SECONDS = 300
 _TRIALS_PER_PROCESS = 60
-_WRITTEN_IN_PLACE = (".sqlite", ".lock", "hint.json")
+_WRITTEN_IN_PLACE = (".sqlite", ".lock", "hint.json")  # parts of names
 
 
 class Letters(BaseModel):
@@ -198,7 +198,7 @@ def copy_index(made: Fixture, target: Path, *, without_derived: bool) -> None:
     """Copy the index by links to its files, but for those that are written in place."""
 
     def copy(source: str, path: str) -> str:
-        if source.endswith(_WRITTEN_IN_PLACE):
+        if any(part in Path(source).name for part in _WRITTEN_IN_PLACE):
             return shutil.copy2(source, path)
         os.link(source, path)
         return path
@@ -289,9 +289,12 @@ def run_trial(made: Fixture, trial: Trial, expected: dict[str, object]) -> tuple
 
 
 def expected_answers(made: Fixture) -> dict[str, object]:
-    """Return what is read from the index as it is."""
+    """Return what is read from a copy of the index as it is, since other processes copy it at the same time."""
     kinds = ("", "keys.json", "watched/", "weights/", "calls.sqlite")
-    return {name: read() for file in kinds for name, read in answers(made, made.index, file)}
+    with tempfile.TemporaryDirectory(dir=made.folder) as name:
+        index = Path(name) / "index"
+        copy_index(made, index, without_derived=False)
+        return {name: read() for file in kinds for name, read in answers(made, index, file)}
 
 
 def run_trials(folder: str, trials: Sequence[Trial], log: str) -> None:
