@@ -11,7 +11,7 @@ from clew.commands.serving import start_tracing
 from clew.errors import InputError, MissingPackageError
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.plugins import tracing
-from clew.plugins.tracing import span, traced
+from clew.plugins.tracing import span, trace_calls
 from clew.retrievers.registry import parse_retriever
 from tests.faults.model_server import ServerReply, model_server
 from tests.models.llm.model_calls import OSLO, complete_one, names, open_model
@@ -49,7 +49,7 @@ def collect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Names]:
 
 
 def test_spans_are_nested_as_the_work_is(collect: Names) -> None:
-    @traced("inner")
+    @trace_calls("inner")
     def double(value: int) -> int:
         """Double it."""
         return 2 * value

@@ -193,7 +193,7 @@ def test_a_question_of_a_client_who_has_left_is_not_answered(folder: Path, monke
             "headers": headers, "query_string": b"", "scheme": "http", "http_version": "1.1",
             "client": ("127.0.0.1", 1), "root_path": "",
         }  # fmt: skip
-        incoming = [{"type": "http.request", "body": body}, {"type": "http.disconnect"}]
+        incoming: list[Message] = [{"type": "http.request", "body": body}, {"type": "http.disconnect"}]
         outgoing: list[Message] = []
 
         async def receive() -> Message:

@@ -24,7 +24,7 @@ def span(name: str) -> AbstractContextManager[object]:
     return _Span(trace, _open_tracer(trace).start_as_current_span(name, record_exception=False))
 
 
-def traced(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def trace_calls(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that puts each call of a function into a span."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

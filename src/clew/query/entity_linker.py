@@ -22,7 +22,7 @@ from clew.errors import ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.llm.prompts.question_names import QuestionNames, build_prompt
 from clew.models.validation import replace_surrogates
-from clew.plugins.tracing import traced
+from clew.plugins.tracing import trace_calls
 from clew.protocols import LanguageModel
 from clew.query.linking import (
     MAX_CHARACTERS,
@@ -135,7 +135,7 @@ class NearestNameLinker:
         linker._inner, linker._table = self._inner.restrict(table, allowed), table  # noqa: SLF001
         return linker
 
-    @traced("clew.link")
+    @trace_calls("clew.link")
     def link(self, question: str) -> LinkedQuestion:
         """Return a question with its names; notes say which are taken for the nearest."""
         linked = self._inner.link(question) if self._list_names is None else self._link_listed(question)
@@ -147,7 +147,7 @@ class NearestNameLinker:
         names = [changed.get(name.start, name) for name in linked.names]
         return replace(linked, names=tuple(names))
 
-    @traced("clew.link")
+    @trace_calls("clew.link")
     def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
         """Return the topics of a question; given names are linked exactly where the index has them."""
         topics = self._inner.find_topics(question, names)

@@ -16,7 +16,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.ppr.forward_push import NodeAttraction, PushResult, push_pagerank
-from clew.plugins.tracing import traced
+from clew.plugins.tracing import trace_calls
 from clew.query.linking import LinkedQuestion, describe_links
 from clew.query.scope import Scope
 from clew.text.bm25 import BM25Index, QueryTerms
@@ -128,7 +128,7 @@ class GraphWalk:
         """Walk from a non-empty question, through the allowed passages (P,) only."""
         return self.walk_linked(self.scope.linker_among(allowed).link(question), allowed)
 
-    @traced("clew.walk")
+    @trace_calls("clew.walk")
     def walk_linked(
         self, linked: LinkedQuestion, allowed: BoolArray, passages: Mapping[int, float] | None = None
     ) -> QuestionWalk:

@@ -18,7 +18,7 @@ import numpy as np
 
 from clew.arrays import BoolArray
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.plugins.tracing import traced
+from clew.plugins.tracing import trace_calls
 from clew.query.linking import (
     MAX_NAME_TOKENS,
     LinkedName,
@@ -74,7 +74,7 @@ class QuestionLinker:
         linker._unknown = None if self._unknown is None else self._unknown.restrict(table)  # noqa: SLF001
         return linker
 
-    @traced("clew.link")
+    @trace_calls("clew.link")
     def link(self, question: str) -> LinkedQuestion:
         """Return a question with its names."""
         linked = link_question(self._table, question)
@@ -87,7 +87,7 @@ class QuestionLinker:
         others = [name for name in linked.linked_names if not any(s < name.end and name.start < e for s, e, _ in found)]
         return _replace_names(linked.text, others, found, spans)
 
-    @traced("clew.link")
+    @trace_calls("clew.link")
     def find_topics(self, question: str, names: Sequence[str] = ()) -> TopicEntities:
         """Return the entities that a question on a graph is about (see `find_topic_entities`)."""
         topics = find_topic_entities(self._table, question, names)

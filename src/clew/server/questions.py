@@ -8,7 +8,7 @@ from typing import Protocol
 from clew.errors import InputError
 from clew.index import Index
 from clew.plugins.records import SettingsRecord
-from clew.plugins.tracing import traced
+from clew.plugins.tracing import trace_calls
 from clew.protocols import Retriever, TopicRetriever
 from clew.retrievers.registry import describe_default, open_retriever
 from clew.server import records
@@ -30,7 +30,7 @@ class Listener(Protocol):
         """Take the text of the answer as far as it is written."""
 
 
-@traced("clew.search")
+@trace_calls("clew.search")
 def search(version: OpenVersion, access: Access, request: records.SearchRequest) -> records.SearchReply:
     """Return the evidence for each question of a request."""
     questions = _questions(request)
@@ -40,7 +40,7 @@ def search(version: OpenVersion, access: Access, request: records.SearchRequest)
     return records.SearchReply(index=version.name, version=version.number, results=results)
 
 
-@traced("clew.ask")
+@trace_calls("clew.ask")
 def ask(
     version: OpenVersion,
     access: Access,

@@ -23,7 +23,7 @@ from clew.arrays import BoolArray, FloatArray
 from clew.inference.query_network import QueryNetwork
 from clew.models.threads import worker_count
 from clew.models.validation import replace_surrogates
-from clew.plugins.tracing import traced
+from clew.plugins.tracing import trace_calls
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import LinkedQuestion
@@ -82,7 +82,7 @@ class GFMRetriever:
         """Return the batch of one question, given its graph and its vector (t,)."""
         return collate([graph], [vector], self.graphs.edges, self._whole_graph, self.node_texts)
 
-    @traced("clew.network")
+    @trace_calls("clew.network")
     def logits(self, batch: GraphBatch) -> FloatArray:
         """Return a logit (n,) for each node of a batch."""
         workers = 1 if len(batch.targets) < _ONE_THREAD_NODES else worker_count()

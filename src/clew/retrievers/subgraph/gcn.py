@@ -14,7 +14,7 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
 from clew.inference.subgraph_network import likeliest_nodes
 from clew.models.encoders.compatibility import reads_vectors_of
-from clew.plugins.tracing import traced
+from clew.plugins.tracing import trace_calls
 from clew.query.context import IndexContext
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, make_node_batch
 from clew.retrievers.subgraph.retriever import SubgraphRetriever
@@ -38,7 +38,7 @@ class GCNSelector(PerGraphSelector):
         """Identifier of the weights."""
         return self._trained.fingerprint
 
-    @traced("clew.network")
+    @trace_calls("clew.network")
     def node_scores(self, query: GraphQuery) -> FloatArray:
         """Return the logits of the nodes (n,) of a graph, of at least one."""
         return self._trained.model.scores(make_node_batch([query], self._trained.settings))[0]
