@@ -192,8 +192,8 @@ MUTATIONS = (
     Mutation(
         "vectors are stored without the key of their encoder",
         "store/vector_cache.py",
-        '    digests = [blake2b(f"{fingerprint}\\0{text}".encode()',
-        '    digests = [blake2b(f"{text}".encode()',
+        '    digests += blake2b(f"{fingerprint}\\0{text}".encode()',
+        '    digests += blake2b(f"{text}".encode()',
         "store/test_vector_cache.py::test_encoders_do_not_share_vectors",
     ),
     Mutation(
