@@ -1,0 +1,363 @@
+"""An index: documents in, evidence and answers out; the Python API of everything the command line does."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.index.changes import ChangeableIndex
+from clew.index.version import EncoderOpener
+from clew.models.devices import check_device
+from clew.models.llm.access import LLMClientFactory
+from clew.plugins.arguments import check_count, check_string, check_strings
+from clew.plugins.records import SettingsRecord, record_label
+from clew.protocols import Answerer, Retriever, TopicRetriever
+from clew.query.alias_notes import describe_aliases, note_aliases
+from clew.query.entity_linker import LinkerSettings
+from clew.query.evidence_gate import check_evidence
+from clew.retrievers.registry import (
+    RETRIEVERS,
+    default_retriever,
+    describe_default,
+    finds_nothing,
+    is_path_retriever,
+    open_retriever,
+)
+from clew.settings import Settings, load_settings
+from clew.store.location import locate, reply_cache_path
+from clew.store.passage_table import PassageTable
+from clew.store.writer_lock import writer_lock
+from clew.types import Answer, Evidence, Filter, Progress, Triple, ignore_progress
+
+if TYPE_CHECKING:
+    from clew.answering.graph_readers.protocols import GraphReader
+    from clew.answering.selected_subgraph import SubgraphSource
+    from clew.indexing.entry import PassageSelection
+
+AUTO = "auto"
+_MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
+_MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
+
+# A retriever as users give it: a name, a settings record, or an object that retrieves.
+RetrieverSpec = str | SettingsRecord | Retriever
+
+
+class Index(ChangeableIndex):
+    """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
+
+    Attributes:
+        table: The passages on disk.
+        llm_factory: How language models are asked, and what was spent on them.
+        device: Where models run: "auto", "cpu", "cuda" or "mps"; it is checked where one does.
+        similar_names: Whether names in questions that the index does not know are taken for those most like them.
+        linking: How names in questions are found and linked else.
+        selection: The passages that it has, from `restrict`; None for all of the table.
+    """
+
+    def __init__(
+        self,
+        table: PassageTable,
+        llm_factory: LLMClientFactory,
+        progress: Progress = ignore_progress,
+        device: str = "auto",
+        *,
+        similar_names: bool = True,
+        linking: LinkerSettings | None = None,
+        selection: "PassageSelection | None" = None,
+    ) -> None:
+        super().__init__(
+            table, llm_factory, progress, device, similar_names=similar_names, linking=linking, selection=selection
+        )
+        self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
+        self._selected: dict[Filter, Index] = {}
+
+    def retriever(self, spec: RetrieverSpec = AUTO, paths: int = 1) -> Retriever:
+        """Return a retriever over this version.
+
+        Args:
+            spec: A name (see `clew.RETRIEVERS`), "auto" for the one that serves this index best; a settings record such
+                as `GFM(nodes="all")`; or any object that is a `Retriever`, which is returned as it is.
+            paths: Number of paths that explain each passage, for a retriever that computes them (`gfm`).
+
+        Raises:
+            InputError: No retriever has that name, or it needs vectors that the index lacks.
+        """
+        if isinstance(spec, type) or not (isinstance(spec, str | SettingsRecord) or hasattr(spec, "retrieve")):
+            raise InputError(f"the retriever is {spec!r}; give a name, a settings record such as GFM(), or a retriever")
+        if not isinstance(spec, str | SettingsRecord):
+            return spec
+        check_device(self.device)
+        named = self.resolve_retriever(spec)
+        found = self._retrievers.pop((named, paths), None)
+        if found is None:
+            found = open_retriever(named, self.context.with_paths_per_passage(paths))
+        self._retrievers[named, paths] = found  # the latest one stands last
+        while len(self._retrievers) > _MAX_RETRIEVERS:
+            del self._retrievers[next(iter(self._retrievers))]
+        return found
+
+    def resolve_retriever(self, spec: str | SettingsRecord = AUTO) -> str | SettingsRecord:
+        """Return the name that "auto" stands for here, and any other name or record as it is."""
+        if spec != AUTO:
+            return spec
+        return default_retriever(self.context, str(self.table.settings["encoder_fingerprint"]))
+
+    def search(
+        self,
+        question: str,
+        k: int = 5,
+        retriever: RetrieverSpec = AUTO,
+        where: Filter | None = None,
+        paths: int = 1,
+        topics: Sequence[str] = (),
+    ) -> Evidence:
+        """Return the evidence for one question.
+
+        Args:
+            question: Any string.
+            k: Passages, at most.
+            retriever: As in `retriever`.
+            where: Which passages may be found.
+            paths: As in `retriever`.
+            topics: Entities that it is about, else they are linked; an InputError where the retriever finds no paths.
+        """
+        check_string(question, "question")
+        check_string(where, "where", optional=True)
+        check_count(paths, "paths")
+        check_strings(topics, "topics")
+        if isinstance(retriever, str) and retriever == AUTO:
+            evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics)
+            return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
+        opened = self.retriever(retriever, paths)
+        if not topics:
+            return self.finish(opened.retrieve([question], k, where)[0], where)
+        if not isinstance(opened, TopicRetriever):
+            able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name) and not finds_nothing(name))
+            raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
+        return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
+
+    def finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
+        """Return what a retriever found with notes on aliases; `search` does this by itself.
+
+        Raises RuntimeError where it shows what the filter hides, which is a fault of the retriever.
+        """
+        if where is not None:
+            check_evidence(evidence, self.context.scope, where)
+        return note_aliases(self.table, evidence)
+
+    def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
+        """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
+        return describe_aliases(self.table, triples)
+
+    def ask(
+        self,
+        question: str,
+        k: int = 5,
+        retriever: RetrieverSpec = AUTO,
+        where: Filter | None = None,
+        paths: int = 1,
+        model: str = "",
+        topics: Sequence[str] = (),
+    ) -> Answer:
+        """Return an answer quoted from the evidence, or written by a language model with quotes that were checked."""
+        check_string(model, "model")
+        evidence = self.search(question, k, retriever, where, paths, topics)
+        return self.answerer(model, retriever).answer([question], [evidence])[0]
+
+    def subgraph_source(self, retriever: RetrieverSpec) -> "SubgraphSource":
+        """Return a retriever that selects subgraphs; raises InputError for one that does not."""
+        from clew.answering.selected_subgraph import SubgraphSource
+
+        if isinstance(opened := self.retriever(retriever), SubgraphSource):
+            return opened
+        raise InputError(
+            "a reader of subgraphs answers from what gcn-subgraph or steiner selects, not "
+            f"{_describe_retriever(retriever)}: give --retriever gcn-subgraph or steiner"
+        )
+
+    def ask_subgraph(
+        self,
+        question: str,
+        reader: "GraphReader",
+        retriever: RetrieverSpec = "gcn-subgraph",
+        k: int = 5,
+        where: Filter | None = None,
+        topics: Sequence[str] = (),
+        trained_with: str = "",
+    ) -> Answer:
+        """Return the answer that a graph reader gives from the subgraph that a retriever selects.
+
+        `reader` is for example a `SoftPromptReader`; `k`, `where` and `topics` are those of `search`. `trained_with` is
+        the fingerprint of the selection that the reader was trained with, if it is known; another one is noted in the
+        answer. Raises InputError where the retriever selects no subgraph.
+        """
+        from clew.answering.selected_subgraph import OTHER_SELECTION_NOTE, answer_from_subgraph
+
+        opened = self.subgraph_source(retriever)
+        ((evidence, text, context),) = opened.retrieve_subgraphs([question], [topics], k, where)
+        answer = answer_from_subgraph(reader, text, self.finish(evidence, where), context)
+        if trained_with in ("", opened.selector_fingerprint):
+            return answer
+        return replace(answer, notes=(*answer.notes, OTHER_SELECTION_NOTE))
+
+    def answerer(self, model: str = "", retriever: RetrieverSpec = AUTO, prompts: str = "json") -> Answerer:
+        """Return the answerer for evidence of a retriever; paths of a path retriever are answered by their ends.
+
+        A model is `provider:model`, or "" for sentences quoted without a language model; an unknown provider, a missing
+        package or key is an InputError. `prompts` is "json", or "text" for replies in plain text, from paths alone and
+        for the retriever `none`, which has to have a model.
+        """
+        from clew.answering.selection import NOTHING, PASSAGES, PATHS, select_answerer
+
+        check_string(model, "model")
+        if isinstance(retriever, str | SettingsRecord):
+            spec = self.resolve_retriever(retriever)
+            evidence = NOTHING if finds_nothing(spec) else PATHS if is_path_retriever(spec) else PASSAGES
+        else:
+            evidence = PATHS if isinstance(retriever, TopicRetriever) else PASSAGES
+        has_vectors = bool(self.table.dimension)
+        return select_answerer(
+            model, self.open_model, lambda: self._encoder if has_vectors else None, evidence, prompts
+        )
+
+    def restrict(self, where: Filter) -> "Index":
+        """Return an index of the passages alone that a filter allows: its order, scores and counts are of them alone.
+
+        It is made in a folder beside this one's derived data, where the latest eight stay until the next change, and
+        can be asked, but not changed. Weights that were adapted to this index are not used in it.
+
+        Args:
+            where: Which passages it has; imported graphs stay.
+
+        Raises:
+            InputError: The filter cannot be parsed, names a field that no passage has, or allows more than 100,000
+                passages; or this is such an index itself.
+        """
+        from clew.indexing import entry
+
+        check_string(where, "where")
+        self._check_whole()
+        found = self._selected.pop(where, None)
+        if found is None:
+            selection = entry.select_passages(self.table, self.snapshot, self.context.scope.mask(where))
+            found = Index(
+                self.table,
+                self.llm_factory,
+                self._progress,
+                self.device,
+                similar_names=self.similar_names,
+                linking=self.linking,
+                selection=selection,
+            )
+            vars(found)["_encoder_opener"] = self._encoder_opener  # holds a model
+        self._selected[where] = found  # the latest one stands last
+        while len(self._selected) > _MAX_SELECTIONS:
+            del self._selected[next(iter(self._selected))]
+        return found
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        self._retrievers = {}
+        for selected in self._selected.values():
+            selected.close()
+        self._selected = {}
+
+
+def open(  # noqa: A001
+    location: str | Path,
+    progress: Progress = ignore_progress,
+    llm_factory: LLMClientFactory | None = None,
+    device: str | None = None,
+) -> Index:
+    """Open the newest version of an index.
+
+    Args:
+        location: A folder, or an object-store URI such as `s3://bucket/prefix`.
+        progress: Called with `(stage, done, total)` where something takes long.
+        llm_factory: How language models are asked, where one is; else as the settings say.
+        device: Where models run: "auto", "cpu", "cuda" or "mps"; else as the settings say.
+
+    Raises:
+        IndexFormatError: There is no index, or one this version of Clew cannot read.
+        InputError: This machine has no such device.
+    """
+    _check_location(location)
+    settings = load_settings()
+    factory = settings.make_llm_factory() if llm_factory is None else llm_factory
+    if device is not None:
+        check_device(device)
+    where = settings.device if device is None else device
+    return Index(
+        PassageTable.open(location),
+        factory,
+        progress,
+        where,
+        similar_names=settings.unknown_names == "similar",
+        linking=_linker_settings(settings),
+    )
+
+
+def create(
+    location: str | Path,
+    settings: Settings | None = None,
+    progress: Progress = ignore_progress,
+    llm_factory: LLMClientFactory | None = None,
+    device: str | None = None,
+) -> Index:
+    """Make an empty index; its settings are stored in it and need not be given again.
+
+    `device` is where models run, "auto", "cpu", "cuda" or "mps"; else as the settings say.
+
+    Raises:
+        InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
+        MissingPackageError: The encoder needs a package that is not installed; nothing was created.
+        ProviderError: Its weights cannot be opened; nothing was created.
+    """
+    from clew.indexing import entry
+
+    _check_location(location)
+    if not isinstance(settings, Settings | None):
+        raise InputError(f"the settings are {type(settings).__name__} {settings!r:.80}; give a Settings, or None")
+    chosen, encoder = entry.choose_settings(load_settings() if settings is None else settings, device)
+    asked = llm_factory or LLMClientFactory()
+    place = locate(location)
+    entry.open_extractor(
+        chosen.new_extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
+    )
+    stored = entry.stored_settings(chosen, encoder)
+    entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    if encoder.dimension:
+        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
+    with writer_lock(place):
+        table = PassageTable.create(place, stored, encoder.dimension)
+        similar, linking = chosen.unknown_names == "similar", _linker_settings(chosen)
+        index = Index(table, asked, progress, chosen.device, similar_names=similar, linking=linking)
+    vars(index)["_encoder_opener"] = EncoderOpener(table, chosen.device, encoder)  # is loaded
+    return index
+
+
+def hash_new_index_settings(settings: Settings | None = None, device: str | None = None) -> str:
+    """Return a hash of all that decides what an index made now holds beside its documents: encoder, extractor, sizes.
+
+    A file of published triples counts by its content. Raises InputError as `create`.
+    """
+    from clew.indexing import entry
+
+    return entry.hash_new_index_settings(load_settings() if settings is None else settings, device)
+
+
+def _check_location(location: object) -> None:
+    if not isinstance(location, str | Path):
+        raise InputError(f"the index is {type(location).__name__} {location!r:.80}; give a folder or a URI")
+
+
+def _linker_settings(settings: Settings) -> LinkerSettings:
+    chosen = "linker" in settings.model_fields_set
+    return LinkerSettings(settings.linker, settings.linker_floor, settings.question_names, is_chosen=chosen)
+
+
+def _describe_retriever(spec: RetrieverSpec) -> str:
+    if isinstance(spec, str):
+        return spec
+    return record_label(type(spec)) if isinstance(spec, SettingsRecord) else type(spec).__name__

@@ -1,0 +1,176 @@
+"""One opened version of an index: its table, the arrays that are derived from it, and the models that it asks."""
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from clew.errors import IndexFormatError, InputError
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.models.devices import check_device
+from clew.models.encoders.registry import open_index_encoder
+from clew.models.llm.access import LLMClientFactory
+from clew.protocols import Encoder, LanguageModel
+from clew.query.context import IndexContext
+from clew.query.entity_linker import LinkerSettings
+from clew.store.atomic import remove_leftovers
+from clew.store.error_mapping import map_errors
+from clew.store.location import reply_cache_path
+from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
+from clew.store.writer_lock import unpin
+from clew.types import Progress, count_progress, ignore_progress
+
+if TYPE_CHECKING:
+    from clew.indexing.entry import IndexStats, PassageSelection
+
+# A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
+
+
+class IndexVersion:
+    """One version of an index, whose parts are opened when they are first needed."""
+
+    def __init__(
+        self,
+        table: PassageTable,
+        llm_factory: LLMClientFactory,
+        progress: Progress = ignore_progress,
+        device: str = "auto",
+        *,
+        similar_names: bool = True,
+        linking: LinkerSettings | None = None,
+        selection: "PassageSelection | None" = None,
+    ) -> None:
+        self.table = table
+        self.llm_factory = llm_factory
+        self.device = device
+        self.similar_names = similar_names
+        self.linking = LinkerSettings() if linking is None else linking
+        self._progress = progress
+        self.selection = selection
+        self._encoder_opener = EncoderOpener(table, device)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files, the memory and the version of this index; it is opened again where it is used again.
+
+        Retrievers that were taken from it go on working, and hold what they need.
+        """
+        self._let_go()
+        if self.selection is None:
+            unpin(self.table)
+
+    def _let_go(self) -> None:
+        vars(self).pop("context", None)
+
+    @property
+    def _encoder(self) -> Encoder:
+        return self._encoder_opener.open()
+
+    @cached_property
+    def context(self) -> IndexContext:
+        """The resources of this version that retrievers use."""
+        folder = self.snapshot_folder
+        while True:
+            state = folder_state(folder)
+            try:
+                if not folder.is_dir() or missing_segments(folder):
+                    self._build_snapshot()
+                else:
+                    remove_leftovers(folder.parent)  # of a writer that was killed after completing its snapshot
+                state = folder_state(folder)
+                check_snapshot(folder)
+                opened = self._open_context(folder)
+                self._discard_outdated()
+                return opened
+            except IndexFormatError:
+                # Where another process has dropped or made it meanwhile it is no damage, and the version is pinned.
+                if folder_state(folder) == state:
+                    raise
+
+    def _discard_outdated(self) -> None:
+        """Discard the files of a selection of an older version, which may hold what was removed since."""
+        if self.selection is None or self.table.is_newest:
+            return
+        from clew.indexing import entry
+
+        entry.discard_selections(self.table.location.derived)
+
+    def _open_context(self, folder: Path) -> IndexContext:
+        with map_errors(self.table.location.name, "opening"):
+            return IndexContext(
+                folder,
+                self.table.location.derived / "vectors.lance",
+                self._encoder_opener.open,
+                self.open_model,
+                count_progress(self._progress, "encoding short texts"),
+                self.device,
+                similar_names=self.similar_names,
+                linking=self.linking,
+            )
+
+    @property
+    def snapshot_folder(self) -> Path:
+        """The folder of the snapshot of this version, which need not be there before `context` is used."""
+        if self.selection is None:
+            return snapshot_folder(self.table)
+        from clew.indexing import entry
+
+        return entry.selected_snapshot_folder(self.table, self.selection)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The passages, entities and triples of this version, as arrays."""
+        return self.context.scope.snapshot
+
+    @property
+    def open_model(self) -> Callable[[str], LanguageModel]:
+        """Function that opens the language model of a name (`provider:model`); replies are cached beside the index."""
+        kept, factory = reply_cache_path(self.table.location), self.llm_factory
+        return lambda name: factory.open(name, kept)
+
+    def stats(self) -> "IndexStats":
+        """Return counts, settings and the manifest of this version."""
+        from clew.indexing import entry
+
+        self._check_whole()
+        return entry.collect_stats(self.table, self.snapshot)
+
+    def _check_whole(self) -> None:
+        if self.selection is not None:
+            raise InputError("this index has the passages alone that a filter allows: open the index that it is of")
+
+    def _build_snapshot(self, memory: int = 0) -> None:
+        from clew.indexing import entry
+
+        if self.selection is None:
+            entry.ensure_snapshot(self.table, self._encoder, self._progress, memory)
+        else:
+            entry.ensure_selected_snapshot(self.table, self.selection, self._encoder, self._progress)
+
+    def _move_to_version(self, table: PassageTable) -> None:
+        if table is not self.table:
+            unpin(self.table)
+        self.table = table
+        self._let_go()
+
+
+class EncoderOpener:
+    """Opens the encoder of an index at its first use; it refers to no index, so that an index is freed at once."""
+
+    def __init__(self, table: PassageTable, device: str, encoder: Encoder | None = None) -> None:
+        self._settings, self._dimension, self._name = table.settings, table.dimension, table.location.name
+        self._device = device
+        self._encoder = encoder
+
+    def open(self) -> Encoder:
+        """Return the encoder; InputError: this machine lacks the device."""
+        if self._encoder is None:
+            check_device(self._device)
+            self._encoder = open_index_encoder(self._settings, self._dimension, self._device, self._name)
+        return self._encoder
