@@ -245,7 +245,7 @@ def test_no_command_echoes_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         Path("clew.toml").write_text(toml, encoding="utf-8")
         for arguments in attempts:
             done = run_clew(*command, *arguments)
-            assert done.code
+            assert done.code or (command == ("retrievers",) and not arguments)
             assert SECRET not in done.out + done.err, (toml, arguments)
 
 

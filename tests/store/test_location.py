@@ -84,3 +84,9 @@ def test_the_folder_of_an_index_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "index" / "notes").symlink_to(tmp_path)  # not a part of the index
     (tmp_path / "link").symlink_to(tmp_path / "index")
     assert PassageTable.open(tmp_path / "link").document_hashes() == {"a": "a/1"}
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 200 + "/" + "b/" * 3000])
+def test_a_name_that_is_too_long_for_a_path_is_one_line(name: str) -> None:
+    with pytest.raises(InputError, match="is too long for a path: choose another place"):
+        PassageTable.open(name)

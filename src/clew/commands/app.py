@@ -179,7 +179,7 @@ GROUPS = {
 }
 """By name: the help of a group, and its commands."""
 
-_USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
+_USER_OF_ADDRESS = re.compile(r"(:/|//)[^/@\s]*@")  # pathlib makes one slash of two
 _COMPLETION = "_CLEW_COMPLETE"
 """Environment variable by which a shell asks for completions."""
 
@@ -302,7 +302,7 @@ def report_bug(kind: type[BaseException], error: BaseException, trace: Traceback
 
 def _exit_with_error(message: str, code: int) -> NoReturn:
     """Print one line, unprintable characters as escapes and passwords in addresses left out, and exit."""
-    line = _USER_OF_ADDRESS.sub("//...@", " ".join(message.split()))
+    line = _USER_OF_ADDRESS.sub(r"\1...@", " ".join(message.split()))
     printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     print(f"clew: {printable}", file=sys.stderr)
     sys.exit(code)

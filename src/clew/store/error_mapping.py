@@ -48,6 +48,8 @@ class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`
 def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
     """Return the Clew error that corresponds to `error`, which occurred during `action` on the index `name`."""
     detail = shorten_message(error)
+    if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+        return InputError(f"{name} is too long for a path: choose another place")
     if isinstance(error, FileExistsError | NotADirectoryError):
         return InputError(f"{action} {name}: a file is where a folder must be ({detail}); choose another place")
     text = f"{error} {errno.errorcode.get(getattr(error, 'errno', None) or 0, '')}".lower()

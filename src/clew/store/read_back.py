@@ -88,7 +88,8 @@ def newest_version(location: Location) -> int:
     """Return the newest version whose file is there; 0 where there is none, or the table is in an object store."""
     if location.remote:
         return 0
-    names = (file.stem for file in (Path(location.table) / "_versions").glob("*.manifest"))
+    with map_errors(location.name, "opening"):
+        names = [file.stem for file in (Path(location.table) / "_versions").glob("*.manifest")]
     return max((_MAX_MANIFEST_NAME - int(name) for name in names if name.isdecimal() and len(name) == 20), default=0)
 
 

@@ -338,6 +338,7 @@ def test_weights_of_another_encoder_are_refused_where_vectors_are_read(
     config = json.loads((prepared / "config.json").read_text(encoding="utf-8"))
     assert open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}")).passages
     config["encoder"]["fingerprint"] = "another"
+    del config["checksum"]
     (prepared / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(InputError, match="encoder hashing, and the network reads another's vectors"):
         open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}"))
