@@ -240,7 +240,8 @@ def test_no_command_echoes_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("CLEW_API_KEY", f"{SECRET}1")
     monkeypatch.setenv("OPENAI_API_KEY", f"{SECRET}2")
     address = f"s3://user:{SECRET}3@"
-    attempts: list[tuple[str, ...]] = [(), ("x",), ("--index", address), ("x", "--index", address), (f"n={address}",)]
+    named = (f"n={address}", *(("--host", "0.0.0.0") if command == ("serve",) else ()))  # else it would serve
+    attempts: list[tuple[str, ...]] = [(), ("x",), ("--index", address), ("x", "--index", address), named]
     for toml in ("", f'api_key = "{SECRET}4"\n', f'base_url = "http://user:{SECRET}5@127.0.0.1:1"\nk = "x"\n'):
         Path("clew.toml").write_text(toml, encoding="utf-8")
         for arguments in attempts:
