@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.indexing.sources.reader import ReadingProgress, read_documents, source_bytes
+from clew.indexing.sources.discovery import SourceFile
+from clew.indexing.sources.reader import ReadingProgress, check_paths, read_documents, source_bytes
 from clew.indexing.sources.register import SourceRegister
 from clew.plugins.arguments import check_string, check_strings
 from clew.types import Document, Failure, Progress
@@ -51,6 +52,24 @@ def open_source(
     found = read_documents(paths, None, read, is_wanted, sources) if paths else iter(())
     read.total = source_bytes(paths)
     return DocumentSource(_chain(found, items), read, sources)
+
+
+def check_ids(paths: Sequence[str | Path], register: Path) -> None:
+    """Raise an InputError where a file of a part would not have the id that the register gives it.
+
+    Machines that read parts do not see the register, and name files by the paths alone.
+    """
+    known, alone = SourceRegister(register, is_frozen=True), SourceRegister()
+    check_paths(paths)
+    for path in (Path(path) for path in paths if path != "-"):
+        for wanted, given in zip(known.find(path), alone.find(path), strict=True):
+            if isinstance(given, SourceFile) and isinstance(wanted, Failure):
+                raise InputError(f"{wanted.item}: {wanted.reason}")
+            if isinstance(given, SourceFile) and isinstance(wanted, SourceFile) and wanted.id != given.id:
+                raise InputError(
+                    f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was "
+                    "indexed before: rename the file, or index it without --shard and --ray"
+                )
 
 
 def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iterator[Document | Failure]:
