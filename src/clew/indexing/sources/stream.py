@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.indexing.sources.discovery import SourceFile
+from clew.indexing.sources.discovery import SourceFile, find_sources
 from clew.indexing.sources.reader import ReadingProgress, check_paths, read_documents, source_bytes
 from clew.indexing.sources.register import SourceRegister
 from clew.plugins.arguments import check_string, check_strings
@@ -59,17 +59,23 @@ def check_ids(paths: Sequence[str | Path], register: Path) -> None:
 
     Machines that read parts do not see the register, and name files by the paths alone.
     """
-    known, alone = SourceRegister(register, is_frozen=True), SourceRegister()
     check_paths(paths)
+    known, alone = SourceRegister(register, is_frozen=True), SourceRegister()
     for path in (Path(path) for path in paths if path != "-"):
-        for wanted, given in zip(known.find(path), alone.find(path), strict=True):
-            if isinstance(given, SourceFile) and isinstance(wanted, Failure):
-                raise InputError(f"{wanted.item}: {wanted.reason}")
-            if isinstance(given, SourceFile) and isinstance(wanted, SourceFile) and wanted.id != given.id:
-                raise InputError(
-                    f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was "
-                    "indexed before: rename the file, or index it without --shard and --ray"
-                )
+        sources = [source for source in find_sources(path) if isinstance(source, SourceFile)]
+        for wanted, given in zip(known.name(path, sources), alone.name(path, sources), strict=True):
+            if isinstance(given, SourceFile):
+                _check_id(given, wanted)
+
+
+def _check_id(given: SourceFile, wanted: SourceFile | Failure) -> None:
+    if isinstance(wanted, Failure):
+        raise InputError(f"{wanted.item}: {wanted.reason}")
+    if wanted.id != given.id:
+        raise InputError(
+            f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was indexed "
+            "before: rename the file, or index it without --shard and --ray"
+        )
 
 
 def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iterator[Document | Failure]:
