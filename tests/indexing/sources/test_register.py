@@ -427,3 +427,32 @@ def test_what_is_gone_from_a_folder_that_was_moved_is_said_and_pruned(index: Ind
     assert note.startswith("1 document of ")
     assert index.add([tmp_path / "two"], prune=True).removed == 1
     assert list(stored_texts(index)) == ["x.txt"]
+
+
+def test_a_folder_with_one_file_in_common_is_not_the_one_that_is_away(index: Index, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "license.txt"):
+        write(tmp_path / "one" / name, f"The file {name}.")
+    index.add([tmp_path / "one"])
+    (tmp_path / "one").rename(tmp_path / "away")
+    write(tmp_path / "two" / "license.txt", "The file license.txt.")
+    assert index.add([tmp_path / "two"], prune=True).removed == 0
+    assert sorted(stored_texts(index)) == ["a.txt", "b.txt", "license.txt", "two/license.txt"]
+
+
+def test_an_id_of_a_deleted_file_is_free_and_stays_with_the_one_that_took_it(index: Index, tmp_path: Path) -> None:
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    write(tmp_path / "one" / "b.txt")
+    index.add([tmp_path / "one"])
+    (tmp_path / "one" / "a.txt").unlink()
+    write(tmp_path / "two" / "a.txt", "The other one.")
+    assert index.add([tmp_path / "two"]).updated == 1
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    assert index.add([tmp_path / "one"]).added == 1
+    expected = {"a.txt": "The other one.", "b.txt": "Fram is a ship.", "one/a.txt": "One of them."}
+    for name in ("one", "two"):
+        assert index.add([tmp_path / name]).notes == []
+        assert stored_texts(index) == expected
+    (tmp_path / "two" / "a.txt").unlink()
+    write(tmp_path / "two" / "c.txt")
+    assert index.add([tmp_path / "two"], prune=True).removed == 1
+    assert stored_texts(index).keys() == {"b.txt", "c.txt", "one/a.txt"}
