@@ -105,7 +105,8 @@ class ChangeableIndex(IndexVersion):
             memory: Bytes that an actor may use, and this process for the merge at the end.
 
         Raises:
-            InputError: A path does not exist, or the extractor asks a language model.
+            InputError: A path does not exist, a file has the id of one that was indexed before, or the extractor asks a
+                language model.
             MissingPackageError: Ray is not installed.
             ProviderError: The cluster cannot be reached, or a part failed.
         """
@@ -120,6 +121,7 @@ class ChangeableIndex(IndexVersion):
         settings = entry.writer_settings(self.table, tools)
         started = time.perf_counter()
         with self._writing(memory):
+            entry.check_ids(paths, source_register_path(self.table.location))
             run = entry.ClusterRun(address, worker_count() if actors is None else actors, memory, self._progress)
             report = run.index(self.table, settings, [Path(path).absolute() for path in paths])
         report.seconds = time.perf_counter() - started
@@ -136,6 +138,9 @@ class ChangeableIndex(IndexVersion):
             staging: A folder or an object-store URI that all machines see.
             extractor: As in `add`.
             memory: As in `add`.
+
+        Raises:
+            InputError: A path does not exist, or a file has the id of one that was indexed before.
         """
         from clew.indexing import entry
 
@@ -145,6 +150,7 @@ class ChangeableIndex(IndexVersion):
         check_string(extractor, "extractor", optional=True)
         check_count(memory, "memory")
         wanted = entry.parse_part(part)
+        entry.check_ids(paths, source_register_path(self.table.location))
         source = entry.open_source(paths, wanted.has)
         writer = entry.make_writer(self.table, self._encoder, self._writer_tools(extractor, source), 1, memory)
         folder = entry.StagingFolder(staging, self.table.location.storage_options)
@@ -195,11 +201,14 @@ class ChangeableIndex(IndexVersion):
             raise InputError(f"{str(folder)!r} is not a folder: name one to watch")
         if not self.table.is_newest:
             self._move_to_version(self.table.open_latest())
-        reader = entry.FolderReader(folder, watched_state_path(self.table.location, folder), self.table)
+        location = self.table.location
+        state, register = watched_state_path(location, folder), source_register_path(location)
+        reader = entry.FolderReader(folder, state, self.table, register)
         if reader.is_unchanged:
             reader.store_version()
             return None
         report = self.add(reader.documents(), memory=memory)
+        entry.note_renamed(reader.register, report)
         written, stored = self.table, self.table.stored_documents()
         if gone := [id_ for id_ in reader.removed_ids() if id_ in stored]:
             report.removed = self.remove(gone, memory).removed

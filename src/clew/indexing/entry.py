@@ -20,6 +20,7 @@ from clew.indexing.parts import parse_part as parse_part
 from clew.indexing.parts import stage_part as stage_part
 from clew.indexing.pipeline import EXTRACTION_CALLS as EXTRACTION_CALLS
 from clew.indexing.pipeline import choose_extractor as choose_extractor
+from clew.indexing.pruning import note_renamed as note_renamed
 from clew.indexing.pruning import settle_sources as settle_sources
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
@@ -37,6 +38,7 @@ from clew.indexing.sources.folder_state import FolderAbsentError as FolderAbsent
 from clew.indexing.sources.folder_state import FolderReader as FolderReader
 from clew.indexing.sources.reader import hash_sources as hash_sources
 from clew.indexing.sources.stream import DocumentSource as DocumentSource
+from clew.indexing.sources.stream import check_ids as check_ids
 from clew.indexing.sources.stream import open_source as open_source
 from clew.indexing.writer_settings import WriterTools as WriterTools
 from clew.indexing.writer_settings import make_writer as make_writer

@@ -13,12 +13,7 @@ def settle_sources(register: SourceRegister, table: PassageTable, report: Indexi
 
     A folder that has no file to be read may be one that is not mounted: nothing of it is removed, which is noted.
     """
-    report.notes += [
-        f"{renamed.item} has the id {renamed.id!r}: {renamed.other} is another file of its name"
-        for renamed in register.renamed[:_MAX_NOTES]
-    ]
-    if (more := len(register.renamed) - _MAX_NOTES) > 0:
-        report.notes.append(f"{more} more files have ids with the names of their folders")
+    note_renamed(register, report)
     if report.stop_error is not None:
         return
     found = [(folder, list(dict.fromkeys(register.find_missing(folder)))) for folder in register.folders_read]
@@ -28,15 +23,25 @@ def settle_sources(register: SourceRegister, table: PassageTable, report: Indexi
     pruned: list[str] = []
     for folder, documents in found:
         present = [id_ for id_ in documents if id_ in stored]
-        if present and prune and len(folder.found):
+        if present and prune and folder.has_files:
             pruned += present
         elif present:
             report.notes.append(_describe(folder, len(present), prune=prune))
     if pruned:
-        table.delete(pruned)
-        report.removed += len(pruned)
-        gone = set(pruned)
+        gone = dict.fromkeys(pruned)
+        table.delete(list(gone))
+        report.removed += len(gone)
         register.forget(gone.__contains__)
+
+
+def note_renamed(register: SourceRegister, report: IndexingReport) -> None:
+    """Note the files whose id is not their path."""
+    report.notes += [
+        f"{renamed.item} has the id {renamed.id!r}: {renamed.other} is another file of its name"
+        for renamed in register.renamed[:_MAX_NOTES]
+    ]
+    if (more := len(register.renamed) - _MAX_NOTES) > 0:
+        report.notes.append(f"{more} more files have ids with the names of their folders")
 
 
 def _describe(folder: SourceFolder, count: int, *, prune: bool) -> str:

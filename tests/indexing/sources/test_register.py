@@ -9,6 +9,7 @@ import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.report import IndexingReport
+from clew.indexing.sources.discovery import SourceFile
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.register import SourceRegister
 from clew.settings import Settings
@@ -260,3 +261,198 @@ def test_what_may_not_be_looked_at_is_not_gone(index: Index, tmp_path: Path, mon
     report = index.add([folder], prune=True)
     assert (report.removed, len(report.failures)) == (0, 1)
     assert "deep/b.md" in stored_texts(index)
+
+
+def test_a_watched_folder_leaves_the_documents_of_another_one(index: Index, tmp_path: Path) -> None:
+    """The file of the watched folder replaced the other one, and removed its document when it was gone itself."""
+    write(tmp_path / "one" / "notes.txt", "One of them.")
+    write(tmp_path / "two" / "notes.txt", "The other one.")
+    index.add([tmp_path / "one"])
+    report = index.sync_folder(tmp_path / "two")
+    assert report is not None
+    assert report.notes == [
+        f"{tmp_path}/two/notes.txt has the id 'two/notes.txt': {tmp_path}/one/notes.txt is another file of its name"
+    ]
+    assert stored_texts(index) == {"notes.txt": "One of them.", "two/notes.txt": "The other one."}
+    assert index.add([tmp_path / "two"]).unchanged == 1
+    assert index.sync_folder(tmp_path / "two") is None
+    (tmp_path / "two" / "notes.txt").unlink()
+    index.sync_folder(tmp_path / "two")
+    assert stored_texts(index) == {"notes.txt": "One of them."}
+
+
+def test_a_folder_that_was_watched_first_keeps_its_ids(index: Index, tmp_path: Path) -> None:
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    write_lines(tmp_path / "one" / "b.jsonl", [{"id": "same", "text": "Fram."}])
+    index.sync_folder(tmp_path / "one")
+    write(tmp_path / "two" / "a.txt", "The other one.")
+    write_lines(tmp_path / "two" / "b.jsonl", [{"id": "same", "text": "Fram."}])
+    index.add([tmp_path / "two"])
+    expected = {"a.txt": "One of them.", "two/a.txt": "The other one.", "same": "Fram."}
+    assert stored_texts(index) == expected
+    (tmp_path / "one" / "b.jsonl").unlink()
+    index.sync_folder(tmp_path / "one")
+    assert stored_texts(index) == expected
+
+
+def test_a_folder_that_was_watched_without_a_register_keeps_its_ids(index: Index, tmp_path: Path) -> None:
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    index.sync_folder(tmp_path / "one")
+    (tmp_path / "index" / "sources.jsonl").unlink()
+    (state,) = (tmp_path / "index" / "watched").iterdir()
+    state.write_text(state.read_text(encoding="utf-8").replace(', "registered": true', ""), encoding="utf-8")
+    index.sync_folder(tmp_path / "one")
+    assert index.sync_folder(tmp_path / "one") is None
+    write(tmp_path / "two" / "a.txt", "The other one.")
+    index.add([tmp_path / "two"])
+    assert stored_texts(index) == {"a.txt": "One of them.", "two/a.txt": "The other one."}
+
+
+def test_a_part_that_would_replace_a_file_of_another_folder_is_refused(index: Index, tmp_path: Path) -> None:
+    """The part replaced the document of the other folder when it was committed."""
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    write(tmp_path / "two" / "a.txt", "The other one.")
+    index.add([tmp_path / "one"])
+    options = ("--index", tmp_path / "index", "--shard", "1/1", "--staging", tmp_path / "parts")
+    outcome = run_clew("index", tmp_path / "two", *options)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome
+    assert "would have the id 'a.txt' in a part, and has 'two/a.txt'" in outcome.err
+    assert not (tmp_path / "parts").exists()
+    with pytest.raises(InputError, match=r"has 'two/a\.txt' beside what was indexed"):
+        index.add_by_ray([tmp_path / "two"])
+    assert run_clew("index", tmp_path / "one", *options).code == 0
+
+
+def test_a_folder_that_is_away_keeps_its_ids(index: Index, tmp_path: Path) -> None:
+    """Two folders that were there by turns replaced each other's documents for ever."""
+    one, two, away = tmp_path / "one", tmp_path / "two", tmp_path / "away"
+    write(one / "a.txt", "One of them.")
+    write(two / "a.txt", "The other one.")
+    index.add([one])
+    one.rename(away)
+    assert index.add([two]).added == 1
+    away.rename(one)
+    expected = {"a.txt": "One of them.", "two/a.txt": "The other one."}
+    for folder in (one, two, one):
+        assert index.add([folder]).unchanged == 1
+        assert stored_texts(index) == expected
+    (one / "a.txt").unlink()  # its folder is empty, as one that is not mounted
+    write(tmp_path / "three" / "a.txt", "A third one.")
+    index.add([tmp_path / "three"])
+    assert stored_texts(index) == expected | {"three/a.txt": "A third one."}
+
+
+def test_a_copy_that_took_the_ids_of_a_folder_keeps_them_when_that_is_back(index: Index, tmp_path: Path) -> None:
+    one, two, away = tmp_path / "one", tmp_path / "two", tmp_path / "away"
+    write(one / "a.txt")
+    write(two / "a.txt")
+    index.add([one])
+    one.rename(away)
+    assert index.add([two]).unchanged == 1
+    away.rename(one)
+    assert index.add([one]).added == 1
+    assert index.add([two, one]).unchanged == 2
+    assert list(stored_texts(index)) == ["a.txt", "one/a.txt"]
+
+
+def test_of_two_folders_with_one_id_one_is_renamed(index: Index, tmp_path: Path) -> None:
+    register = tmp_path / "index" / "sources.jsonl"
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    write(tmp_path / "two" / "a.txt", "The other one.")
+    lines = b""
+    for name in ("one", "two"):
+        index.add([tmp_path / name])
+        lines += register.read_bytes().replace(b"two/a.txt", b"a.txt")
+        register.unlink()
+    register.write_bytes(lines)
+    (note,) = index.add([tmp_path / "one", tmp_path / "two"]).notes
+    assert "one/a.txt has the id 'one/a.txt'" in note
+    for name in ("one", "two", "one"):
+        assert index.add([tmp_path / name]).unchanged == 1
+    assert stored_texts(index) == {"a.txt": "The other one.", "one/a.txt": "One of them."}
+
+
+def test_a_damaged_byte_of_the_register_prunes_nothing_of_another_folder(tmp_path: Path) -> None:
+    """Files below a damaged line of a folder counted as those of the folder before, which does not have them."""
+    register, top = tmp_path / "sources.jsonl", tmp_path / "top"
+    write(top / "one" / "a.txt", "One of them.")
+    write(top / "one" / "gone.txt")
+    write(top / "twoo" / "b.txt")
+    write(top / "twoo" / "c.txt")
+    known = SourceRegister(register)
+    read_ids(top / "one", top / "twoo", register=known)
+    known.close()
+    (top / "one" / "gone.txt").unlink()
+    content, missing = register.read_bytes(), set[str]()
+    for place, bit in ((place, bit) for place in range(len(content)) for bit in (0, 4)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << bit
+        register.write_bytes(flipped)
+        damaged = SourceRegister(register)
+        for source in damaged.find(top / "one"):
+            assert isinstance(source, SourceFile)
+            damaged.add(source, source.id)
+        found = {id_ for one in damaged.folders_read for id_ in damaged.find_missing(one)}
+        damaged.close()
+        assert found <= {"gone.txt"}, place
+        missing |= found
+    assert missing == {"gone.txt"}
+
+
+@pytest.mark.parametrize(("first", "second"), [("top/sub", "top"), ("top", "top/sub")])
+def test_what_is_gone_from_a_folder_above_or_below_is_said_and_pruned(
+    index: Index, tmp_path: Path, first: str, second: str
+) -> None:
+    sub = tmp_path / "top" / "sub"
+    write(sub / "x.txt")
+    write_lines(sub / "r.jsonl", [{"id": "r0", "text": "Fram."}, {"id": "r1", "text": "Maud."}])
+    write(sub / "y.txt")
+    index.add([tmp_path / first])
+    index.add([tmp_path / second])
+    (sub / "x.txt").unlink()
+    write_lines(sub / "r.jsonl", [{"id": "r0", "text": "Fram."}])
+    (note,) = index.add([tmp_path / second]).notes
+    assert note.startswith(f"2 documents of {tmp_path / second} are no longer there")
+    assert index.add([tmp_path / second], prune=True).removed == 2
+    assert len(stored_texts(index)) == 2
+
+
+def test_what_is_gone_from_a_folder_that_was_moved_is_said_and_pruned(index: Index, tmp_path: Path) -> None:
+    for name in ("x.txt", "y.txt"):
+        write(tmp_path / "one" / name)
+    index.add([tmp_path / "one"])
+    (tmp_path / "one").rename(tmp_path / "two")
+    (tmp_path / "two" / "y.txt").unlink()
+    (note,) = index.add([tmp_path / "two"]).notes
+    assert note.startswith("1 document of ")
+    assert index.add([tmp_path / "two"], prune=True).removed == 1
+    assert list(stored_texts(index)) == ["x.txt"]
+
+
+def test_a_folder_with_one_file_in_common_is_not_the_one_that_is_away(index: Index, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "license.txt"):
+        write(tmp_path / "one" / name, f"The file {name}.")
+    index.add([tmp_path / "one"])
+    (tmp_path / "one").rename(tmp_path / "away")
+    write(tmp_path / "two" / "license.txt", "The file license.txt.")
+    assert index.add([tmp_path / "two"], prune=True).removed == 0
+    assert sorted(stored_texts(index)) == ["a.txt", "b.txt", "license.txt", "two/license.txt"]
+
+
+def test_an_id_of_a_deleted_file_is_free_and_stays_with_the_one_that_took_it(index: Index, tmp_path: Path) -> None:
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    write(tmp_path / "one" / "b.txt")
+    index.add([tmp_path / "one"])
+    (tmp_path / "one" / "a.txt").unlink()
+    write(tmp_path / "two" / "a.txt", "The other one.")
+    assert index.add([tmp_path / "two"]).updated == 1
+    write(tmp_path / "one" / "a.txt", "One of them.")
+    assert index.add([tmp_path / "one"]).added == 1
+    expected = {"a.txt": "The other one.", "b.txt": "Fram is a ship.", "one/a.txt": "One of them."}
+    for name in ("one", "two"):
+        assert index.add([tmp_path / name]).notes == []
+        assert stored_texts(index) == expected
+    (tmp_path / "two" / "a.txt").unlink()
+    write(tmp_path / "two" / "c.txt")
+    assert index.add([tmp_path / "two"], prune=True).removed == 1
+    assert stored_texts(index).keys() == {"b.txt", "c.txt", "one/a.txt"}

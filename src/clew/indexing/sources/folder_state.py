@@ -8,6 +8,7 @@ them. By that hash documents are found, too, that another command has removed, r
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -16,6 +17,7 @@ from typing import Self
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourceFile, find_sources
 from clew.indexing.sources.reader import read_sources
+from clew.indexing.sources.register import SourceRegister
 from clew.store.atomic import atomic_file
 from clew.store.document_ids import IdSet, StoredDocuments
 from clew.store.passage_table import PassageTable
@@ -60,6 +62,7 @@ class FolderState:
     version: tuple[int, str] = (0, "")  # of the index, and the hash of its files
     device: int = -1  # number of the file system
     files: dict[str, FileState] = field(default_factory=dict)
+    is_registered: bool = False  # whether the files have their ids from the register of sources
 
     @classmethod
     def read(cls, file: Path) -> Self:
@@ -72,6 +75,7 @@ class FolderState:
                         header = json.loads(line)
                         state.version = (int(header["version"]), str(header["files"]))
                         state.device = int(header["device"])
+                        state.is_registered = header.get("registered") is True
                     else:
                         read = FileState.from_json(line)
                         state.files[read.id] = read
@@ -81,7 +85,12 @@ class FolderState:
 
     def write(self, file: Path) -> None:
         """Write the state to a file, whole or not at all."""
-        header = {"version": self.version[0], "files": self.version[1], "device": self.device}
+        header = {
+            "version": self.version[0],
+            "files": self.version[1],
+            "device": self.device,
+            "registered": self.is_registered,
+        }
         with atomic_file(file) as temporary, temporary.open("w", encoding="utf-8") as stream:
             stream.write(json.dumps(header) + "\n")
             stream.writelines(read.to_json() + "\n" for _, read in sorted(self.files.items()))
@@ -95,17 +104,20 @@ class FolderReader:
         state: The file that holds its state; an absent or damaged one makes all files new.
         table: The newest version of the index. A file is read again where the index does not hold its documents as it
             did after that file was read.
+        register: The file of the `SourceRegister` of the index, by which files have their ids.
 
     Raises:
         FolderAbsentError: The folder does not exist, or has no file and is on another file system than before.
     """
 
-    def __init__(self, folder: Path, state: Path, table: PassageTable) -> None:
+    def __init__(self, folder: Path, state: Path, table: PassageTable, register: Path) -> None:
         self._folder, self._state = folder, state
+        self.register = SourceRegister(register)
         self._place = _find_place(folder)
         self._stored = FolderState.read(state)
         self._files: list[FileState] = []
         self._changed: list[SourceFile] = []
+        self._claimed: list[SourceFile] = []  # those whose path was the id before
         self._failures: list[Failure] = []
         self._present = IdSet()
         self._version = (table.version, table.files_hash)
@@ -114,28 +126,37 @@ class FolderReader:
     @property
     def is_unchanged(self) -> bool:
         """Whether all files are as they were, none is new or gone, and the index holds what they have."""
-        return not self._changed and len(self._files) == len(self._stored.files)
+        is_registered = self._stored.is_registered or not self._stored.files
+        return is_registered and not self._changed and len(self._files) == len(self._stored.files)
 
     def documents(self) -> Iterator[Document | Failure]:
-        """Yield the documents of new and changed files, and the failures of all."""
+        """Yield the documents of new and changed files, and the failures of all, under the writer lock."""
         yield from self._failures
-        for source in self._changed:
-            file = FileState(source.id, _stamp(source))
-            for item in read_sources([source]):
-                if isinstance(item, Failure):
-                    file.failed = True
-                    yield item
-                elif not self._present.add(item.id):
-                    file.is_waiting = True
-                    yield Failure(source.item, f'the id "{item.id}" was already read; ids must be unique')
-                else:
-                    file.documents.append(item.id)
-                    yield item
-            if file.failed and file.id in self._stored.files:
-                # What cannot be read now may be a file that is being written: its documents stay.
-                own = set(file.documents)
-                file.documents += [id_ for id_ in self._stored.files[file.id].documents if id_ not in own]
-            self._files.append(file)
+        with closing(self.register):
+            for source in self._claimed:
+                self.register.claim(source)
+            for source, named in zip(self._changed, self.register.name(self._folder, self._changed), strict=True):
+                yield from self._read_changed(source, named)
+
+    def _read_changed(self, source: SourceFile, named: SourceFile | Failure) -> Iterator[Document | Failure]:
+        file = FileState(source.id, _stamp(source))
+        for item in [named] if isinstance(named, Failure) else read_sources([named]):
+            if isinstance(item, Failure):
+                file.failed = True
+                yield item
+            elif not self._present.add(item.id):
+                file.is_waiting = True
+                yield Failure(source.item, f'the id "{item.id}" was already read; ids must be unique')
+            else:
+                file.documents.append(item.id)
+                if isinstance(named, SourceFile):
+                    self.register.add(named, item.id)
+                yield item
+        if file.failed and file.id in self._stored.files:
+            # What cannot be read now may be a file that is being written: its documents stay.
+            own = set(file.documents)
+            file.documents += [id_ for id_ in self._stored.files[file.id].documents if id_ not in own]
+        self._files.append(file)
 
     def removed_ids(self) -> Iterator[str]:
         """Yield the ids of documents that no file has any more, after all documents were read.
@@ -145,11 +166,14 @@ class FolderReader:
         if _find_place(self._folder) != self._place:
             raise FolderAbsentError(f"{self._folder} was replaced while it was read")
         kept = {file.id: file for file in self._files if file.failed}
-        for id_, file in self._stored.files.items():
-            held = set(kept[id_].documents) if id_ in kept else set[str]()
-            yield from (
-                document for document in file.documents if document not in self._present and document not in held
-            )
+        gone = [
+            document
+            for id_, file in self._stored.files.items()
+            for document in file.documents
+            if document not in self._present and not (id_ in kept and document in kept[id_].documents)
+        ]
+        held = self.register.find_held(gone, self._folder)
+        yield from (document for document in gone if document not in held)
 
     def store(self, table: PassageTable, documents: StoredDocuments) -> None:
         """Store the state of the folder as it was read, and as a version of the index holds its documents."""
@@ -160,7 +184,8 @@ class FolderReader:
                 file.indexed = indexed
             elif file.indexed != indexed:
                 version = (0, "")  # another command has changed its documents meanwhile: the next look reads it again
-        FolderState(version, self._place[0], {file.id: file for file in self._files}).write(self._state)
+        files = {file.id: file for file in self._files}
+        FolderState(version, self._place[0], files, is_registered=True).write(self._state)
 
     def store_version(self) -> None:
         """Store the version of the index, and the file system, that an unchanged folder was compared with."""
@@ -181,6 +206,7 @@ class FolderReader:
         stored = self._stored.files
         if stored and not sources and self._stored.device not in (-1, self._place[0]):
             raise FolderAbsentError(f"{self._folder} has no file, and is on another file system than before")
+        self._claimed = [sources[id_] for id_, file in stored.items() if id_ in sources and _has_path_ids(file)]
         changed = {
             id_
             for id_, source in sources.items()
@@ -202,6 +228,11 @@ class FolderReader:
         """Return which files, or folders above them, could not be looked at: what the index has of them stays."""
         failed = {Path(os.path.relpath(failure.item, self._folder)).as_posix() for failure in self._failures}
         return {id_ for id_ in gone if failed and failed & {id_, *map(str, PurePosixPath(id_).parents)}}
+
+
+def _has_path_ids(file: FileState) -> bool:
+    """Return whether documents of a file have their ids from its path, and not those of another folder."""
+    return any(id_ == file.id or id_.startswith(f"{file.id}:") for id_ in file.documents)
 
 
 def _find_place(folder: Path) -> tuple[int, int]:

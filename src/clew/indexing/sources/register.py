@@ -2,22 +2,25 @@
 
 The id of a file is its path relative to the folder by which it was given. Two folders may each hold an `a.txt`: the one
 that is read first has the id `a.txt`, and the other one gets the names of its folders before it, as in `letters/a.txt`.
-A file that is read by another path (a link, the folder above) has the id that it was first read with.
+A file that is read by another path (a link, the folder above) has the id that it was first read with. A file keeps its
+id while it exists, and while its whole folder is absent or empty, as a drive that is not mounted; a new folder that has
+at least half of the files of such a one, with the same paths and contents, is that folder, moved.
 
-The register of an index is a file of JSON lines beside it: the path of a folder, then for each of its files
-`[path, id]`, and for each document of a file of many `[path, id, document]`. A line is written before its document is
-committed, so that a run that is killed leaves no document without one. Ids that a file states itself, as `id` of JSON
-lines, belong to no file: they replace documents of any source.
+The register of an index is a file of lines beside it (`register_lines`). A line is written before its document is
+committed, so that a run that is killed leaves no document without one; of two lines with one id the later is that of
+the file that has it. Ids that a file states itself, as `id` of JSON lines, belong to no file: they replace documents of
+any source.
 """
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple, final
 
 from clew.indexing.sources.discovery import RECORD_SUFFIXES, SourceFile, find_sources
+from clew.indexing.sources.register_lines import RegisterEntry, folder_line, hash_contents, read_entries
 from clew.store.atomic import atomic_file
 from clew.store.document_ids import IdSet
 from clew.store.error_mapping import map_errors
@@ -44,22 +47,49 @@ class SourceFolder:
     documents: IdSet = field(default_factory=IdSet)  # of files of many
     found: IdSet = field(default_factory=IdSet)  # paths of the files that were found in this run
     complete: IdSet = field(default_factory=IdSet)  # paths of the files of many that were read whole in this run
+    contents: IdSet = field(default_factory=IdSet)  # path and hash of each file, as it was read
+    file_count: int = 0  # those that have an id
+    released: set[str] = field(default_factory=set)  # paths of files whose id another folder's file has now
     is_read: bool = False  # whether it was given as a folder in this run
+    has_files: bool = False  # whether a file was found in it then
+    lists_documents: bool = False  # whether documents of its files of many are noted in this run
 
     def add(self, file: str, id_: str) -> None:
         """Add a file with its id."""
+        self.file_count += self.id_of(file) is None
+        self.released.discard(file)
         if file == id_:
             self.files.add(file)
+            self._forget_renamed(file)
         else:
+            self._forget_renamed(file)
             self.renamed[file], self.renamed_ids[id_] = id_, file
+
+    def release(self, id_: str) -> None:
+        """Drop the file that has an id, if there is one: another folder's has it now."""
+        if (file := self.file_of(id_)) is not None:
+            self._forget_renamed(file)
+            self.released.add(file)
+            self.file_count -= 1
 
     def id_of(self, file: str) -> str | None:
         """Return the id of a file, None if it has none."""
-        return file if file in self.files else self.renamed.get(file)
+        if file in self.renamed:
+            return self.renamed[file]
+        return file if file in self.files and file not in self.released else None
 
     def file_of(self, id_: str) -> str | None:
         """Return the file that has an id, None if none has."""
-        return id_ if id_ in self.files else self.renamed_ids.get(id_)
+        return id_ if self.id_of(id_) == id_ else self.renamed_ids.get(id_)
+
+    def count_same(self, sources: Iterable[SourceFile | Failure]) -> int:
+        """Return how many files are those of the folder by path and contents."""
+        files = (source for source in sources if isinstance(source, SourceFile))
+        return sum(f"{hash_contents(source.path)} {source.id}" in self.contents for source in files)
+
+    def _forget_renamed(self, file: str) -> None:
+        if (id_ := self.renamed.pop(file, None)) is not None:
+            del self.renamed_ids[id_]
 
     def join(self, file: str) -> str:
         """Return the path of a file of the folder."""
@@ -77,12 +107,15 @@ class SourceFolder:
 class SourceRegister:
     """The files that documents are read from; `file` is where those of earlier runs are, None to know of none.
 
-    The file is read when the first path is, which has to be under the writer lock.
+    The file is read when the first path is, which has to be under the writer lock unless `is_frozen`: then nothing is
+    written.
     """
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, file: Path | None = None, *, is_frozen: bool = False) -> None:
         self.renamed: list[RenamedFile] = []
         self._file = file
+        self._is_frozen = is_frozen
+        self._away: dict[str, bool] = {}  # whether a folder is absent or empty
         self._folders: dict[str, SourceFolder] | None = None
         self._read = IdSet()  # real paths of this run
         self._present = IdSet()  # documents of this run
@@ -96,10 +129,28 @@ class SourceRegister:
 
     def find(self, path: Path) -> Iterator[SourceFile | Failure | None]:
         """Yield the files of a path with their ids, as `find_sources`, and None for one that was read in this run."""
-        if path.is_dir():
-            self._open_folder(os.path.realpath(path)).is_read = True
+        folder = self._open_given(path)
         for source in find_sources(path):
-            yield source if isinstance(source, Failure) else self._name(source)
+            if isinstance(source, Failure):
+                yield source
+            elif self._read.add(source.real_path):
+                yield self._name_in(source, folder)
+            else:
+                if folder is not None:
+                    folder.has_files = True
+                yield None
+
+    def name(self, path: Path, sources: Iterable[SourceFile]) -> Iterator[SourceFile | Failure]:
+        """Yield files that were found in a folder with their ids."""
+        folder = self._open_given(path)
+        for source in sources:
+            yield self._name_in(source, folder)
+
+    def claim(self, source: SourceFile) -> None:
+        """Give a file its path as its id where it has none and no other file has that one: it was read with it."""
+        folder = self._open_folder(source.folder)
+        if folder.id_of(source.id) is None and not self._find_owner(source.id, source):
+            self._note(folder, source, source.id)
 
     def add(self, source: SourceFile, document: str) -> None:
         """Note a document of a file, which was found by `find`."""
@@ -107,8 +158,8 @@ class SourceRegister:
         if source.suffix not in RECORD_SUFFIXES:
             return
         folder, file = self._place(source)
-        if folder.is_read and folder.documents.add(document):
-            self._write(folder, [file, source.id, document])
+        if folder.lists_documents and folder.documents.add(document):
+            self._write(RegisterEntry(folder.path, file, source.id, "", document))
 
     def note_complete(self, source: SourceFile) -> None:
         """Note that every document of a file was read."""
@@ -117,27 +168,33 @@ class SourceRegister:
             folder.complete.add(file)
 
     def find_missing(self, folder: SourceFolder) -> Iterator[str]:
-        """Yield the documents that were read from files of a folder, and that neither it nor another one has now."""
-        for path, file, _, document in self._entries():
-            if path != folder.path or document is None or document in self._present:
+        """Yield the documents that were read from files below a folder, and that neither it nor another one has now."""
+        for entry in read_entries(self._file):
+            document, owner = entry.document_id, self._open_folder(entry.folder)
+            if document is None or document in self._present or not _is_below(owner.join(entry.file), folder.path):
                 continue
-            is_missing = file in folder.complete or (file not in folder.found and not _exists(folder.join(file)))
-            if is_missing and not self._is_elsewhere(document, folder):
+            is_found = entry.file in owner.found or _exists(owner.join(entry.file))
+            if (entry.file in owner.complete or not is_found) and not self._is_elsewhere(document, owner):
                 yield document
+
+    def find_held(self, documents: Iterable[str], path: Path) -> set[str]:
+        """Return which documents a file outside of a folder has."""
+        wanted, top, held = set(documents), os.path.realpath(path), set[str]()
+        for entry in read_entries(self._file) if wanted else ():
+            owner, document = self._open_folder(entry.folder), entry.document_id
+            is_outside = document in wanted and not _is_below(owner.join(entry.file), top)
+            if is_outside and owner.id_of(entry.file) == entry.id and self._has(owner, entry.file):
+                held.add(document or "")
+        return held
 
     def forget(self, is_gone: Callable[[str], bool]) -> None:
         """Drop what is known of some documents."""
-        self.close()
-        if self._file is None or not self._file.exists():
-            return
-        with atomic_file(self._file) as temporary, temporary.open("wb") as stream:
-            current = ""
-            for path, file, id_, document in self._entries():
-                if document is not None and is_gone(document):
-                    continue
-                if path != current:
-                    stream.write(_line(current := path))
-                stream.write(_line([file, id_] if document in (None, id_) else [file, id_, document]))
+        entries = (
+            entry
+            for entry in read_entries(self._file)
+            if (document := entry.document_id) is None or not is_gone(document)
+        )
+        self._rewrite(entries)
 
     def close(self) -> None:
         """Flush the register's file and close it."""
@@ -147,15 +204,44 @@ class SourceRegister:
                 self._stream.close()
         self._stream, self._written_folder = None, ""
 
-    def _name(self, source: SourceFile) -> SourceFile | Failure | None:
-        if not self._read.add(source.real_path):
+    def _open_given(self, path: Path) -> SourceFolder | None:
+        """Return the folder that a path is, None for a file; it takes over one that was moved to it."""
+        top = os.path.realpath(path if path.is_dir() else path.parent)
+        if top not in self._open() and not self._is_frozen:
+            self._adopt_moved(top, path)
+        if not path.is_dir():
             return None
-        for folder in self._open().values():
+        folder = self._open_folder(top)
+        folder.is_read = True
+        return folder
+
+    def _adopt_moved(self, top: str, path: Path) -> None:
+        for folder in [one for one in self._open().values() if self._is_away(one)]:
+            same = folder.count_same(find_sources(path))
+            if same and 2 * same >= folder.file_count:
+                moved = folder.path
+                self._rewrite(
+                    entry._replace(folder=top) if entry.folder == moved else entry for entry in read_entries(self._file)
+                )
+                self._open()[top] = self._open().pop(moved)
+                folder.path = top
+                return
+
+    def _name_in(self, source: SourceFile, given: SourceFolder | None) -> SourceFile | Failure:
+        named = self._name(source)
+        if given is not None:
+            given.has_files = True
+            if isinstance(named, SourceFile):
+                self._place(named)[0].lists_documents = True
+        return named
+
+    def _name(self, source: SourceFile) -> SourceFile | Failure:
+        own = self._open_folder(source.folder)
+        for folder in (own, *self._open().values()):
             file = folder.relative(source)
             if file is not None and (known := folder.id_of(file)) is not None:
-                folder.found.add(file)
+                self._note(folder, source.with_id(file, ("", "")), known)
                 return source.with_id(known, (folder.path, file))
-        folder = self._open_folder(source.folder)
         id_, other = source.id, ""
         parts = [part for part in Path(source.folder).parts if part.strip("/\\:")]
         while taken := self._find_owner(id_, source):
@@ -164,23 +250,51 @@ class SourceRegister:
             id_, other = f"{parts.pop()}/{id_}", other or taken
         if other:
             self.renamed.append(RenamedFile(source.item, id_, other))
-        folder.add(source.id, id_)
+        self._note(own, source, id_)
+        return source.with_id(id_, (own.path, source.id))
+
+    def _note(self, folder: SourceFolder, source: SourceFile, id_: str) -> None:
+        """Note a file that was found, with its id, and its contents where they have changed."""
         folder.found.add(source.id)
-        self._write(folder, [source.id, id_])
-        return source.with_id(id_, (folder.path, source.id))
+        contents = "" if self._file is None or self._is_frozen else hash_contents(source.path)
+        if folder.id_of(source.id) == id_ and (not contents or f"{contents} {source.id}" in folder.contents):
+            return
+        entry = RegisterEntry(folder.path, source.id, id_, contents)
+        self._include(entry)
+        self._write(entry)
+
+    def _include(self, entry: RegisterEntry) -> None:
+        folder = self._open_folder(entry.folder)
+        if folder.id_of(entry.file) != entry.id:
+            for other in self._open().values():
+                other.release(entry.id)
+            folder.add(entry.file, entry.id)
+        if entry.contents:
+            folder.contents.add(f"{entry.contents} {entry.file}")
 
     def _find_owner(self, id_: str, source: SourceFile) -> str:
         """Return the path of another file that has an id and is still there, "" for none."""
         for folder in self._open().values():
             file = folder.file_of(id_)
-            if file is not None and _exists(path := folder.join(file)) and os.path.realpath(path) != source.real_path:
-                return path
+            if file is not None and self._has(folder, file):
+                path = folder.join(file)
+                if os.path.realpath(path) != source.real_path:
+                    return path
         return ""
+
+    def _has(self, folder: SourceFolder, file: str) -> bool:
+        """Return whether a folder has a file, or would have it if it were there."""
+        return _exists(folder.join(file)) or self._is_away(folder)
+
+    def _is_away(self, folder: SourceFolder) -> bool:
+        if folder.path not in self._away:
+            self._away[folder.path] = _is_away(folder.path)
+        return self._away[folder.path]
 
     def _is_elsewhere(self, document: str, folder: SourceFolder) -> bool:
         others = (other for other in self._open().values() if other is not folder)
         return any(
-            document in other.documents or ((file := other.file_of(document)) is not None and _exists(other.join(file)))
+            document in other.documents or ((file := other.file_of(document)) is not None and self._has(other, file))
             for other in others
         )
 
@@ -191,42 +305,39 @@ class SourceRegister:
     def _open(self) -> dict[str, SourceFolder]:
         if self._folders is None:
             self._folders = {}
-            for path, file, id_, document in self._entries():
-                folder = self._open_folder(path)
-                folder.add(file, id_)
-                if document not in (None, id_):
-                    folder.documents.add(document)
+            for entry in read_entries(self._file):
+                if entry.document:
+                    self._open_folder(entry.folder).documents.add(entry.document)
+                else:
+                    self._include(entry)
         return self._folders
 
     def _open_folder(self, path: str) -> SourceFolder:
         return self._open().setdefault(path, SourceFolder(path))
 
-    def _write(self, folder: SourceFolder, values: list[str]) -> None:
-        if self._file is None:
+    def _write(self, entry: RegisterEntry) -> None:
+        if self._file is None or self._is_frozen:
             return
         with map_errors(str(self._file), "writing"):
             if self._stream is None:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 self._stream = self._file.open("ab", buffering=0)
                 self._stream.write(b"\n")  # ends a line that a killed process began
-            if self._written_folder != folder.path:
-                self._stream.write(_line(folder.path))
-            self._written_folder = folder.path
-            self._stream.write(_line(values))
+            if self._written_folder != entry.folder:
+                self._stream.write(folder_line(entry.folder))
+            self._written_folder = entry.folder
+            self._stream.write(entry.to_line())
 
-    def _entries(self) -> Iterator[tuple[str, str, str, str | None]]:
-        """Yield folder, file, id and document of each line, None for a file of many documents."""
+    def _rewrite(self, entries: Iterable[RegisterEntry]) -> None:
+        self.close()
         if self._file is None or not self._file.exists():
             return
-        folder = ""
-        with map_errors(str(self._file), "reading"), self._file.open("rb") as lines:
-            for line in lines:
-                values = _parse(line)
-                if isinstance(values, str):
-                    folder = values
-                elif values and folder:
-                    has_many = len(values) == 2 and Path(values[0]).suffix.lower() in RECORD_SUFFIXES
-                    yield folder, values[0], values[1], None if has_many else values[-1]
+        with atomic_file(self._file) as temporary, temporary.open("wb") as stream:
+            current = ""
+            for entry in entries:
+                if entry.folder != current:
+                    stream.write(folder_line(current := entry.folder))
+                stream.write(entry.to_line())
 
 
 def forget_watched(file: Path, is_gone: Callable[[str], bool]) -> None:
@@ -245,23 +356,8 @@ def _forget_line(line: bytes, is_gone: Callable[[str], bool]) -> bytes:
     if not (isinstance(values, list) and len(values) > 3 and isinstance(values[3], list) and values[3]):
         return line
     present = [id_ for id_ in values[3] if not is_gone(id_)]
-    return line if present == values[3] else _line([*values[:3], present, *values[4:]]) if present else b""
-
-
-def _parse(line: bytes) -> str | list[str] | None:
-    """Return the content of a line, None where it was cut off or damaged."""
-    try:
-        values = json.loads(line)
-    except ValueError:
-        return None
-    if isinstance(values, str):
-        return values
-    is_entry = isinstance(values, list) and len(values) in (2, 3) and all(isinstance(value, str) for value in values)
-    return values if is_entry else None
-
-
-def _line(values: object) -> bytes:
-    return json.dumps(values).encode("ascii") + b"\n"
+    changed = json.dumps([*values[:3], present, *values[4:]]).encode("ascii") + b"\n"
+    return line if present == values[3] else changed if present else b""
 
 
 def _exists(path: str) -> bool:
@@ -273,3 +369,18 @@ def _exists(path: str) -> bool:
     except OSError:
         return True
     return True
+
+
+def _is_away(path: str) -> bool:
+    """Return whether a folder is absent or empty."""
+    try:
+        with os.scandir(path) as listing:
+            return next(listing, None) is None
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path.startswith(top.rstrip(os.sep) + os.sep)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.indexing.sources.reader import ReadingProgress, read_documents, source_bytes
+from clew.indexing.sources.discovery import SourceFile, find_sources
+from clew.indexing.sources.reader import ReadingProgress, check_paths, read_documents, source_bytes
 from clew.indexing.sources.register import SourceRegister
 from clew.plugins.arguments import check_string, check_strings
 from clew.types import Document, Failure, Progress
@@ -51,6 +52,30 @@ def open_source(
     found = read_documents(paths, None, read, is_wanted, sources) if paths else iter(())
     read.total = source_bytes(paths)
     return DocumentSource(_chain(found, items), read, sources)
+
+
+def check_ids(paths: Sequence[str | Path], register: Path) -> None:
+    """Raise an InputError where a file of a part would not have the id that the register gives it.
+
+    Machines that read parts do not see the register, and name files by the paths alone.
+    """
+    check_paths(paths)
+    known, alone = SourceRegister(register, is_frozen=True), SourceRegister()
+    for path in (Path(path) for path in paths if path != "-"):
+        sources = [source for source in find_sources(path) if isinstance(source, SourceFile)]
+        for wanted, given in zip(known.name(path, sources), alone.name(path, sources), strict=True):
+            if isinstance(given, SourceFile):
+                _check_id(given, wanted)
+
+
+def _check_id(given: SourceFile, wanted: SourceFile | Failure) -> None:
+    if isinstance(wanted, Failure):
+        raise InputError(f"{wanted.item}: {wanted.reason}")
+    if wanted.id != given.id:
+        raise InputError(
+            f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was indexed "
+            "before: rename the file, or index it without --shard and --ray"
+        )
 
 
 def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iterator[Document | Failure]:
