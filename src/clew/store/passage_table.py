@@ -30,7 +30,7 @@ from clew.store.removal import Removal, remove_documents
 from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
 from clew.store.segment_files import FragmentState
-from clew.store.versions import StoredVersion, list_versions, restore_to
+from clew.store.versions import StoredVersion, list_versions, remove_unnamed_files, restore_to
 from clew.store.writer_lock import pin, pinned_versions
 
 if TYPE_CHECKING:
@@ -368,6 +368,14 @@ class PassageTable:
             if old:
                 self._dataset.cleanup_old_versions(versions=old, delete_unverified=not self.location.remote)
         return len(old)
+
+    def remove_unnamed_files(self) -> list[str]:
+        """Remove the data and deletion files that no version names, under the writer lock; return their sorted names.
+
+        Killed writers and failed commits leave them, and parts of a shared run that were never committed. In an object
+        store nothing is done.
+        """
+        return [] if self.location.remote else remove_unnamed_files(self._dataset, self.location)
 
     def _merge_fragments(self) -> list[tuple[list["FragmentMetadata"], list["FragmentMetadata"]]]:
         """Write what small fragments and those with deleted rows hold as new ones; return them in pairs (old, new)."""
