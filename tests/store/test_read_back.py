@@ -178,7 +178,9 @@ def test_a_flipped_bit_that_lance_aborts_on_is_one_line(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert len(lines) == READS.count("lambda")
     for line in lines:
-        assert re.search(r"the file of deleted rows \S+\.arrow is not what was written .*: run `clew repair`", line), line
+        assert re.search(r"the file of deleted rows \S+\.arrow is not what was written .*: run `clew repair`", line), (
+            line
+        )
     assert repair(tmp_path)[0].startswith("undone: the changes since version 2, which is whole (the deletion file of ")
     assert verify(tmp_path) == []
 

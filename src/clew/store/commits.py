@@ -11,7 +11,14 @@ from clew.errors import ClewError, IndexFormatError, ProviderError
 from clew.store.dataset import forget_newest, open_dataset, open_existing
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location
-from clew.store.read_back import check_data_files, check_deletion_files, check_stored_deletions, flush, flush_paths, manifest_path
+from clew.store.read_back import (
+    check_data_files,
+    check_deletion_files,
+    check_stored_deletions,
+    flush,
+    flush_paths,
+    manifest_path,
+)
 from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 
 if TYPE_CHECKING:

@@ -84,7 +84,9 @@ def check_stored_deletion(location: Location, fragment: "FragmentMetadata") -> N
     except _UNPARSABLE as error:
         raise _damaged(path, str(error)[:200], location) from error
     if count != deleted.num_deleted_rows:
-        raise _damaged(path, f"it names {count} rows of the file, and {deleted.num_deleted_rows} were removed", location)
+        raise _damaged(
+            path, f"it names {count} rows of the file, and {deleted.num_deleted_rows} were removed", location
+        )
 
 
 def flush(files: Iterable[Path], location: Location) -> None:
