@@ -10,7 +10,7 @@ from clew.answering.extractive import ExtractiveAnswerer
 from clew.errors import InputError
 from clew.index import Index
 from clew.retrievers.registry import RETRIEVERS
-from clew.types import Document
+from clew.types import Document, Triple
 from tests.small_index import make_index
 
 NUMBERED = [Document(str(number), f"Document {number}", f"The text of document {number}.") for number in range(1, 4)]
@@ -145,4 +145,30 @@ def test_a_value_of_another_type_is_refused_before_anything_is_done(numbered: In
     with pytest.raises(InputError, match=r"give (a|True|strings|\d)"):
         call(numbered)
     assert numbered.table.open_latest().version == version
+    assert list(numbered.snapshot.passage_ids) == ["1", "2", "3"]
+
+
+def test_an_error_names_the_argument_and_its_value(numbered: Index) -> None:
+    """It said "documents is a int" and, to a caller from Python, "--workers is 0"."""
+    with pytest.raises(InputError, match=r"^documents is int 5; give a list"):
+        numbered.add(5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^workers is 0: give at least 1"):
+        numbered.add([Document("a", "t", "x")], workers=0)
+
+
+@pytest.mark.parametrize("triples", ["abc", 5, None, ["abc"], [("a", "b", "c")]], ids=str)
+def test_what_is_no_triple_has_no_aliases(numbered: Index, triples: Any) -> None:
+    with pytest.raises(InputError, match=r"^triples is .*; give a list of Triple$"):
+        numbered.describe_aliases(triples)
+    assert numbered.describe_aliases([Triple("a", "b", "c")]) == ()
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [[1]], [{"a": 1}]], ids=str)
+def test_nested_metadata_and_empty_ids_are_refused(numbered: Index, value: object) -> None:
+    """They were stored, against what the error on other metadata says; lines of JSON with them are failures."""
+    with pytest.raises(InputError, match=r"^metadata 'place' of the document 'a' is nested; use strings"):
+        numbered.add([Document("a", "t", "x", {"place": value})])
+    for id_ in ("", " "):
+        with pytest.raises(InputError, match=r"^id of a document is .* empty; give one"):
+            numbered.add([Document(id_, "t", "x")])
     assert list(numbered.snapshot.passage_ids) == ["1", "2", "3"]

@@ -1,9 +1,13 @@
 """Shredding: what was removed is nowhere in the folder of an index; a compaction drops vectors out of use."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import lance
 import numpy as np
+import pyarrow as pa
 import pytest
 from lance.file import LanceFileReader
 from numpy.typing import NDArray
@@ -13,6 +17,7 @@ from clew.errors import IndexLockedError
 from clew.index import Index
 from clew.indexing import shredding
 from clew.models.llm.reply_cache import ReplyCache
+from clew.store.atomic import _host_id
 from clew.store.location import reply_cache_path
 from clew.store.vector_cache import text_keys
 from clew.store.verify import verify
@@ -116,6 +121,42 @@ def test_what_was_removed_before_is_shredded_by_a_compaction(index: Index, tmp_p
     assert run_clew("compact", "--shred", "--index", tmp_path / "index").code == 0
     assert files_with_word(tmp_path / "index") == []
     assert run_clew("compact", "--shred", "--index", tmp_path / "index").code == 0
+
+
+FOLDERS = ("", "watched", "uploads", "weights", "weights/mine", "derived", "derived/segments", "derived/snapshots")
+
+
+def test_files_of_a_killed_writer_are_shredded_where_there_is_one_version(tmp_path: Path) -> None:
+    """A killed `index` left a data file that no version names, and Lance cleaned up only beside an older version."""
+    place = tmp_path / "index"
+    index = make_index(place, OTHERS)
+    index.compact()
+    assert len(index.versions()) == 1
+    index.table.write_fragments(index.table.read().slice(0, 1).set_column(*_text_column(index)), ["fram"])
+    for folder in FOLDERS:
+        (place / folder).mkdir(parents=True, exist_ok=True)
+        (place / folder / f".x.{_host_id()}.{_ended_process()}.0123abcd.tmp").write_text("zyxquvole", encoding="utf-8")
+    (place / "passages.lance" / "_deletions").mkdir(exist_ok=True)
+    (place / "passages.lance" / "_deletions" / "0-9-1.arrow").write_text("zyxquvole", encoding="utf-8")
+    assert len(set(files_with_word(place))) == len(FOLDERS) + 2
+    live = place / f".y.{_host_id()}.{os.getppid()}.0123abcd.tmp"
+    live.write_text("of a writer that runs", encoding="utf-8")
+    index.compact(shred=True)
+    assert files_with_word(place) == []
+    assert live.exists()
+    assert verify(place) == []
+    assert sorted(clew.open(place).table.document_hashes()) == ["fram", "larvik", "nansen"]
+
+
+def _text_column(index: Index) -> tuple[int, str, pa.Array]:
+    names = index.table.read().column_names
+    return names.index("text"), "text", pa.array(["Zyxquvole Harbour was here."])
+
+
+def _ended_process() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
 
 
 def test_a_version_that_is_being_read_is_said_to_stay(index: Index, tmp_path: Path) -> None:

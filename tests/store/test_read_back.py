@@ -1,7 +1,10 @@
 """What is written is read back before it is committed: a write that was lost changes nothing."""
 
+import errno
 import os
+import re
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +18,7 @@ from clew.errors import ProviderError
 from clew.store import commits, dataset, read_back
 from clew.store.passage_table import PassageTable
 from clew.store.read_back import count_bitmap
+from clew.store.repair import repair
 from clew.store.verify import verify
 from tests.store.rows import SETTINGS, WIDTH, make_documents, make_index
 
@@ -158,3 +162,78 @@ def test_bitmaps_are_counted_as_lance_writes_them(tmp_path: Path, stored: str) -
     for length in (0, 3, len(data) // 2, len(data) - 1):
         with pytest.raises((ValueError, struct.error)):
             count_bitmap(data[:length])
+
+
+def test_a_flipped_bit_that_lance_aborts_on_is_one_line(tmp_path: Path) -> None:
+    """Lance takes the size of a block from the file's footer, and aborts where it gets no memory for it."""
+    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
+    table.replace(make_documents(("a", 1), ("b", 1), ("c", 1)), ["a", "b", "c"])
+    table.delete(["a"])
+    (file,) = (tmp_path / "passages.lance" / "_deletions").iterdir()
+    data = bytearray(file.read_bytes())
+    data[-20] ^= 1
+    file.write_bytes(data)
+    done = subprocess.run([sys.executable, "-c", READS, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == READS.count("lambda")
+    for line in lines:
+        assert re.search(r"the file of deleted rows \S+\.arrow is not what was written .*: run `clew repair`", line), (
+            line
+        )
+    assert repair(tmp_path)[0].startswith("undone: the changes since version 2, which is whole (the deletion file of ")
+    assert verify(tmp_path) == []
+
+
+READS = """
+import sys
+import pyarrow as pa
+from clew.errors import ClewError
+from clew.store.commits import commit_restore
+from clew.store.location import locate
+from clew.store.passage_table import PassageTable
+from clew.store.rewriting import TableRewriter
+from tests.store.rows import make_documents
+
+place = sys.argv[1]
+table = PassageTable.open(place)
+strings = pa.array(["b"], pa.string())
+for step in (
+    lambda t: t.document_hashes(),
+    lambda t: t.stored_documents(),
+    lambda t: t.count_rows(),
+    lambda t: t.read(["id"]),
+    lambda t: list(t.iter_shards()),
+    lambda t: t.read(["id"], t.version),
+    lambda t: t.find_conflicts(strings, strings),
+    lambda t: t.read_documents(["b"]),
+    lambda t: t.read_fragment(t.fragments()[0]),
+    lambda t: t.replace(make_documents(("b", 1), state="2"), ["b"]),
+    lambda t: t.delete(["b"]),
+    lambda t: t.commit_fragments([], strings),
+    lambda t: t.compact(),
+    lambda t: commit_restore(locate(place), t.version),
+    lambda t: list(TableRewriter(t).blocks(["id"])),
+):
+    try:
+        step(PassageTable.open(place))
+    except ClewError as error:
+        print(error, flush=True)
+"""
+
+
+@pytest.mark.parametrize("count", [3, 5_500])
+def test_a_file_of_deleted_rows_that_may_not_be_read_now_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
+    table.replace(make_documents(("a", count), ("b", 1)), ["a", "b"])
+    table.delete(["a"])
+
+    def fail(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    for run in (lambda: PassageTable.open(tmp_path).document_hashes(), lambda: verify(tmp_path)):
+        with pytest.raises(ProviderError, match="too many files are open"):
+            run()

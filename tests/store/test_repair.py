@@ -16,7 +16,7 @@ from clew.store.array_file import write_arrays
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.read_back import manifest_path
-from clew.store.repair import ADD_AGAIN, repair
+from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN, repair
 from clew.store.verify import verify
 from tests.faults.commands import folder_hash, run_clew
 from tests.store.rows import SETTINGS, WIDTH, data_files, make_documents, make_index
@@ -60,9 +60,21 @@ def test_rows_that_came_back_are_repaired_by_the_version_before(tmp_path: Path) 
     assert "are read again" in verify(tmp_path)[0]
     with pytest.raises(IndexFormatError, match="clew repair"):
         PassageTable.open(tmp_path).read()
-    assert repair(tmp_path)[0].startswith("undone: the changes since version 2")
+    actions = repair(tmp_path)
+    assert actions[0].startswith("undone: the changes since version 2")
+    # What was lost is the removal: the sources have nothing to add.
+    assert actions[1:] == ["there again, if it was removed since version 2: 'a', 'b', 'c'", REMOVE_AGAIN]
     assert list(PassageTable.open(tmp_path).document_hashes()) == ["a", "b", "c"]
     assert verify(tmp_path) == []
+
+
+def test_documents_that_return_are_named_beside_what_was_lost(tmp_path: Path) -> None:
+    table = make_index(tmp_path, ("a", 2), ("b", 2))
+    table.replace(make_documents(("c", 1)), ["b", "c"])
+    data_files(tmp_path)[-1].write_bytes(b"")
+    actions = repair(tmp_path)
+    assert actions[1:] == ["there again, if it was removed since version 3: 'b'", REMOVE_AGAIN, ADD_AGAIN]
+    assert PassageTable.open(tmp_path).document_hashes() == {"a": "a/1", "b": "b/1"}
 
 
 def test_rows_that_came_back_are_dropped_where_no_version_before_is_left(tmp_path: Path) -> None:
@@ -83,7 +95,7 @@ def test_rows_that_came_back_are_dropped_where_no_version_before_is_left(tmp_pat
 def test_a_lost_newest_version_is_given_up(tmp_path: Path) -> None:
     table = make_index(tmp_path, ("a", 1), ("b", 1))
     manifest_path(locate(tmp_path), table.version).unlink()
-    assert repair(tmp_path) == ["undone: the changes since version 2, as version 3 is gone", ADD_AGAIN]
+    assert repair(tmp_path) == ["undone: the changes since version 2, as version 3 is gone", REMOVE_AGAIN, ADD_AGAIN]
     assert PassageTable.open(tmp_path).document_hashes() == {"a": "a/1"}
     assert repair(tmp_path) == []
 

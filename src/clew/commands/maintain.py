@@ -16,7 +16,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
-from clew.store.repair import ADD_AGAIN
+from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN
 from clew.store.repair import repair as repair_index
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
@@ -83,7 +83,7 @@ def repair(
     actions = repair_index(index, None if yes else confirm)
     for action in actions:
         print_line(action)
-    print("done" if ADD_AGAIN in actions else "done: nothing was lost")
+    print("done" if {ADD_AGAIN, REMOVE_AGAIN} & set(actions) else "done: nothing was lost")
 
 
 def restore(

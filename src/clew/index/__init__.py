@@ -10,7 +10,7 @@ from clew.index.changes import ChangeableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
 from clew.models.llm.access import LLMClientFactory
-from clew.plugins.arguments import check_count, check_string, check_strings
+from clew.plugins.arguments import check_count, check_string, check_strings, describe_value
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Retriever, TopicRetriever
 from clew.query.alias_notes import describe_aliases, note_aliases
@@ -148,6 +148,8 @@ class Index(ChangeableIndex):
 
     def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
         """Return notes, ten at most, on ends of triples that a passage which states them writes as an alias."""
+        if not isinstance(triples, Sequence) or not all(isinstance(triple, Triple) for triple in triples):
+            raise InputError(f"triples is {describe_value(triples)}; give a list of Triple")
         return describe_aliases(self.table, triples)
 
     def ask(

@@ -11,7 +11,7 @@ from clew.index.version import EncoderOpener, IndexVersion
 from clew.models.devices import check_device
 from clew.models.encoders.registry import open_encoder
 from clew.models.threads import worker_count
-from clew.plugins.arguments import check_count, check_string, check_strings, check_switch
+from clew.plugins.arguments import check_count, check_string, check_strings, check_switch, describe_value
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import source_register_path, watched_state_path
 from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
@@ -67,8 +67,8 @@ class ChangeableIndex(IndexVersion):
         from clew.indexing import entry
 
         if not isinstance(documents, str | Path | Iterable) or isinstance(documents, bytes | Mapping | Document):
-            kind = type(documents).__name__
-            raise InputError(f"documents is a {kind}; give a list of documents or paths, or an iterator of documents")
+            given = describe_value(documents)
+            raise InputError(f"documents is {given}; give a list of documents or paths, or an iterator of documents")
         check_string(extractor, "extractor", optional=True)
         check_count(workers, "workers", optional=True)
         check_count(memory, "memory")

@@ -49,6 +49,8 @@ def shred(table: PassageTable, snapshot: Snapshot, encoder: Encoder, progress: P
     """
     location = table.location
     folder = snapshot_folder(table)
+    table.remove_unnamed_files()
+    _remove_leftovers(location.derived)
     pinned = pinned_versions(location.derived) - {table.version}
     _shred_derived(location.derived, folder, pinned)
     ensure_snapshot(table, encoder, progress)  # makes lists of vectors again
@@ -83,7 +85,6 @@ def _shred_derived(derived: Path, snapshot: Path, pinned: set[int]) -> None:
     """Discard derived data but those of a snapshot, and snapshots of versions that are read."""
     if not derived.is_dir():
         return
-    remove_leftovers(derived)
     for path in sorted(derived.iterdir()):
         if path.name not in _STAYING and not path.name.startswith("."):
             _discard(path)
@@ -93,6 +94,16 @@ def _shred_derived(derived: Path, snapshot: Path, pinned: set[int]) -> None:
             _discard(other)
     discard_lists(derived)
     discard_segments(segments_folder(derived), read_segment_names(snapshot) if snapshot.is_dir() else [])
+
+
+def _remove_leftovers(derived: Path) -> None:
+    """Remove the temporary files of ended writers in the folders of an index that they write to."""
+    root = derived.parent
+    weights = [path for path in (root / "weights").rglob("*") if path.is_dir()]
+    written = [root / name for name in ("watched", "uploads", "weights")]
+    derived_folders = [derived / name for name in ("segments", "snapshots", "centroids", "equivalences", VECTORS)]
+    for folder in (root, *written, *weights, derived, *derived_folders):
+        remove_leftovers(folder)
 
 
 def _discard(path: Path) -> None:

@@ -78,7 +78,7 @@ def make_writer(
         is_parallel = not slow and isinstance(encoder, _PROCESSOR_ENCODERS)
         workers = affordable_workers(memory, worker_count()) if is_parallel else 1
     if workers < 1:
-        raise InputError(f"--workers is {workers}: give at least 1")
+        raise InputError(f"workers is {workers}: give at least 1")
     chunker, limits = _index_chunker(table.settings), batch_limits(memory, workers)
     if workers == 1:
         return IndexWriter(table, chunker, extractor, encoder, tools.progress, slow, limits)

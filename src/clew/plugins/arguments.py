@@ -15,16 +15,16 @@ def check_strings(values: object, name: str, *, paths: bool = False) -> None:
     if isinstance(values, str | bytes | PathLike):
         raise InputError(f"{name} is {values!r:.80}, a single one; give a list of {kind}: [{values!r:.80}]")
     if not isinstance(values, Iterable) or isinstance(values, Mapping) or not hasattr(values, "__len__"):
-        raise InputError(f"{name} is {_describe(values)}; give a list of {kind}")
+        raise InputError(f"{name} is {describe_value(values)}; give a list of {kind}")
     for value in values:
         if not isinstance(value, str) and not (paths and isinstance(value, PathLike)):
-            raise InputError(f"{name} holds {_describe(value)}; give {kind} alone")
+            raise InputError(f"{name} holds {describe_value(value)}; give {kind} alone")
 
 
 def check_string(value: object, name: str, *, optional: bool = False) -> None:
     """Raise InputError unless a value is a string, or None where it is `optional`."""
     if not isinstance(value, str) and not (optional and value is None):
-        raise InputError(f"{name} is {_describe(value)}; give a string{' or None' if optional else ''}")
+        raise InputError(f"{name} is {describe_value(value)}; give a string{' or None' if optional else ''}")
 
 
 def check_count(value: object, name: str, *, optional: bool = False) -> None:
@@ -32,14 +32,15 @@ def check_count(value: object, name: str, *, optional: bool = False) -> None:
     if value is None and optional:
         return
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"{name} is {_describe(value)}; give a whole number")
+        raise InputError(f"{name} is {describe_value(value)}; give a whole number")
 
 
 def check_switch(value: object, name: str) -> None:
     """Raise InputError unless a value is True or False: any text, "no" too, would be taken for yes."""
     if not isinstance(value, bool):
-        raise InputError(f"{name} is {_describe(value)}; give True or False")
+        raise InputError(f"{name} is {describe_value(value)}; give True or False")
 
 
-def _describe(value: object) -> str:
+def describe_value(value: object) -> str:
+    """Return the type of an argument and the beginning of its value, for an error."""
     return "None" if value is None else f"{type(value).__name__} {value!r:.80}"

@@ -11,7 +11,14 @@ from clew.errors import ClewError, IndexFormatError, ProviderError
 from clew.store.dataset import forget_newest, open_dataset, open_existing
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location
-from clew.store.read_back import check_data_files, check_deletion_files, flush, flush_paths, manifest_path
+from clew.store.read_back import (
+    check_data_files,
+    check_deletion_files,
+    check_stored_deletions,
+    flush,
+    flush_paths,
+    manifest_path,
+)
 from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 
 if TYPE_CHECKING:
@@ -81,6 +88,7 @@ def commit_restore(location: Location, version: int) -> "LanceDataset":
 
     newest, older = open_existing(location), open_dataset(location, version)
     assert older is not None, version
+    check_stored_deletions(location, older)
     seal = known_seal(older, location)
     check_rows_sealed(seal, compute_seal(older, location.name), location.name)
     return _commit(location, newest, lance.LanceOperation.Restore(version), newest.version, seal)
@@ -89,7 +97,10 @@ def commit_restore(location: Location, version: int) -> "LanceDataset":
 def known_seal(dataset: "LanceDataset", location: Location) -> RowSeal:
     """Return the seal of a version, computed where it has none."""
     seal = stored_seal(dataset, location.name)
-    return compute_seal(dataset, location.name) if seal is None else seal
+    if seal is not None:
+        return seal
+    check_stored_deletions(location, dataset)
+    return compute_seal(dataset, location.name)
 
 
 def _commit(

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Container
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,15 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
-def crashing_fragments(dataset: "LanceDataset", storage_options: dict[str, str]) -> set[int]:
-    """Return the ids of the fragments whose deletion file aborts a process that reads it."""
-    pending = [f.fragment_id for f in dataset.get_fragments() if f.metadata.deletion_file is not None]
+def crashing_fragments(
+    dataset: "LanceDataset", storage_options: dict[str, str], known: Container[int] = ()
+) -> set[int]:
+    """Return the ids of the fragments whose deletion file aborts a process that reads it, but those known already."""
+    pending = [
+        fragment.fragment_id
+        for fragment in dataset.get_fragments()
+        if fragment.metadata.deletion_file is not None and fragment.fragment_id not in known
+    ]
     crashing: set[int] = set()
     while pending:
         task = {"table": dataset.uri, "version": dataset.version, "options": storage_options, "fragments": pending}

@@ -17,6 +17,7 @@ from clew.store.error_mapping import map_errors
 from clew.store.integrity import find_damaged_rows, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
+from clew.store.read_back import check_stored_deletion
 from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
 from clew.store.schema import SENTENCE_COLUMNS
 
@@ -47,10 +48,11 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
     """
     problems: list[Problem] = []
     readable: dict[int, list[pa.Table]] = {}
-    crashing = crashing_fragments(dataset, dict(location.storage_options))
+    damaged = _damaged_deletions(dataset, location)
+    crashing = crashing_fragments(dataset, dict(location.storage_options), damaged)
     for fragment in dataset.get_fragments():
         files = _name_files(fragment)
-        if fragment.fragment_id in crashing:
+        if fragment.fragment_id in damaged | crashing:
             problems.append(Problem(f"the deletion file of data file {files} is damaged", (), fragment.fragment_id))
             continue
         try:
@@ -67,6 +69,17 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
     if tables := [table for id_, columns in readable.items() if id_ not in unreadable for table in columns]:
         problems.extend(_document_problems(pa.concat_tables(tables)))
     return problems
+
+
+def _damaged_deletions(dataset: "LanceDataset", location: Location) -> set[int]:
+    """Return the ids of the fragments whose file of deleted rows cannot be parsed, without reading it by Lance."""
+    damaged = set()
+    for fragment in () if location.remote else dataset.get_fragments():
+        try:
+            check_stored_deletion(location, fragment.metadata)
+        except IndexFormatError:
+            damaged.add(int(fragment.fragment_id))
+    return damaged
 
 
 def _seal_problems(dataset: "LanceDataset", location: Location) -> Iterator[Problem]:

@@ -25,12 +25,12 @@ from clew.store.integrity import (
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location, locate
-from clew.store.read_back import check_data_files, manifest_path, newest_version
+from clew.store.read_back import check_data_files, check_stored_deletions, manifest_path, newest_version
 from clew.store.removal import Removal, remove_documents
 from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
 from clew.store.segment_files import FragmentState
-from clew.store.versions import StoredVersion, list_versions, restore_to
+from clew.store.versions import StoredVersion, list_versions, remove_unnamed_files, restore_to
 from clew.store.writer_lock import pin, pinned_versions
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class PassageTable:
         self._dataset = dataset
         self.version = int(dataset.version)
         self.files_hash = _files_hash(dataset)
-        self._checked_version = 0
+        self._checked_version = self._parsed_version = 0
         pin(location.derived, self.version, self)
 
     @classmethod
@@ -129,13 +129,13 @@ class PassageTable:
     def count_rows(self) -> int:
         """Return the number of passages, without shards of graphs."""
         with map_errors(self.location.name, "counting the passages of"):
-            return int(self._dataset.count_rows(filter=_PASSAGE_FILTER))
+            return int(self._readable().count_rows(filter=_PASSAGE_FILTER))
 
     def document_hashes(self) -> dict[str, str]:
         """Return id -> hash, sorted by id, of complete documents and shards of graphs (see `kg_shards.is_shard`)."""
         self.check_rows()
         with map_errors(self.location.name, "reading"):
-            columns = self._dataset.to_table(columns=["document_id", "document_hash", "document_rows"])
+            columns = self._readable().to_table(columns=["document_id", "document_hash", "document_rows"])
         groups = columns.group_by(columns.column_names).aggregate([([], "count_all")]).to_pylist()
         states: dict[str, list[str]] = {}
         for group in groups:
@@ -148,7 +148,7 @@ class PassageTable:
         columns = ["document_id", "document_hash", "document_rows"]
         self.check_rows()
         with map_errors(self.location.name, "reading"):
-            scanner = self._dataset.scanner(columns=columns, batch_size=_ID_BATCH_ROWS)
+            scanner = self._readable().scanner(columns=columns, batch_size=_ID_BATCH_ROWS)
             return collect_documents(scanner.to_batches(), is_shard)
 
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
@@ -159,7 +159,7 @@ class PassageTable:
         """
         ids = sorted(set(document_ids))
         new = add_integrity_columns(rows, self.dimension, ids, sentences=self.has_sentence_vectors)
-        existing = _count_existing(self._dataset, self.location.name, ids, new["id"].to_pylist())
+        existing = _count_existing(self._readable(), self.location.name, ids, new["id"].to_pylist())
         fragments = self._write(new) if new.num_rows else []
         if fragments or existing:
             replaced = pa.array(ids if existing else [], type=pa.string())
@@ -234,7 +234,7 @@ class PassageTable:
         """Return those of the passage ids (n,) that passages of documents have which are not among those given (m,)."""
         conflicts: list[str] = []
         with map_errors(self.location.name, "reading"):
-            scanner = self._dataset.scanner(columns=["id", "document_id"], batch_size=_ID_BATCH_ROWS)
+            scanner = self._readable().scanner(columns=["id", "document_id"], batch_size=_ID_BATCH_ROWS)
             for batch in scanner.to_batches():
                 taken = pc.is_in(batch["id"], value_set=ids)
                 own = pc.is_in(batch["document_id"], value_set=document_ids)
@@ -249,7 +249,7 @@ class PassageTable:
         """Remove documents in one commit (errors: see `replace`); return the number of passages; 0 commits nothing."""
         ids = sorted(set(document_ids))
         self.check_rows()
-        if _count_existing(self._dataset, self.location.name, ids, []) == 0:
+        if _count_existing(self._readable(), self.location.name, ids, []) == 0:
             return 0
         return self._commit([], pa.array(ids, type=pa.string()), RowSeal())
 
@@ -296,7 +296,9 @@ class PassageTable:
         extra = INTEGRITY_COLUMNS if columns is None else ("document_id", "ordinal")
         scanned = list(dict.fromkeys([*wanted, *extra]))
         with map_errors(self.location.name, "reading"):
-            dataset = self._dataset if version is None else self._dataset.checkout_version(version)
+            dataset = self._readable() if version is None else self._dataset.checkout_version(version)
+            if version is not None:
+                check_stored_deletions(self.location, dataset)
             rows = dataset.to_table(columns=scanned, filter=condition)
         if columns is None:
             check_rows(rows, self.location.name)
@@ -320,7 +322,7 @@ class PassageTable:
         IndexFormatError.
         """
         with map_errors(self.location.name, "reading"):
-            stored = self._dataset.get_fragment(fragment.number)
+            stored = self._readable().get_fragment(fragment.number)
             assert stored is not None, fragment
             rows = stored.to_table(columns=None if columns is None else list(columns), filter=_PASSAGE_FILTER)
         if columns is None:
@@ -331,7 +333,7 @@ class PassageTable:
     def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the shards of graphs in batches, in no order; without `columns` each row's checksum is verified."""
         with map_errors(self.location.name, "reading"):
-            scanner = self._dataset.scanner(
+            scanner = self._readable().scanner(
                 columns=None if columns is None else list(columns), filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS
             )
             batches = iter(scanner.to_batches())
@@ -367,6 +369,14 @@ class PassageTable:
                 self._dataset.cleanup_old_versions(versions=old, delete_unverified=not self.location.remote)
         return len(old)
 
+    def remove_unnamed_files(self) -> list[str]:
+        """Remove the data and deletion files that no version names, under the writer lock; return their sorted names.
+
+        Killed writers and failed commits leave them, and parts of a shared run that were never committed. In an object
+        store nothing is done.
+        """
+        return [] if self.location.remote else remove_unnamed_files(self._dataset, self.location)
+
     def _merge_fragments(self) -> list[tuple[list["FragmentMetadata"], list["FragmentMetadata"]]]:
         """Write what small fragments and those with deleted rows hold as new ones; return them in pairs (old, new)."""
         from lance.optimize import Compaction, CompactionOptions
@@ -377,7 +387,7 @@ class PassageTable:
             batch_size=_COMPACTION_BATCH_ROWS,
         )
         with map_errors(self.location.name, "compacting"):
-            tasks = Compaction.plan(self._dataset, options).tasks
+            tasks = Compaction.plan(self._readable(), options).tasks
             return [(task.fragments, task.execute(self._dataset).new_fragments) for task in tasks]
 
     def check_rows(self) -> None:
@@ -388,8 +398,18 @@ class PassageTable:
         if self._checked_version != self.version:
             seal = stored_seal(self._dataset, self.location.name)
             if seal is not None:
-                check_rows_sealed(seal, compute_seal(self._dataset, self.location.name), self.location.name)
+                check_rows_sealed(seal, compute_seal(self._readable(), self.location.name), self.location.name)
             self._checked_version = self.version
+
+    def _readable(self) -> "LanceDataset":
+        """Return the dataset, whose files of deleted rows were parsed once for each version, before Lance reads them.
+
+        A damaged one is an IndexFormatError.
+        """
+        if self._parsed_version != self.version:
+            check_stored_deletions(self.location, self._dataset)
+            self._parsed_version = self.version
+        return self._dataset
 
     def restore(self, version: int) -> "PassageTable":
         """Make an older version the newest one, and return the table at it (errors: see `restore_to`)."""

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from clew.errors import ProviderError
+from clew.errors import IndexFormatError, ProviderError
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location
 
 if TYPE_CHECKING:
+    from lance import LanceDataset
     from lance.fragment import FragmentMetadata
 
+_UNPARSABLE = (OSError, ValueError, struct.error, pa.ArrowException, OverflowError)
 _RUN_COOKIE, _PLAIN_COOKIE = 12347, 12346
 _ARRAY_LIMIT = 4096  # a container of more values is a bitmap
 _BITMAP_BYTES = 8192
@@ -52,6 +54,39 @@ def check_deletion_files(location: Location, fragments: Sequence["FragmentMetada
     for fragment in fragments:
         _check_deletion_file(deletion_path(Path(location.table), fragment), fragment, location)
     flush((deletion_path(Path(location.table), fragment) for fragment in fragments), location)
+
+
+def check_stored_deletions(location: Location, dataset: "LanceDataset") -> None:
+    """Parse the files of deleted rows of a version, since Lance aborts the process on some that are damaged.
+
+    In an object store nothing is done, as of `check_deletion_files`. Raises an IndexFormatError as
+    `check_stored_deletion`.
+    """
+    for fragment in () if location.remote else dataset.get_fragments():
+        check_stored_deletion(location, fragment.metadata)
+
+
+def check_stored_deletion(location: Location, fragment: "FragmentMetadata") -> None:
+    """Parse the file of the rows deleted from a fragment of a version of a table on a disk, if it has one.
+
+    Raises:
+        IndexFormatError: It is missing or damaged, or has another number of rows than its version says.
+        ProviderError: It may not be read now.
+    """
+    deleted = fragment.deletion_file
+    if deleted is None:
+        return
+    path = deletion_path(Path(location.table), fragment)
+    with map_errors(location.name, "reading"):
+        data = path.read_bytes()
+    try:
+        count = _count_deleted(path.suffix, data, fragment.physical_rows)
+    except _UNPARSABLE as error:
+        raise _damaged(path, str(error)[:200], location) from error
+    if count != deleted.num_deleted_rows:
+        raise _damaged(
+            path, f"it names {count} rows of the file, and {deleted.num_deleted_rows} were removed", location
+        )
 
 
 def flush(files: Iterable[Path], location: Location) -> None:
@@ -118,16 +153,23 @@ def _check_deletion_file(path: Path, fragment: "FragmentMetadata", location: Loc
     deleted = fragment.deletion_file
     assert deleted is not None
     try:
-        if path.suffix == ".arrow":
-            with pa.OSFile(str(path)) as source:
-                offsets = pa.ipc.open_file(source).read_all().column(0).to_numpy()
-            count = len(np.unique(offsets)) if not len(offsets) or offsets.max() < fragment.physical_rows else -1
-        else:
-            count = count_bitmap(path.read_bytes())
-    except (OSError, ValueError, struct.error) as error:
+        count = _count_deleted(path.suffix, path.read_bytes(), fragment.physical_rows)
+    except _UNPARSABLE as error:
         raise _unwritten(str(path), str(error)[:200], location) from error
     if count != deleted.num_deleted_rows:
         raise _unwritten(str(path), f"{count} deleted rows of {deleted.num_deleted_rows}", location)
+
+
+def _count_deleted(suffix: str, data: bytes, rows: int) -> int:
+    """Return the number of rows that a file of deleted rows names, -1 where one is beyond those of the data file."""
+    if suffix != ".arrow":
+        return count_bitmap(data)
+    table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+    table.validate(full=True)
+    if table.schema.types != [pa.uint32()] or table.column(0).null_count:
+        raise ValueError(f"its columns are {table.schema.types}")
+    offsets = table.column(0).to_numpy()
+    return len(np.unique(offsets)) if not len(offsets) or offsets.max() < rows else -1
 
 
 def count_bitmap(data: bytes) -> int:
@@ -174,6 +216,13 @@ def _size(path: str) -> int:
         return Path(path).stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _damaged(path: Path, detail: str, location: Location) -> IndexFormatError:
+    return IndexFormatError(
+        f"{location.name} is damaged: the file of deleted rows {path.name} is not what was written "
+        f"({' '.join(detail.split())}): run `clew repair`"
+    )
 
 
 def _unwritten(path: str, detail: str, location: Location) -> ProviderError:

@@ -13,6 +13,7 @@ from clew.store.commits import TableChange
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import INTEGRITY_COLUMNS
 from clew.store.location import Location
+from clew.store.read_back import check_stored_deletions
 from clew.store.row_seal import RowSeal, check_rows_sealed, stored_seal
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def remove_documents(
         IndexFormatError: All fragments are read, and their rows are not as they were written.
     """
     checksum = INTEGRITY_COLUMNS[1]
+    if fragments is None:
+        check_stored_deletions(location, dataset)
     numbers, offsets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     every, removed = RowSeal(), RowSeal()
     with map_errors(location.name, "reading"):

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from lance.fragment import LanceFragment
 
 ADD_AGAIN = "run `clew index`, or `clew kg import`, on the same sources to add what was lost"
-"""The last action of a repair that lost something."""
+"""An action of a repair that lost documents, or maybe did."""
+REMOVE_AGAIN = "run `clew remove` again on what was removed since"
+"""An action of a repair that undid changes among which may be removals."""
 _MAX_NAMES = 10
 _ID_BATCH_ROWS = 1 << 16
 
@@ -45,6 +47,7 @@ class _Plan:
     fragments: tuple["LanceFragment", ...] = ()  # those that stay, where no older version is restored
     documents: tuple[str, ...] = ()  # those of them that are damaged
     is_changed: bool = False  # whether a commit is needed
+    advice: tuple[str, ...] = ()  # what to do after it
 
 
 def repair(location: str | Path | Location, confirm: Callable[[Sequence[str]], bool] | None = None) -> list[str]:
@@ -79,7 +82,7 @@ def repair(location: str | Path | Location, confirm: Callable[[Sequence[str]], b
                 plan.newest, pa.array(plan.documents, type=pa.string()), location, plan.fragments
             )
             commit_change(plan.newest, removal.change, removal.rest, location)
-        return actions + _drop_derived(location.derived) + plan.losses + ([ADD_AGAIN] if plan.losses else [])
+        return actions + _drop_derived(location.derived) + plan.losses + list(plan.advice)
 
 
 def _plan(location: Location) -> _Plan:
@@ -102,7 +105,8 @@ def _plan(location: Location) -> _Plan:
         raise broken[manifests[0]] if broken else no_index_error(location)
     losses = _unopened_losses(location, manifests, broken, datasets[0].version)
     problems = inspect(datasets[0], location)
-    return _plan_rows(location, datasets, _Plan(datasets[0], broken, losses), problems)
+    advice = (REMOVE_AGAIN, ADD_AGAIN) if losses else ()
+    return _plan_rows(location, datasets, _Plan(datasets[0], broken, losses, advice=advice), problems)
 
 
 def _unopened_losses(
@@ -136,7 +140,11 @@ def _plan_rows(
     if (older := _find_whole(location, datasets[1:], rest, _file_names(newest, unreadable))) is not None:
         version, causes = int(older.version), "; ".join(problem.text for problem in problems[:2])
         undone = f"undone: the changes since version {version}, which is whole ({causes})"
-        return _Plan(newest, plan.broken, [*plan.losses, undone], restored=version)
+        back = _returning(older, fragments, documents, location)
+        returning = [f"there again, if it was removed since version {version}: {_format_names(back)}"] if back else []
+        has_removed, has_added = bool(back or plan.losses), _has_added(newest, older) or not back
+        advice = (*((REMOVE_AGAIN,) if has_removed else ()), *((ADD_AGAIN,) if has_added else ()))
+        return _Plan(newest, plan.broken, [*plan.losses, undone, *returning], restored=version, advice=advice)
     losses = [
         f"dropped {fragment.metadata.num_rows} passages: {unreadable[fragment.fragment_id]}"
         for fragment in newest.get_fragments()
@@ -145,7 +153,44 @@ def _plan_rows(
     if documents:
         losses.append(f"removed {damaged} passages of {len(documents)} damaged documents: {_format_names(documents)}")
     losses = losses or [f"accepted: {problem.text}" for problem in problems]
-    return _Plan(newest, plan.broken, [*plan.losses, *losses], None, tuple(fragments), documents, is_changed=True)
+    return _Plan(
+        newest,
+        plan.broken,
+        [*plan.losses, *losses],
+        None,
+        tuple(fragments),
+        documents,
+        is_changed=True,
+        advice=(REMOVE_AGAIN, ADD_AGAIN) if plan.losses else (ADD_AGAIN,),
+    )
+
+
+def _returning(
+    older: "LanceDataset", fragments: Sequence["LanceFragment"], damaged: Sequence[str], location: Location
+) -> list[str]:
+    """Return the sorted documents of an older version that the whole fragments of the newest one do not show."""
+    there = pc.unique(pa.chunked_array(_documents(fragments, location), pa.string()))
+    there = there.filter(pc.invert(pc.is_in(there, value_set=pa.array(damaged, pa.string()))))
+    before = pc.unique(pa.chunked_array(_documents(older.get_fragments(), location), pa.string()))
+    return sorted(before.filter(pc.invert(pc.is_in(before, value_set=there))).to_pylist())
+
+
+def _documents(fragments: Sequence["LanceFragment"], location: Location) -> list[pa.Array]:
+    found: list[pa.Array] = []
+    for fragment in fragments:
+        with map_errors(location.name, "reading"):
+            batches = fragment.to_batches(columns=["document_id"], batch_size=_ID_BATCH_ROWS)
+            found.extend(pc.unique(batch["document_id"]) for batch in batches)
+    return found
+
+
+def _has_added(newest: "LanceDataset", older: "LanceDataset") -> bool:
+    """Return whether a version has a data file that an older one has not."""
+    files = [
+        {file.path for fragment in dataset.get_fragments() for file in fragment.data_files()}
+        for dataset in (newest, older)
+    ]
+    return not files[0] <= files[1]
 
 
 def _find_whole(

@@ -17,6 +17,7 @@ from clew.store.integrity import INTEGRITY_COLUMNS, check_rows, stored_schema, w
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
 from clew.store.passage_table import PassageTable
+from clew.store.read_back import check_stored_deletions
 from clew.store.row_seal import RowSeal
 from clew.store.schema import SENTENCE_COLUMNS, RowSentences, sentence_cells
 
@@ -52,7 +53,9 @@ class TableRewriter:
 
     def blocks(self, columns: list[str]) -> Iterator[RowBlock]:
         """Yield columns of all rows, `BLOCK_ROWS` of a fragment at a time."""
-        for fragment in open_existing(self.table.location).get_fragments():
+        dataset = open_existing(self.table.location)
+        check_stored_deletions(self.table.location, dataset)
+        for fragment in dataset.get_fragments():
             yield from _blocks(fragment, columns, self.table.location)
 
     def with_vectors(

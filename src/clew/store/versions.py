@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import IndexFormatError, InputError
@@ -10,6 +11,7 @@ from clew.store.dataset import open_dataset
 from clew.store.error_mapping import map_errors
 from clew.store.inspection import inspect
 from clew.store.location import Location
+from clew.store.read_back import deletion_path
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -36,6 +38,24 @@ def _read_version(record: "Version") -> StoredVersion:
     time = record["timestamp"]
     assert isinstance(time, datetime), record
     return StoredVersion(record["version"], time.astimezone(), int(record["metadata"]["total_rows"]))
+
+
+def remove_unnamed_files(dataset: "LanceDataset", location: Location) -> list[str]:
+    """Remove the data and deletion files that no version of a table on a disk names; return their sorted names."""
+    table = Path(location.table)
+    named: set[Path] = set()
+    with map_errors(location.name, "reading the versions of"):
+        for record in dataset.versions():
+            for fragment in dataset.checkout_version(record["version"]).get_fragments():
+                named.update(table / "data" / file.path for file in fragment.data_files())
+                if fragment.metadata.deletion_file is not None:
+                    named.add(deletion_path(table, fragment.metadata))
+    with map_errors(location.name, "removing files that no version names of"):
+        present = {path for folder in ("data", "_deletions") for path in (table / folder).glob("*")}
+        unnamed = sorted(present - named)
+        for path in unnamed:
+            path.unlink()
+    return [path.name for path in unnamed]
 
 
 def restore_to(location: Location, dataset: "LanceDataset", version: int) -> "LanceDataset":

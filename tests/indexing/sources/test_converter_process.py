@@ -96,6 +96,13 @@ def test_an_archive_that_inflates_without_end_is_refused_unread() -> None:
         convert(".docx", bomb)
 
 
+@pytest.mark.parametrize("before", [b"x", b"%PDF-1.7\n"])
+def test_bytes_before_an_archive_hide_it_not(before: bytes) -> None:
+    """A converter looks for an archive's end: one byte before it skipped the check."""
+    with pytest.raises(InputError, match="which no document needs"):
+        convert(".docx", before + docx_of(bytes(64 * MEBIBYTE)))
+
+
 def test_a_file_above_the_limit_is_refused(converter: ConverterProcess) -> None:
     with pytest.raises(InputError, match=r"the \.html file has 2 MiB, more than 1"):
         converter.convert(".html", bytes(2 * MEBIBYTE))

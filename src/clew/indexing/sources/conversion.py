@@ -52,7 +52,7 @@ def convert(suffix: str, data: bytes) -> tuple[str, str]:
 
 def _check_archive(suffix: str, data: bytes) -> None:
     """Raise an InputError for an archive that inflates to far more than its size."""
-    if not data.startswith(b"PK"):
+    if not zipfile.is_zipfile(io.BytesIO(data)):  # bytes may stand before an archive
         return
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -109,3 +109,12 @@ def _check_document(document: Document) -> None:
         check_strings(getattr(document, name), f"{name} of the document {document.id!r:.80}")
     if not isinstance(document.metadata, Mapping):
         raise InputError(f"metadata of the document {document.id!r:.80} is no mapping; give a dictionary")
+    if not document.id.strip():
+        raise InputError(f"id of a document is {document.id!r:.80}, which is empty; give one")
+    for key, value in document.metadata.items():
+        parts = value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(part, Mapping | list | tuple) for part in parts):
+            raise InputError(
+                f"metadata {key!r:.80} of the document {document.id!r:.80} is nested; "
+                "use strings, finite numbers, booleans and lists of them"
+            )
