@@ -69,7 +69,7 @@ def run_tools(locations: Mapping[str, str], opener: Callable[[str], Index], opti
     """Run the tools over standard input and output until the assistant closes them."""
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     indexes = OpenIndexes(locations, opener, options.max_open, options.poll)
-    jobs = Jobs(locations, opener, options.state)
+    jobs = Jobs(locations, opener, indexes.refresh, options.state)
     pool = WorkerPool(worker_count(), options.queue, options.deadline)
     if options.write:
         jobs.resume()

@@ -49,7 +49,10 @@ class Spool:
         self.folder = folder
         self._index = index
         self._lock = Lock()
-        remove_leftovers(folder)
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed servers had not received whole."""
+        remove_leftovers(self.folder)
 
     def accept_texts(self, key_id: str, documents: Sequence[records.NewDocument]) -> StoredJob:
         """Store texts, and return their job; texts without an id get one."""
