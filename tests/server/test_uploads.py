@@ -145,6 +145,28 @@ def test_other_texts_are_refused(writing: TestClient, documents: Any) -> None:
     assert writing.get("/v1/own/jobs").json() == {"jobs": []}
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e400", "-1e400"])
+def test_numbers_that_are_none_are_refused(writing: TestClient, number: str) -> None:
+    body = f'{{"documents": [{{"text": "a", "metadata": {{"year": {number}}}}}]}}'
+    response = writing.post("/v1/own/documents", content=body, headers={"content-type": "application/json"})
+    assert (response.status_code, "metadata.year" in response.json()["detail"]) == (422, True)
+    assert writing.get("/v1/own/jobs").json() == {"jobs": []}
+
+
+def test_a_text_that_cannot_be_stored_fails_alone(folder: Path) -> None:
+    """As one that an earlier server took, and that would fail the others of its job for ever."""
+    from clew.server.records import NewDocument
+
+    spool = Spool(folder / "uploads", "own")
+    good, bad = NewDocument(id="good", text="One."), NewDocument(id="bad", text="Two.")
+    job = spool.accept_texts("", [bad.model_copy(update={"metadata": {"year": float("nan")}}), good])
+    with serving({"own": folder}) as client:
+        ended = wait_for_job(client, "own", {"id": job.id})
+    assert (ended["status"], [failure["item"] for failure in ended["failures"]]) == ("done", ["bad"])
+    stored = clew.open(folder).table.stored_documents()
+    assert ("good" in stored, "bad" in stored) == (True, False)
+
+
 def test_a_body_of_another_kind_is_refused(writing: TestClient) -> None:
     assert writing.post("/v1/own/documents", content=b"a").status_code == 415
     assert writing.post("/v1/own/documents", data={"a": "b"}, files={"other": b"c"}).status_code == 422

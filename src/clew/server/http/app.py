@@ -54,6 +54,7 @@ def make_state(
         metrics=Metrics(),
         audit=AuditLog(chosen.audit),
         rate=RateLimit(chosen.rate),
+        opening=asyncio.Lock(),
     )
 
 

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from clew.errors import ClewError
-from clew.server.refusals import Refusal, describe_error
+from clew.server.access import find_index
+from clew.server.refusals import Refusal, report_error
 
 MEDIA_TYPE = "application/problem+json"
 CHAT_PREFIX = "/v1/chat/"
@@ -77,7 +78,7 @@ def problem_response(refusal: Refusal, path: str = "") -> ProblemResponse:
 async def on_clew_error(request: Request, error: Exception) -> ProblemResponse:
     """Answer an error that Clew raised on purpose."""
     assert isinstance(error, ClewError)
-    return problem_response(describe_error(error), request.url.path)
+    return problem_response(report_error(error, _place(request)), request.url.path)
 
 
 async def on_http_error(request: Request, error: Exception) -> ProblemResponse:
@@ -98,6 +99,12 @@ async def on_invalid_request(request: Request, error: Exception) -> ProblemRespo
 async def on_failure(request: Request, _error: Exception) -> ProblemResponse:
     """Answer a fault of the server, of which the client learns nothing but that it happened."""
     return problem_response(Refusal(500, "the server failed; its log says why"), request.url.path)
+
+
+def _place(request: Request) -> str:
+    """Return the route and index of a request for the log, without ids and texts."""
+    route, index = getattr(request.scope.get("route"), "path", "other"), find_index(request.scope)
+    return f"{request.method} {route} of the index {index!r}" if index else f"{request.method} {route}"
 
 
 def describe_validation(errors: Any) -> str:

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from clew.errors import ClewError
 from clew.server import browsing, questions, records
-from clew.server.access import OPEN, Access
+from clew.server.access import OPEN, Access, note_index
 from clew.server.mcp import results
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
-from clew.server.refusals import Refusal, describe_error
+from clew.server.refusals import Refusal, report_error
 from clew.server.uploads.records import StoredJob
 from clew.server.uploads.runner import Jobs
 from clew.server.worker_pool import WorkerPool
@@ -23,6 +23,7 @@ from clew.server.worker_pool import WorkerPool
 T = TypeVar("T")
 _POLL = 0.05  # seconds between two looks at a job
 _MAX_TITLES = 20
+_PLACE = "a tool"  # in the log
 _INSTRUCTIONS = (
     "Clew finds the passages that together answer a question, over indexes of documents. Begin with `search`; `read` "
     "gives the whole of a passage; `connect` shows how two things are joined. Quote what you use, with the ids of its "
@@ -44,8 +45,7 @@ class ToolSet:
     async def run(self, context: Context[Any, Any], index: str, work: Callable[[OpenVersion, Access], T]) -> T:
         """Return the result of work on the newest version of an index; what is refused is a ToolError."""
         try:
-            access = caller(context)
-            name = self.choose(index, access)
+            access, name = self._admit(context, index)
 
             def run_leased() -> T:
                 with self.indexes.lease(name) as version:
@@ -53,15 +53,14 @@ class ToolSet:
 
             return await self._pool.run(run_leased)
         except ClewError as error:
-            raise ToolError(describe_error(error).detail) from error
+            raise ToolError(report_error(error, _PLACE).detail) from error
 
     async def write(
         self, context: Context[Any, Any], index: str, store: Callable[[str, Access], StoredJob]
     ) -> results.Stored:
         """Store a job, and return how it is once it is over, or after the deadline."""
         try:
-            access = caller(context)
-            name = self.choose(index, access)
+            access, name = self._admit(context, index)
             access.check_write()
             job = await asyncio.to_thread(store, name, access)
             self.jobs.start(job)
@@ -70,8 +69,18 @@ class ToolSet:
                 await asyncio.sleep(_POLL)
                 job = await asyncio.to_thread(self.jobs.find, name, job.id, access)
         except ClewError as error:
-            raise ToolError(describe_error(error).detail) from error
+            raise ToolError(report_error(error, _PLACE).detail) from error
         return results.Stored(index=name, job=job.id, status=job.status, reason=job.reason)
+
+    def _admit(self, context: Context[Any, Any], index: str) -> tuple[Access, str]:
+        """Return the rights of the caller, and the index that is meant, which the audit log is told."""
+        access, request = caller(context), context.request_context.request
+        if request is not None:
+            note_index(request.scope, index)
+        name = self.choose(index, access)
+        if request is not None:
+            note_index(request.scope, name)
+        return access, name
 
     def choose(self, index: str, access: Access) -> str:
         """Return the index that is meant; raises a Refusal where there is none of the name, or several to choose."""

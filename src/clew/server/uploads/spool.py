@@ -18,12 +18,14 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import IO, final
 
+from clew.errors import InputError
 from clew.indexing.sources.discovery import READABLE_SUFFIXES, SourceFile
 from clew.indexing.sources.reader import read_sources
 from clew.server import records
 from clew.server.refusals import Refusal
 from clew.server.uploads.records import StoredJob, UploadedFile, read_job, write_job
 from clew.store.atomic import atomic_folder, discard, remove_leftovers
+from clew.store.schema import canonical_json
 from clew.types import Document, Failure
 
 TEXTS_FILE = "texts.jsonl"
@@ -121,7 +123,7 @@ class Spool:
         """Yield the documents of a job, and a failure for each that cannot be read."""
         folder = self.folder / job.id
         if (folder / TEXTS_FILE).exists():
-            yield from _read_texts(folder / TEXTS_FILE)
+            yield from map(_check_metadata, _read_texts(folder / TEXTS_FILE))
         yield from read_sources([SourceFile(folder / f.stored, f.name, f.name, _stem(f.name)) for f in job.files])
 
     def drop_content(self, job: StoredJob) -> None:
@@ -160,6 +162,15 @@ def _suffix(name: str) -> str:
 
 def _stem(name: str) -> str:
     return PurePosixPath(name).stem
+
+
+def _check_metadata(document: Document) -> Document | Failure:
+    """Return a document, or a failure where its metadata cannot be stored, so that the others of its job are."""
+    try:
+        canonical_json(document.metadata, f"the metadata of {document.id!r}")
+    except InputError as error:
+        return Failure(document.id, str(error))
+    return document
 
 
 def _read_texts(path: Path) -> Iterator[Document]:
