@@ -253,6 +253,26 @@ def test_uploads_may_lie_in_a_folder_of_the_server(folder: Path, tmp_path: Path)
     assert not (folder / "uploads").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+def test_uploads_are_their_owner_s(folder: Path) -> None:
+    from io import BytesIO
+
+    from clew.server.records import NewDocument
+    from clew.server.uploads.spool import ReceivedFile
+
+    spool = Spool(folder / "uploads", "own")
+    jobs = [
+        spool.accept_texts("", [NewDocument(text="One.")]),
+        spool.accept_files("", [ReceivedFile("a.md", BytesIO(b"Two."))]),
+        spool.accept_removal("", ["a"]),
+    ]
+    for job in jobs:
+        spool.update(job.id, status="running")
+    paths = [folder / "uploads", *(folder / "uploads").rglob("*")]
+    assert len(paths) == 9
+    assert {(path.is_dir(), oct(path.stat().st_mode & 0o777)) for path in paths} == {(True, "0o700"), (False, "0o600")}
+
+
 def test_jobs_that_a_server_left_are_taken_up(folder: Path) -> None:
     spool = Spool(folder / "uploads", "own")
     from clew.server.records import NewDocument

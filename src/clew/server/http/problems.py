@@ -16,11 +16,10 @@ from starlette.exceptions import HTTPException
 
 from clew.errors import ClewError
 from clew.server.access import find_index
-from clew.server.refusals import Refusal, report_error
+from clew.server.refusals import Refusal, describe_validation, report_error
 
 MEDIA_TYPE = "application/problem+json"
 CHAT_PREFIX = "/v1/chat/"
-_MAX_INPUT = 60
 
 
 class Problem(BaseModel):
@@ -105,13 +104,3 @@ def _place(request: Request) -> str:
     """Return the route and index of a request for the log, without ids and texts."""
     route, index = getattr(request.scope.get("route"), "path", "other"), find_index(request.scope)
     return f"{request.method} {route} of the index {index!r}" if index else f"{request.method} {route}"
-
-
-def describe_validation(errors: Any) -> str:
-    """Return the first of some validation errors in words."""
-    first = errors[0]
-    place = ".".join(str(part) for part in first["loc"])
-    seen = first.get("input")
-    shown = f" (seen: {str(seen)[:_MAX_INPUT]!r})" if isinstance(seen, str | int | float | bool) else ""
-    more = f"; {len(errors) - 1} more are wrong" if len(errors) > 1 else ""
-    return f"{place}: {str(first['msg']).replace('Value error, ', '')}{shown}{more}"

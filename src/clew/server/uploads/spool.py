@@ -13,6 +13,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Lock
@@ -23,7 +24,7 @@ from clew.indexing.sources.discovery import READABLE_SUFFIXES, SourceFile
 from clew.indexing.sources.reader import read_sources
 from clew.server import records
 from clew.server.refusals import Refusal
-from clew.server.uploads.records import StoredJob, UploadedFile, read_job, write_job
+from clew.server.uploads.records import OWNER_FILE, StoredJob, UploadedFile, read_job, write_job
 from clew.store.atomic import atomic_folder, discard, remove_leftovers
 from clew.store.schema import canonical_json
 from clew.types import Document, Failure
@@ -33,6 +34,7 @@ _JOB_ID = re.compile(r"[0-9]{16}-[0-9a-f]{12}")
 _MAX_NAME = 255
 _MAX_JOBS = 1_000  # that are kept when they are over
 _MAX_WAITING = 1_000
+_OWNER_FOLDER = 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,10 @@ class Spool:
     def accept_texts(self, key_id: str, documents: Sequence[records.NewDocument]) -> StoredJob:
         """Store texts, and return their job; texts without an id get one."""
         job = self._new_job(key_id, len(documents))
-        with atomic_folder(self.folder / job.id) as folder:
-            with (folder / TEXTS_FILE).open("w", encoding="utf-8") as file:
-                for number, document in enumerate(documents):
-                    record = {**document.model_dump(), "id": document.id or f"text-{job.id}-{number}"}
-                    file.write(json.dumps(record) + "\n")
-            write_job(folder, job)
+        with self._fill(job) as folder, (folder / TEXTS_FILE).open("w", encoding="utf-8") as file:
+            for number, document in enumerate(documents):
+                record = {**document.model_dump(), "id": document.id or f"text-{job.id}-{number}"}
+                file.write(json.dumps(record) + "\n")
         return job
 
     def accept_files(self, key_id: str, files: Sequence[ReceivedFile]) -> StoredJob:
@@ -76,19 +76,17 @@ class Spool:
                 raise Refusal(415, f"the file {name!r} is of a kind that is not read; wanted one of {wanted}", "kind")
         uploaded = tuple(UploadedFile(f"file-{i:04}{_suffix(name)}", name) for i, (name, _) in enumerate(named))
         job = self._new_job(key_id, len(files), uploaded)
-        with atomic_folder(self.folder / job.id) as folder:
+        with self._fill(job) as folder:
             for file, (_, content) in zip(uploaded, named, strict=True):
                 with (folder / file.stored).open("wb") as target:
                     shutil.copyfileobj(content, target)
-            write_job(folder, job)
         return job
 
     def accept_removal(self, key_id: str, document_ids: Sequence[str]) -> StoredJob:
         """Store that documents are to be removed, and return the job."""
         job = self._new_job(key_id, len(document_ids), remove=tuple(document_ids))
-        with atomic_folder(self.folder / job.id) as folder:
-            write_job(folder, job)
-        return job
+        with self._fill(job):
+            return job
 
     def jobs(self) -> list[StoredJob]:
         """Return all jobs, the newest first."""
@@ -136,6 +134,19 @@ class Spool:
         """Remove the oldest jobs that are over, but for the last thousand."""
         for job in [job for job in self.jobs() if job.is_over][_MAX_JOBS:]:
             discard(self.folder / job.id)
+
+    @contextmanager
+    def _fill(self, job: StoredJob) -> Iterator[Path]:
+        """Yield the folder of a new job for what was sent; it appears when all is there, for its owner alone."""
+        is_new = not self.folder.exists()
+        with atomic_folder(self.folder / job.id) as folder:
+            if is_new:
+                self.folder.chmod(_OWNER_FOLDER)
+            folder.chmod(_OWNER_FOLDER)
+            yield folder
+            for file in folder.iterdir():
+                file.chmod(OWNER_FILE)
+            write_job(folder, job)
 
     def _new_job(
         self, key_id: str, documents: int, files: tuple[UploadedFile, ...] = (), remove: tuple[str, ...] = ()
