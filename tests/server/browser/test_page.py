@@ -122,16 +122,8 @@ def test_another_index_begins_without_the_entities_of_the_one_before(page: "Page
 
 
 def test_a_cancelled_job_can_be_tried_again(page: "Page", site: str) -> None:
-    page.route(
-        "**/v1/new/jobs",
-        lambda route: route.fulfill(
-            json={
-                "jobs": [
-                    {"id": "j", "status": "cancelled", "documents": 1, "done": 0, "reason": "cancelled", "failures": []}
-                ]
-            }
-        ),
-    )
+    job = {"id": "j", "status": "cancelled", "documents": 1, "done": 0, "reason": "cancelled", "failures": []}
+    page.route("**/v1/new/jobs", lambda route: route.fulfill(json={"jobs": [job]}))
     page.goto(f"{site}/documents?index=new")
     with page.expect_request("**/v1/new/jobs/j/retry") as asked:
         page.get_by_role("button", name="Try again").click()

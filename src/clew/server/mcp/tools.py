@@ -191,10 +191,10 @@ def _add_graph(server: MCPServer[Any], tools: ToolSet, about_text: str) -> None:
         found = await tools.run(context, index, lambda v, access: browsing.find_entity(v, access, name, 50))
         return results.short_entity(found)
 
-    async def about(context: Context[Any, Any], index: Index = "") -> results.About:
+    async def describe_index(context: Context[Any, Any], index: Index = "") -> results.About:
         return await tools.run(context, index, describe)
 
-    server.add_tool(about, name="about", description=f"Tell what an index holds. {about_text}".strip())
+    server.add_tool(describe_index, name="about", description=f"Tell what an index holds. {about_text}".strip())
 
 
 def describe_contents(indexes: OpenIndexes, name: str) -> str:
