@@ -19,8 +19,9 @@ QUESTION = "Where was the commander of the Vega born?"
 class Served:
     """A server in another process, and a client of OpenAI for it."""
 
-    def __init__(self, url: str, key: str) -> None:
+    def __init__(self, url: str, key: str, keys: Path) -> None:
         self.url = url
+        self.keys = keys
         self.client = OpenAI(
             base_url=f"{url}/v1", api_key=key, max_retries=0, http_client=httpx2.Client(trust_env=False)
         )
@@ -31,7 +32,7 @@ def served(plain_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     keys = tmp_path_factory.mktemp("chat") / "keys.json"
     key = make_key(keys)
     with server_process(f"small={plain_folder}", "--keys", str(keys)) as (_, client):
-        served = Served(str(client.base_url), key)
+        served = Served(str(client.base_url), key, keys)
         yield served
         served.client.close()
 
@@ -112,9 +113,14 @@ def test_errors_are_those_that_the_client_knows(served: Served) -> None:
 
 
 def test_a_streamed_error_is_an_error_of_the_client(served: Served) -> None:
+    """Known before it streams, it is the answer; what comes up while the answer is made is an event."""
+    create = served.client.chat.completions.create
+    with pytest.raises(openai.BadRequestError, match="nonesuch"):
+        create(model="clew/small:nonesuch", messages=messages(), stream=True)
+    unfit = served.client.with_options(api_key=make_key(served.keys, where="nothing = 1"))
     with (
-        served.client.chat.completions.create(model="clew/small:nonesuch", messages=messages(), stream=True) as stream,
-        pytest.raises(openai.APIError, match="nonesuch"),
+        unfit.chat.completions.create(model="clew/small", messages=messages(), stream=True) as stream,
+        pytest.raises(openai.APIError, match="the filter of this key does not fit"),
     ):
         list(stream)
 

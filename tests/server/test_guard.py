@@ -68,6 +68,24 @@ def test_a_key_answers_until_it_is_removed(locked: TestClient, keys: Path) -> No
     assert locked.get("/v1/indexes", headers=bearer(key)).status_code == 401
 
 
+def test_the_last_keys_hold_while_the_file_is_broken(
+    locked: TestClient, keys: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As while an editor writes it; a server that has never read it answers 503, with the headers of any answer."""
+    key, whole = make_key(keys), keys.read_bytes()
+    keys.write_bytes(whole[:-20])
+    early = locked.get("/v1/indexes", headers=bearer(key))
+    assert (early.status_code, early.json()["type"]) == (503, "urn:clew:keys")
+    assert {name: early.headers[name] for name in HEADERS} == dict(HEADERS)
+    assert str(keys) not in early.text
+    keys.write_bytes(whole)
+    assert locked.get("/v1/indexes", headers=bearer(key)).status_code == 200
+    keys.write_bytes(whole[:-20])
+    caplog.clear()
+    assert [locked.get("/v1/indexes", headers=bearer(k)).status_code for k in (key, key, key[:-2])] == [200, 200, 401]
+    assert len([record for record in caplog.records if "the keys cannot be read" in record.message]) == 1
+
+
 def test_an_index_that_a_key_may_not_ask_is_one_that_does_not_exist(locked: TestClient, keys: Path) -> None:
     headers = bearer(make_key(keys, indexes=["small"], write=True))
     assert [i["name"] for i in locked.get("/v1/indexes", headers=headers).json()["indexes"]] == ["small"]
@@ -129,6 +147,7 @@ def test_names_of_this_machine_are_hosts(client: TestClient, host: str) -> None:
         {"Origin": "null"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Origin": "http://localhost:1"},
+        {"Origin": "http://["},
     ],
 )
 def test_pages_of_other_sites_are_refused(client: TestClient, headers: dict[str, str]) -> None:
@@ -199,6 +218,76 @@ def test_the_audit_log_names_who_and_what_and_holds_no_text(plain_folder: Path, 
     ]
     assert "secret" not in text
     assert key not in text
+
+
+def test_the_audit_log_names_the_index_of_chats_and_tools(plain_folder: Path, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    chat = {"model": "clew/small:bm25", "messages": [{"role": "user", "content": "a secret question"}]}
+    with serving({"small": plain_folder}, with_options(audit=log)) as client:
+        client.post("/v1/chat/completions", json=chat)
+        client.post("/v1/chat/completions", json={**chat, "model": "clew/other"})
+        client.post("/v1/chat/completions", json={**chat, "model": "a secret model"})
+        for arguments in ({"name": "a secret name"}, {"name": "a", "index": "other"}):
+            call = {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "entity", "arguments": arguments},
+            }
+            headers = {"accept": "application/json, text/event-stream"}
+            assert client.post("/mcp", json=call, headers=headers).status_code == 200
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["route"], line["index"]) for line in lines] == [
+        ("/v1/chat/completions", "small"),
+        ("/v1/chat/completions", "other"),
+        ("/v1/chat/completions", ""),
+        ("/mcp", "small"),
+        ("/mcp", "other"),
+    ]
+    assert "secret" not in log.read_text()
+
+
+def test_a_full_queue_is_429_before_an_answer_streams(plain_folder: Path) -> None:
+    from threading import Event
+
+    chat = {"model": "clew/small", "messages": [{"role": "user", "content": "a"}], "stream": True}
+    with serving({"small": plain_folder}, with_options(workers=1, queue=0)) as client:
+        release = Event()
+        busy = state_of(client).pool.submit(release.wait)
+        for path, body in (("small/ask", {"question": "a", "stream": True}), ("chat/completions", chat)):
+            response = client.post(f"/v1/{path}", json=body)
+            assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+            assert response.headers["content-type"] == "application/problem+json"
+        assert client.get("/ready").status_code == 200  # it can answer, and is only busy
+        release.set()
+        busy.result()
+
+
+def test_more_indexes_than_places_in_the_queue_are_ready(plain_folder: Path) -> None:
+    names = [f"i{number}" for number in range(4)]
+    with serving(dict.fromkeys(names, plain_folder), with_options(workers=1, queue=0)) as client:
+        assert client.get("/ready").json() == {"status": "ready"}
+        assert list(state_of(client).indexes.open_versions()) == names
+
+
+def test_the_log_says_what_an_answer_does_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    chat = {"model": "clew/own", "messages": [{"role": "user", "content": "a secret"}], "stream": True}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "about", "arguments": {}}}
+    headers = {"accept": "application/json, text/event-stream"}
+    with serving({"own": tmp_path / "none"}) as client:
+        for method, path, body in (
+            ("GET", "/v1/own/stats", None),
+            ("GET", "/ready", None),
+            ("POST", "/v1/own/ask", {"question": "a secret", "stream": True}),
+            ("POST", "/v1/chat/completions", chat),
+            ("POST", "/mcp", call),
+        ):
+            caplog.clear()
+            assert "log says why" in client.request(method, path, json=body, headers=headers).text
+            logged = [record.getMessage() for record in caplog.records if record.name == "clew.server"]
+            assert len(logged) == 1, path
+            assert str(tmp_path / "none") in logged[0]
+            assert "secret" not in logged[0]
 
 
 def test_a_full_queue_is_429_and_a_deadline_504(plain_folder: Path) -> None:

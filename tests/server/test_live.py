@@ -16,7 +16,7 @@ from starlette.types import Message
 import clew
 from clew.errors import IndexFormatError
 from clew.index import Index
-from clew.server import questions
+from clew.server import open_indexes, questions
 from clew.server.open_indexes import OpenIndexes
 from clew.server.refusals import Refusal
 from clew.types import Document
@@ -84,6 +84,44 @@ def test_a_lease_keeps_its_version_until_it_ends(folder: Path, opened: OpenIndex
     gc.collect()
     assert alive() is None  # closed with its last lease
     assert opened.open_versions() == {"own": newest}
+
+
+def test_an_answer_is_of_a_version_that_was_the_newest_a_moment_ago(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first question after a long pause waits for the look, and is not answered from what was open before."""
+    indexes = OpenIndexes({"own": str(folder)}, clew.open, poll=0.0)
+    with indexes.lease("own") as version:
+        first = version.number
+    newest = add(folder, ship(9))
+    monkeypatch.setattr(open_indexes, "_MAX_AGE", 0.0)  # as if the last look were long ago
+    with indexes.lease("own") as version:
+        assert (first, version.number) == (newest - 1, newest)
+    indexes.close()
+
+
+def test_a_newer_version_is_open_once_it_was_asked_for(folder: Path) -> None:
+    """Several at once open it once, so that no version stays open for nobody."""
+    living: list[weakref.ref[Index]] = []
+
+    def open_index(location: str) -> Index:
+        index = clew.open(location)
+        living.append(weakref.ref(index))
+        return index
+
+    indexes = OpenIndexes({"own": str(folder)}, open_index, poll=60.0)
+    indexes.refresh("own")  # is not open, so that nothing is older
+    assert living == []
+    with indexes.lease("own"):
+        pass
+    newest = add(folder, ship(9))
+    with ThreadPoolExecutor(3) as threads:
+        for refreshed in [threads.submit(indexes.refresh, "own") for _ in range(3)]:
+            refreshed.result()
+    assert indexes.open_versions() == {"own": newest}
+    gc.collect()
+    assert [reference() is not None for reference in living] == [False, True]
+    indexes.close()
 
 
 def test_every_answer_belongs_to_one_version_while_documents_come(folder: Path) -> None:

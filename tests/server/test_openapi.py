@@ -59,6 +59,24 @@ def test_no_request_ends_in_a_fault(tmp_path: Path) -> None:
         assert not [status for status in statuses if status >= 500]
 
 
+def test_keys_and_limits_of_bodies_are_described(plain_folder: Path) -> None:
+    with serving({"small": plain_folder}) as client:
+        document = client.get("/openapi.json").json()
+    (name,) = document["components"]["securitySchemes"]
+    scheme = document["components"]["securitySchemes"][name]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    assert {name: []} in document["security"]
+    assert document["paths"]["/health"]["get"]["security"] == []
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            if "requestBody" in route:
+                assert "413" in route["responses"], (method, path)
+            if path != "/health":
+                assert "503" in route["responses"], (method, path)
+    removal = document["paths"]["/v1/{index}/documents/{document_id}"]["delete"]["responses"]
+    assert {"429", "503", "504"} <= removal.keys()
+
+
 def test_every_route_is_described_with_its_errors(plain_folder: Path) -> None:
     with serving({"small": plain_folder}) as client:
         document = client.get("/openapi.json").json()

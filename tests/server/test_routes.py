@@ -120,6 +120,21 @@ def test_a_streamed_answer_ends_with_the_whole(client: TestClient) -> None:
     assert {**done, "usage": 0, "evidence": 0} == {**whole, "usage": 0, "evidence": 0}
 
 
+@pytest.mark.parametrize(
+    ("index", "changes", "status", "words"),
+    [
+        ("other", {}, 404, "there is no index 'other' here"),
+        ("small", {"retriever": "nonesuch"}, 400, "nonesuch"),
+        ("small", {"model": "openai:gpt-x"}, 400, "this server allows: none"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_it_streams(
+    client: TestClient, index: str, changes: dict[str, str], status: int, words: str
+) -> None:
+    body = {"question": QUESTION, "stream": True, **changes}
+    assert words in problem(client.post(f"/v1/{index}/ask", json=body), status)
+
+
 def test_an_error_while_it_streams_is_an_event(client: TestClient) -> None:
     response = client.post("/v1/small/ask", json={"question": QUESTION, "where": "nothing = 1", "stream": True})
     ((name, data),) = read_events(response.text)

@@ -79,9 +79,10 @@ def serve(
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
     locations = parse_indexes(indexes)
     check_address(address)
-    from clew.commands.serving import make_opener, run_server, start_tracing
+    from clew.commands.serving import check_indexes, make_opener, run_server, start_tracing
     from clew.server.http.app import make_app, make_state
 
+    check_indexes(locations)
     hosts = (*_LOOPBACK, *(name.lower() for name in address.allow_host or ()))
     options = _server_options(address, limits, places, hosts)
     opener = make_opener(llm, places.device)

@@ -1,21 +1,26 @@
 """The running of servers; imported when one is started."""
 
 import asyncio
+import errno
 import logging
 import os
+import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
 
 import uvicorn
 
-from clew.commands.opening import make_llm_factory, open_index
+from clew.commands.opening import index_exists, make_llm_factory, open_index
 from clew.commands.options import LLMOptions
+from clew.commands.output import print_note
+from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.index import Index
 from clew.models.threads import worker_count
 from clew.plugins.extras import import_extra
-from clew.server.access import OPEN
 from clew.server.http.guard import Guard
-from clew.server.mcp.tools import describe, make_tools
+from clew.server.mcp.tools import DESCRIBED, describe_contents, make_tools
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
@@ -24,7 +29,7 @@ from clew.types import ignore_progress
 
 _SHUTDOWN_SECONDS = 10
 _COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-_DESCRIBED = 10  # indexes whose counts stand in the description of a tool
+_NO_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
 def make_opener(llm: LLMOptions, device: str | None) -> Callable[[str], Index]:
@@ -50,10 +55,58 @@ def start_tracing() -> None:
     trace.set_tracer_provider(provider)
 
 
+def check_indexes(locations: Mapping[str, str]) -> None:
+    """Raise an InputError where a location holds no index; one that cannot be read is a note, as it may be later."""
+    for name, location in locations.items():
+        try:
+            found = index_exists(location)
+        except (IndexFormatError, ProviderError) as error:
+            print_note(f"the index {name!r} cannot be read now, and is tried again when it is asked: {error}")
+            continue
+        if not found:
+            raise InputError(f"{name}={location}: there is no index there; make one by clew index, or correct the path")
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen on each address of a host, 0 for any free port; a taken port is an InputError."""
+    with ExitStack() as opened:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            sockets = [opened.enter_context(made) for made in _bind_each(found)]
+        except OSError as error:
+            raise InputError(
+                f"nothing can listen on {host}:{port} ({error.strerror}): choose another --port or --host, or stop "
+                "what listens there"
+            ) from error
+        opened.pop_all()  # they stay open
+    return sockets
+
+
+def _bind_each(found: Sequence[tuple[Any, ...]]) -> Iterator[socket.socket]:
+    """Yield sockets bound to addresses, all to one port; addresses that this machine lacks are left out."""
+    port, missing = 0, None
+    for family, _, _, _, (name, wanted, *rest) in found:
+        try:
+            made = socket.create_server((name, wanted or port, *rest), family=family)
+        except OSError as error:
+            if error.errno not in _NO_ADDRESS:
+                raise
+            missing = error
+            continue
+        port = made.getsockname()[1]
+        yield made
+    if not port and missing is not None:
+        raise missing
+
+
 def run_server(app: Guard, host: str, port: int) -> None:
-    """Run an application until Ctrl-C or the signal TERM; answers under way are finished, for ten seconds at most."""
+    """Run an application until Ctrl-C or the signal TERM; answers under way are finished, for ten seconds at most.
+
+    Raises InputError where the port is taken, before the application begins with anything.
+    """
+    sockets = listen(host, port)
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         host=host,
         port=port,
@@ -63,31 +116,26 @@ def run_server(app: Guard, host: str, port: int) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
+    server = uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):
+        server.run(sockets)
+    if not server.started:
+        sys.exit(1)
 
 
 def run_tools(locations: Mapping[str, str], opener: Callable[[str], Index], options: ServerOptions) -> None:
     """Run the tools over standard input and output until the assistant closes them."""
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     indexes = OpenIndexes(locations, opener, options.max_open, options.poll)
-    jobs = Jobs(locations, opener, options.state)
+    jobs = Jobs(locations, opener, indexes.refresh, options.state)
     pool = WorkerPool(worker_count(), options.queue, options.deadline)
     if options.write:
         jobs.resume()
     try:
-        server = make_tools(indexes, pool, jobs, options, describe_indexes(indexes))
+        about = " ".join(describe_contents(indexes, name) for name in indexes.names()[:DESCRIBED])
+        server = make_tools(indexes, pool, jobs, options, about)
         asyncio.run(server.run_stdio_async())
     finally:
         pool.close()
         jobs.close()
         indexes.close()
-
-
-def describe_indexes(indexes: OpenIndexes) -> str:
-    """Return what the first ten indexes hold, in words."""
-    parts = []
-    for name in indexes.names()[:_DESCRIBED]:
-        with indexes.lease(name) as version:
-            counts = describe(version, OPEN)
-        titles = ", ".join(counts.titles[:5])
-        parts.append(f"{name}: {counts.documents} documents, such as {titles}.")
-    return " ".join(parts)

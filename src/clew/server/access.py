@@ -1,12 +1,17 @@
 """Access: which indexes a request may ask, which part of each it sees, and whether it may write."""
 
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 from clew.errors import InputError
 from clew.query.filters import parse_filter
 from clew.query.scope import Scope
 from clew.server.refusals import Refusal, unknown
 from clew.types import Filter
+
+_INDEX = "clew.index"  # in the scope of a request
+_MAX_NAME = 64  # no index has a longer one
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,16 @@ class Access:
             if len(scope) and not has_value:
                 raise InputError(f"no passage has the field {field!r} of the filter {where!r}")
         return f"({self.where}) AND ({where})"  # each was parsed by itself, so that neither closes a parenthesis
+
+
+def note_index(scope: MutableMapping[str, Any], name: str) -> None:
+    """Note in the scope of a request which index it asks, where its path does not say so."""
+    scope[_INDEX] = name[:_MAX_NAME]
+
+
+def find_index(scope: Mapping[str, Any]) -> str:
+    """Return the index that a request asks, "" for none."""
+    return str(scope.get(_INDEX) or scope.get("path_params", {}).get("index", ""))
 
 
 OPEN = Access()

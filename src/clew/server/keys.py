@@ -5,6 +5,7 @@ A key is `clew_ID_SECRET`. The secret has 256 random bits, so that a plain hash 
 
 import hmac
 import json
+import logging
 import os
 import re
 import secrets
@@ -18,11 +19,14 @@ from typing import Any, final
 from clew.errors import InputError
 from clew.query.filters import parse_filter
 from clew.server.access import Access
+from clew.server.refusals import Refusal
 from clew.store.atomic import atomic_file
 
 _KEY = re.compile(r"clew_(?P<id>[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43})")
 _NO_HASH = "0" * 64
 _VERSION = 1
+_FileState = tuple[int, int, int]  # time of the last change, size and inode
+_log = logging.getLogger("clew.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,9 @@ class KeyFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._state: tuple[int, int, int] | None = None
+        self._state: _FileState | None = None
         self._keys: dict[str, StoredKey] = {}
+        self._broken = ""  # why the file could not be read the last time
 
     def list_keys(self) -> list[StoredKey]:
         """Return the keys, in the order they were made; none where there is no file."""
@@ -96,21 +101,37 @@ class KeyFile:
         self._write([key for key in keys.values() if key.id != id_])
 
     def verify(self, text: str) -> Access | None:
-        """Return what a key allows, None for one that is not in the file; the time tells nothing of the secret."""
+        """Return what a key allows, None for one that is not in the file; the time tells nothing of the secret.
+
+        Where the file cannot be read, as while an editor writes it, the last keys that it held go on; the log says so.
+        Raises a Refusal (503) if it could not be read before.
+        """
         match = _KEY.fullmatch(text)
-        keys = self._read()
+        keys = self._read_or_keep()
         stored = keys.get(match["id"]) if match else None
         given = _hash(match["secret"] if match else "")
         fits = hmac.compare_digest(given, stored.hash if stored else _NO_HASH)
         return stored.access if stored and fits else None
 
+    def _read_or_keep(self) -> dict[str, StoredKey]:
+        try:
+            keys = self._read()
+        except (OSError, InputError) as error:
+            if str(error) != self._broken:  # once, not for each request
+                _log.error("the keys cannot be read, so that the last ones that were read hold: %s", error)
+            self._broken = str(error)
+            if self._state is None:
+                raise Refusal(503, "the keys cannot be read now; the server's log says why", "keys") from error
+            return self._keys
+        self._broken = ""
+        return keys
+
     def _read(self) -> dict[str, StoredKey]:
         try:
-            status = self._path.stat()
+            state = _file_state(self._path)
         except FileNotFoundError:
             self._state, self._keys = None, {}
             return {}
-        state = (status.st_mtime_ns, status.st_size, status.st_ino)
         if state != self._state:
             self._keys = {key.id: key for key in _parse(self._path)}
             self._state = state
@@ -122,6 +143,11 @@ class KeyFile:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(record, file, indent=1)
+
+
+def _file_state(path: Path) -> _FileState:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _hash(secret: str) -> str:

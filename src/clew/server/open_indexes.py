@@ -27,6 +27,7 @@ from clew.types import Filter
 
 _log = logging.getLogger("clew.server")
 _MAX_RETRIEVERS = 8  # of one version, each with its settings
+_MAX_AGE = 10.0  # seconds after the last look for a newer version from which a lease waits for the next look
 
 
 @final
@@ -98,8 +99,9 @@ class _Entry:
 
     def __init__(self, opening: "Future[OpenVersion]") -> None:
         self.opening = opening
-        self.checked = time.monotonic()
+        self.checked = time.monotonic()  # since when the last look knew of nothing newer
         self.following: Future[None] | None = None
+        self.replacing = Lock()
 
 
 @final
@@ -107,6 +109,8 @@ class OpenIndexes:
     """The indexes of a server by name; at most `max_open` are open, but for those with answers under way.
 
     `open_index` opens the newest version at a location; `poll` is after how many seconds a lease looks for a newer one.
+    The look, and the opening of what it finds, go on beside the answers; a lease waits for them where the last look is
+    more than ten seconds ago.
     """
 
     def __init__(
@@ -148,6 +152,13 @@ class OpenIndexes:
         finally:
             self._release(version)
 
+    def refresh(self, name: str) -> None:
+        """Open the newest version of an index that is open; leases after that are of it, or of a newer one."""
+        with self._changed:
+            entry = self._entries.get(name)
+        if entry is not None:
+            self._open_newer(name, entry)
+
     def close(self) -> None:
         """Close all indexes that no answer holds."""
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -168,12 +179,13 @@ class OpenIndexes:
                 surplus = self._pop_surplus(name)
             for version in surplus:
                 self._retire(version)
+            entry.opening.result()
+            self._follow(name, entry)
             version = entry.opening.result()
             with self._changed:
                 if version.replaced:
                     continue
                 version.leases += 1
-            self._follow(name, entry)
             return version
 
     def _open(self, name: str) -> OpenVersion:
@@ -206,24 +218,43 @@ class OpenIndexes:
             _close(version)
 
     def _follow(self, name: str, entry: _Entry) -> None:
-        """Look for a newer version in the background, where the last look is long enough ago."""
+        """Look for a newer version in the background, where the last look is long enough ago; wait if it is too long.
+
+        So an answer is of a version that was the newest ten seconds before, if it could be opened.
+        """
         with self._changed:
-            now = time.monotonic()
-            busy = entry.following is not None and not entry.following.done()
-            if busy or now - entry.checked < self._poll:
+            age = time.monotonic() - entry.checked
+            if age < self._poll:
                 return
-            entry.checked = now
-            entry.following = self._threads.submit(self._open_newer, name, entry)
+            following = entry.following
+            if following is None or following.done():
+                following = entry.following = self._threads.submit(self._open_newer, name, entry)
+        if age >= _MAX_AGE:
+            following.result()
 
     def _open_newer(self, name: str, entry: _Entry) -> None:
-        old = entry.opening.result()
-        try:
-            if old.index.table.is_newest:
+        with entry.replacing:  # not twice at once, which would open a version that nobody closes
+            began = time.monotonic()
+            try:
+                old = entry.opening.result()
+            except ClewError:  # as who opens it is told
                 return
-            new = self._open(name)
-        except ClewError as error:  # the version that is open goes on answering
-            _log.warning("%s: no newer version can be opened: %s", name, error)
+            with self._changed:
+                if old.replaced:  # the index was closed meanwhile
+                    return
+                old.leases += 1  # so that it is not closed while it is read here
+            try:
+                self._replace_older(name, entry, old)
+            except ClewError as error:  # the version that is open goes on answering
+                _log.warning("%s: no newer version can be opened: %s", name, error)
+            finally:
+                entry.checked = began
+                self._release(old)
+
+    def _replace_older(self, name: str, entry: _Entry, old: OpenVersion) -> None:
+        if old.index.table.is_newest:
             return
+        new = self._open(name)
         opening: Future[OpenVersion] = Future()
         opening.set_result(new)
         with self._changed:

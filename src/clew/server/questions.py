@@ -50,11 +50,7 @@ def ask(
     cancelled: Event | None = None,
 ) -> records.Answer:
     """Return the answer to a question; nothing more is done once `cancelled` is set after the search."""
-    if request.model and request.model not in models:
-        raise InputError(
-            f"model is {request.model!r}; this server allows: {', '.join(models) or 'none, leave it empty'}"
-        )
-    spec = choose_retriever(request.retriever, request.rerank)
+    spec = check_request(request, models)
     index, _ = _visible_index(version, access, request)
     answerer = index.answerer(request.model, index.resolve_retriever(spec))
     name, (evidence,) = _retrieve(version, access, [request.question], request)
@@ -66,6 +62,19 @@ def ask(
     on_text = None if listener is None else listener.on_text
     answer = answerer.answer([request.question], [evidence], on_text)[0]
     return view_answer(version.name, shown, answer)
+
+
+def check_request(request: records.AskRequest, models: Sequence[str]) -> str | SettingsRecord:
+    """Return the retriever of a request, "auto" or its settings.
+
+    Raises:
+        InputError: The model is none of those that are allowed, or the retriever is unknown.
+    """
+    if request.model and request.model not in models:
+        raise InputError(
+            f"model is {request.model!r}; this server allows: {', '.join(models) or 'none, leave it empty'}"
+        )
+    return choose_retriever(request.retriever, request.rerank)
 
 
 def _questions(request: records.SearchRequest) -> list[str]:

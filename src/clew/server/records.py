@@ -13,7 +13,7 @@ MAX_K = 200
 
 Question = Annotated[str, Field(max_length=MAX_QUESTION)]
 Setting = str | int | float | bool
-MetadataValue = str | int | float | bool | list[str]
+MetadataValue = str | int | Annotated[float, Field(allow_inf_nan=False)] | bool | list[str]
 
 
 class Record(BaseModel):

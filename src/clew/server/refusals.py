@@ -1,6 +1,14 @@
 """Refusals: why a request is not answered, as a status and a sentence; HTTP and MCP each put them in their own form."""
 
+import logging
+from typing import Any
+
 from clew.errors import BudgetError, ClewError, IndexFormatError, IndexLockedError, InputError, MissingPackageError
+
+_MAX_INPUT = 60
+_log = logging.getLogger("clew.server")
+SERVER_FAULT = 500
+"""Refusals of this status and above are not the client's fault."""
 
 
 class Refusal(ClewError):  # noqa: N818 - it is an answer
@@ -37,6 +45,24 @@ def describe_error(error: ClewError) -> Refusal:
     if isinstance(error, BudgetError):
         return Refusal(503, "the budget for language models is spent", "budget")
     return Refusal(502, "something that the answer needs failed; the server's log says what", "provider")
+
+
+def report_error(error: ClewError, place: str) -> Refusal:
+    """Return the refusal for an error of the library; what it does not tell the client is written to the log."""
+    refusal = describe_error(error)
+    if refusal is not error and refusal.status >= SERVER_FAULT:
+        _log.error("%s: %s", place, error)
+    return refusal
+
+
+def describe_validation(errors: Any) -> str:
+    """Return the first of some validation errors in words."""
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"])
+    seen = first.get("input")
+    shown = f" (seen: {str(seen)[:_MAX_INPUT]!r})" if isinstance(seen, str | int | float | bool) else ""
+    more = f"; {len(errors) - 1} more are wrong" if len(errors) > 1 else ""
+    return f"{place}: {str(first['msg']).replace('Value error, ', '')}{shown}{more}"
 
 
 def unknown(what: str, name: str) -> Refusal:

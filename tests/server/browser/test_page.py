@@ -108,6 +108,28 @@ def test_a_path_between_two_entities_has_its_sentences(page: "Page", site: str) 
     assert "path" in page.inner_text("#message").lower()
 
 
+def test_another_index_begins_without_the_entities_of_the_one_before(page: "Page", site: str) -> None:
+    page.goto(f"{site}/explore?index=small&entity=louis palander&from=a")
+    page.wait_for_selector("#details h2")
+    page.get_by_label("From").fill("Louis Palander")
+    page.locator("#index").select_option("new")
+    page.wait_for_url("**index=new")
+    assert "entity" not in page.url
+    assert "from" not in page.url
+    assert page.get_by_label("From").input_value() == ""
+    page.wait_for_selector("#details h2", state="detached")
+    assert not page.locator("#message.bad").count()
+
+
+def test_a_cancelled_job_can_be_tried_again(page: "Page", site: str) -> None:
+    job = {"id": "j", "status": "cancelled", "documents": 1, "done": 0, "reason": "cancelled", "failures": []}
+    page.route("**/v1/new/jobs", lambda route: route.fulfill(json={"jobs": [job]}))
+    page.goto(f"{site}/documents?index=new")
+    with page.expect_request("**/v1/new/jobs/j/retry") as asked:
+        page.get_by_role("button", name="Try again").click()
+    assert asked.value.method == "POST"
+
+
 def test_an_entity_that_is_not_there_is_said(page: "Page", site: str) -> None:
     page.goto(f"{site}/explore?index=small")
     page.get_by_label("Entity").fill("zzyzx")

@@ -44,26 +44,29 @@ def make_state(
         keys: The file of keys; None to ask for none.
     """
     chosen = ServerOptions() if options is None else options
+    opened = OpenIndexes(locations, open_index, chosen.max_open, chosen.poll)
     return ServerState(
         options=chosen,
-        indexes=OpenIndexes(locations, open_index, chosen.max_open, chosen.poll),
-        jobs=Jobs(locations, open_index, chosen.state),
+        indexes=opened,
+        jobs=Jobs(locations, open_index, opened.refresh, chosen.state),
         pool=WorkerPool(chosen.workers or worker_count(), chosen.queue, chosen.deadline),
         keys=None if keys is None else KeyFile(keys),
         metrics=Metrics(),
         audit=AuditLog(chosen.audit),
         rate=RateLimit(chosen.rate),
+        opening=asyncio.Lock(),
     )
 
 
 def make_app(state: ServerState) -> Guard:
-    """Return the application of a server; entering its lifespan takes up the jobs that an earlier one has left."""
+    """Return the application of a server; entering its lifespan takes up jobs left by an earlier one, if it writes."""
     tools = MountedTools(state)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         sessions = asyncio.create_task(tools.run())
-        await asyncio.to_thread(state.jobs.resume)
+        if state.options.write:
+            await asyncio.to_thread(state.jobs.resume)
         yield
         tools.stop()
         await sessions

@@ -5,6 +5,7 @@ Source: the HTML standard, "Server-sent events". Differs from the source: nothin
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from threading import Event
@@ -16,10 +17,12 @@ from pydantic import BaseModel
 from clew.errors import ClewError
 from clew.server import records
 from clew.server.http.problems import make_problem
-from clew.server.refusals import Refusal, describe_error
+from clew.server.refusals import Refusal, report_error
 from clew.server.worker_pool import WorkerPool
 
+_log = logging.getLogger("clew.server")
 Named = tuple[str, object]
+_PLACE = "an answer that streams"
 _PAUSE = 15.0  # seconds without an event, after which a comment keeps the connection
 
 
@@ -107,5 +110,7 @@ class AnswerEvents:
 
 
 def _error(failure: BaseException) -> Named:
-    known = describe_error(failure) if isinstance(failure, ClewError) else None
-    return "error", make_problem(known or Refusal(500, "the server failed; its log says why"))
+    if isinstance(failure, ClewError):
+        return "error", make_problem(report_error(failure, _PLACE))
+    _log.error("%s failed", _PLACE, exc_info=failure)
+    return "error", make_problem(Refusal(500, "the server failed; its log says why"))

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
-from clew.server.access import OPEN, Access
+from clew.server.access import OPEN, Access, find_index
 from clew.server.http.problems import MEDIA_TYPE, problem_response
 from clew.server.http.state import ServerState
 from clew.server.refusals import Refusal
@@ -112,11 +112,10 @@ class Guard:
         route = str(getattr(scope.get("route"), "path", "other"))
         if scope["path"].startswith(f"{MOUNTED_TOOLS}/"):
             route = MOUNTED_TOOLS
-        index = scope.get("path_params", {}).get("index", "")
         self._state.metrics.count(scope["method"], route, status, seconds)
         if not is_open(scope["path"]):
             try:
-                self._state.audit.write(access.key_id, scope["method"], route, index, status, seconds)
+                self._state.audit.write(access.key_id, scope["method"], route, find_index(scope), status, seconds)
             except OSError as error:
                 _log.error("the audit log cannot be written: %s", error)
 
@@ -136,7 +135,10 @@ def check_host(host: str, allowed: tuple[str, ...]) -> None:
 def check_origin(headers: Headers) -> None:
     """Refuse a request that a page of another site sends."""
     origin = headers.get("origin")
-    other = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    try:
+        other = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    except ValueError:  # it is no address, such as http://[
+        other = True
     if other or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         raise Refusal(403, "pages of other sites may not use this server", "origin")
 

@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from clew.errors import ClewError
-from clew.server.refusals import Refusal, describe_error
+from clew.server.access import find_index
+from clew.server.refusals import Refusal, describe_validation, report_error
 
 MEDIA_TYPE = "application/problem+json"
 CHAT_PREFIX = "/v1/chat/"
-_MAX_INPUT = 60
 
 
 class Problem(BaseModel):
@@ -77,7 +77,7 @@ def problem_response(refusal: Refusal, path: str = "") -> ProblemResponse:
 async def on_clew_error(request: Request, error: Exception) -> ProblemResponse:
     """Answer an error that Clew raised on purpose."""
     assert isinstance(error, ClewError)
-    return problem_response(describe_error(error), request.url.path)
+    return problem_response(report_error(error, _place(request)), request.url.path)
 
 
 async def on_http_error(request: Request, error: Exception) -> ProblemResponse:
@@ -100,11 +100,7 @@ async def on_failure(request: Request, _error: Exception) -> ProblemResponse:
     return problem_response(Refusal(500, "the server failed; its log says why"), request.url.path)
 
 
-def describe_validation(errors: Any) -> str:
-    """Return the first of some validation errors in words."""
-    first = errors[0]
-    place = ".".join(str(part) for part in first["loc"])
-    seen = first.get("input")
-    shown = f" (seen: {str(seen)[:_MAX_INPUT]!r})" if isinstance(seen, str | int | float | bool) else ""
-    more = f"; {len(errors) - 1} more are wrong" if len(errors) > 1 else ""
-    return f"{place}: {str(first['msg']).replace('Value error, ', '')}{shown}{more}"
+def _place(request: Request) -> str:
+    """Return the route and index of a request for the log, without ids and texts."""
+    route, index = getattr(request.scope.get("route"), "path", "other"), find_index(request.scope)
+    return f"{request.method} {route} of the index {index!r}" if index else f"{request.method} {route}"

@@ -19,12 +19,13 @@ _MEANING = {
     422: "A field is missing, or has a value that it cannot have.",
     429: "Too many requests; `Retry-After` says when to come again.",
     502: "Something that the answer needs failed, such as a language model.",
-    503: "The index cannot be read now.",
+    503: "The index, or the file of keys, cannot be read now.",
     504: "No answer within the deadline.",
 }
 _SCHEMAS = "schemas"
 _REFERENCE = "#/components/schemas/{model}"
-_ALWAYS = (401, 403, 421, 429)
+_ALWAYS = (401, 403, 421, 429, 503)
+_KEY = "key"
 _Responses = dict[int | str, dict[str, Any]]
 
 
@@ -39,15 +40,26 @@ def problems(*statuses: int) -> _Responses:
     }
 
 
-ASKING = problems(400, 404, 422, 502, 503, 504)
+ASKING = problems(400, 404, 422, 502, 504)
 """Of routes that read an index."""
-WRITING = problems(400, 404, 409, 413, 415, 422)
+POSING = ASKING | problems(413)
+"""Of those whose questions are in the body."""
+WRITING = problems(400, 404, 409, 413, 415, 422, 502)
 """Of routes that change one."""
 
 
 def describe_problems(app: FastAPI) -> None:
     """Put the form of a problem into the application's description, beside the forms of its answers."""
     document = app.openapi()  # is made once and kept
+    document["components"]["securitySchemes"] = {
+        _KEY: {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A key of this server, as `clew keys add` prints it; a server without keys asks for none.",
+        }
+    }
+    document["security"] = [{_KEY: []}, {}]
+    document["paths"]["/health"]["get"]["security"] = []
     document["components"][_SCHEMAS]["Problem"] = Problem.model_json_schema()
     for unused in ("HTTPValidationError", "ValidationError"):
         document["components"][_SCHEMAS].pop(unused, None)

@@ -33,6 +33,7 @@ class ServerState:
     metrics: Metrics
     audit: AuditLog
     rate: RateLimit
+    opening: asyncio.Lock  # so that requests of /ready that wait for a slow index hold one thread
 
 
 # Both are coroutines: FastAPI runs a plain function in a thread of its own pool, which costs two hand-overs a request.

@@ -6,16 +6,16 @@ from typing import Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from pydantic import Field
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
+from pydantic import Field, ValidationError
 
 from clew.errors import ClewError
 from clew.server import browsing, questions, records
-from clew.server.access import OPEN, Access
+from clew.server.access import OPEN, Access, note_index
 from clew.server.mcp import results
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
-from clew.server.refusals import Refusal, describe_error
+from clew.server.refusals import Refusal, describe_validation, report_error
 from clew.server.uploads.records import StoredJob
 from clew.server.uploads.runner import Jobs
 from clew.server.worker_pool import WorkerPool
@@ -23,6 +23,10 @@ from clew.server.worker_pool import WorkerPool
 T = TypeVar("T")
 _POLL = 0.05  # seconds between two looks at a job
 _MAX_TITLES = 20
+_NAMED_TITLES = 5
+DESCRIBED = 10
+"""Indexes whose contents stand in the description of a tool."""
+_PLACE = "a tool"  # in the log
 _INSTRUCTIONS = (
     "Clew finds the passages that together answer a question, over indexes of documents. Begin with `search`; `read` "
     "gives the whole of a passage; `connect` shows how two things are joined. Quote what you use, with the ids of its "
@@ -30,6 +34,20 @@ _INSTRUCTIONS = (
 )
 Index = Annotated[str, Field(description="Name of the index; may be left out where there is one.")]
 Where = Annotated[str | None, Field(description="Condition on metadata: year >= 1990 AND lang = 'en'.")]
+
+
+class _ToolServer(MCPServer[Any]):
+    """The server of the SDK, which tells an assistant in one line what is wrong with the arguments of a tool."""
+
+    async def call_tool(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Call a tool; arguments that it does not take are a ToolError."""
+        try:
+            return await super().call_tool(name, *arguments, **options)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError) and not isinstance(error, UnexpectedToolError):
+                raise ToolError(f"{name}: {describe_validation(cause.errors())}") from cause
+            raise
 
 
 class ToolSet:
@@ -44,8 +62,7 @@ class ToolSet:
     async def run(self, context: Context[Any, Any], index: str, work: Callable[[OpenVersion, Access], T]) -> T:
         """Return the result of work on the newest version of an index; what is refused is a ToolError."""
         try:
-            access = caller(context)
-            name = self.choose(index, access)
+            access, name = self._admit(context, index)
 
             def run_leased() -> T:
                 with self.indexes.lease(name) as version:
@@ -53,15 +70,14 @@ class ToolSet:
 
             return await self._pool.run(run_leased)
         except ClewError as error:
-            raise ToolError(describe_error(error).detail) from error
+            raise ToolError(report_error(error, _PLACE).detail) from error
 
     async def write(
         self, context: Context[Any, Any], index: str, store: Callable[[str, Access], StoredJob]
     ) -> results.Stored:
         """Store a job, and return how it is once it is over, or after the deadline."""
         try:
-            access = caller(context)
-            name = self.choose(index, access)
+            access, name = self._admit(context, index)
             access.check_write()
             job = await asyncio.to_thread(store, name, access)
             self.jobs.start(job)
@@ -70,8 +86,18 @@ class ToolSet:
                 await asyncio.sleep(_POLL)
                 job = await asyncio.to_thread(self.jobs.find, name, job.id, access)
         except ClewError as error:
-            raise ToolError(describe_error(error).detail) from error
+            raise ToolError(report_error(error, _PLACE).detail) from error
         return results.Stored(index=name, job=job.id, status=job.status, reason=job.reason)
+
+    def _admit(self, context: Context[Any, Any], index: str) -> tuple[Access, str]:
+        """Return the rights of the caller, and the index that is meant, which the audit log is told."""
+        access, request = caller(context), context.request_context.request
+        if request is not None:
+            note_index(request.scope, index)
+        name = self.choose(index, access)
+        if request is not None:
+            note_index(request.scope, name)
+        return access, name
 
     def choose(self, index: str, access: Access) -> str:
         """Return the index that is meant; raises a Refusal where there is none of the name, or several to choose."""
@@ -99,7 +125,7 @@ def make_tools(
 
     `about` says what the indexes hold, for the description of the tool of that name.
     """
-    server: MCPServer[Any] = MCPServer("clew", title="Clew", instructions=_INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[Any] = _ToolServer("clew", title="Clew", instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = ToolSet(indexes, pool, jobs, options)
     _add_questions(server, tools)
     _add_graph(server, tools, about)
@@ -165,10 +191,17 @@ def _add_graph(server: MCPServer[Any], tools: ToolSet, about_text: str) -> None:
         found = await tools.run(context, index, lambda v, access: browsing.find_entity(v, access, name, 50))
         return results.short_entity(found)
 
-    async def describe_contents(context: Context[Any, Any], index: Index = "") -> results.About:
+    async def describe_index(context: Context[Any, Any], index: Index = "") -> results.About:
         return await tools.run(context, index, describe)
 
-    server.add_tool(describe_contents, name="about", description=f"Tell what an index holds. {about_text}".strip())
+    server.add_tool(describe_index, name="about", description=f"Tell what an index holds. {about_text}".strip())
+
+
+def describe_contents(indexes: OpenIndexes, name: str) -> str:
+    """Return in words what an index holds, for who may see all of it."""
+    with indexes.lease(name) as version:
+        counts = describe(version, OPEN)
+    return f"{name}: {counts.documents} documents, such as {', '.join(counts.titles[:_NAMED_TITLES])}."
 
 
 def describe(version: OpenVersion, access: Access) -> results.About:

@@ -15,6 +15,7 @@ JOB_FILE = "job.json"
 OVER: frozenset[str] = frozenset({"done", "failed", "cancelled"})
 """States that a job leaves by a retry alone."""
 MAX_FAILURES = 1_000
+OWNER_FILE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class StoredJob:
 def write_job(folder: Path, job: StoredJob) -> None:
     """Write a job into its folder, atomically."""
     write_text(folder / JOB_FILE, json.dumps(asdict(job)))
+    (folder / JOB_FILE).chmod(OWNER_FILE)
 
 
 def read_job(folder: Path) -> StoredJob | None:

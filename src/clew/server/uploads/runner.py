@@ -30,14 +30,20 @@ _REPORTED = 50  # documents between two notes of how far a job is
 class Jobs:
     """All jobs of a server; one runs at a time.
 
-    `state` is the folder of all uploads, None for one beside each index.
+    `refresh` is called with the name of an index that was written to, before the job is over, so that who waits for the
+    job finds what it wrote. `state` is the folder of all uploads, None for one beside each index.
     """
 
     def __init__(
-        self, locations: Mapping[str, str], open_index: Callable[[str], Index], state: Path | None = None
+        self,
+        locations: Mapping[str, str],
+        open_index: Callable[[str], Index],
+        refresh: Callable[[str], None],
+        state: Path | None = None,
     ) -> None:
         self._locations = dict(locations)
         self._open_index = open_index
+        self._refresh = refresh
         self._spools = {name: Spool(_uploads(name, at, state), name) for name, at in locations.items()}
         self._cancelled: dict[str, Event] = {}
         self._stopping = Event()
@@ -49,6 +55,8 @@ class Jobs:
 
     def resume(self) -> int:
         """Queue what an earlier server has not finished, the oldest first; return the number of jobs."""
+        for spool in self._spools.values():
+            spool.remove_leftovers()
         waiting = [job for spool in self._spools.values() for job in spool.jobs() if not job.is_over]
         for job in sorted(waiting, key=lambda job: job.id):
             self.start(job)
@@ -56,8 +64,8 @@ class Jobs:
 
     def start(self, job: StoredJob) -> None:
         """Queue a job that is stored."""
-        self._cancelled[job.id] = Event()
-        self._thread.submit(self._run, job.index, job.id).add_done_callback(partial(self._on_end, job))
+        cancelled = self._cancelled[job.id] = Event()
+        self._thread.submit(self._run, job.index, job.id, cancelled).add_done_callback(partial(self._on_end, job))
 
     def find(self, index: str, job_id: str, access: Access) -> StoredJob:
         """Return a job; one that does not exist, or that the key may not see, is a Refusal (404)."""
@@ -69,12 +77,12 @@ class Jobs:
     def cancel(self, index: str, job_id: str, access: Access) -> StoredJob:
         """Stop a job; documents that are in the index by then stay. One that is over is a Refusal (409)."""
         self.find(index, job_id, access)
-        if event := self._cancelled.get(job_id):
-            event.set()
-        spool = self._spools[index]
-        cancelled = spool.update(job_id, "queued", "running", status="cancelled", reason="cancelled")
+        event = self._cancelled.get(job_id)  # of this run: a retry makes another
+        cancelled = self._spools[index].update(job_id, "queued", "running", status="cancelled", reason="cancelled")
         if cancelled is None:
             raise Refusal(409, "the job is over, so there is nothing to cancel", "job-over")
+        if event is not None:
+            event.set()
         return cancelled
 
     def retry(self, index: str, job_id: str, access: Access) -> StoredJob:
@@ -101,18 +109,21 @@ class Jobs:
         _log.error("job %s of %s failed", job.id, job.index, exc_info=error)
         self._spools[job.index].update(job.id, "running", status="failed", reason="the server failed; its log says why")
 
-    def _run(self, index: str, job_id: str) -> None:
-        spool, cancelled = self._spools[index], self._cancelled[job_id]
-        job = spool.find(job_id)
-        if job is None or job.is_over:
-            return
-        with _only_here(spool.folder / job_id) as is_free:
-            if not is_free:  # another server has it
+    def _run(self, index: str, job_id: str, cancelled: Event) -> None:
+        spool = self._spools[index]
+        try:
+            job = spool.find(job_id)
+            if job is None or job.is_over or cancelled.is_set():  # a retry of a cancelled job has a run of its own
                 return
-            running = spool.update(job_id, "queued", "running", status="running", attempts=job.attempts + 1)
-            if running is not None:
-                self._finish(spool, running, cancelled)
-        self._cancelled.pop(job_id, None)
+            with _only_here(spool.folder / job_id) as is_free:
+                if not is_free:  # another server has it
+                    return
+                running = spool.update(job_id, "queued", "running", status="running", attempts=job.attempts + 1)
+                if running is not None:
+                    self._finish(spool, running, cancelled)
+        finally:
+            if self._cancelled.get(job_id) is cancelled:
+                del self._cancelled[job_id]
 
     def _finish(self, spool: Spool, job: StoredJob, cancelled: Event) -> None:
         try:
@@ -123,6 +134,7 @@ class Jobs:
             return
         if report is None:  # the server ends; the next one goes on
             return
+        self._refresh(job.index)
         failures = tuple((failure.item, failure.reason) for failure in report.failures[:MAX_FAILURES])
         stored = report.added + report.updated + report.unchanged + report.removed
         has_failed = report.stop_error is not None or (bool(failures) and not stored)

@@ -13,17 +13,20 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import IO, final
 
+from clew.errors import InputError
 from clew.indexing.sources.discovery import READABLE_SUFFIXES, SourceFile
 from clew.indexing.sources.reader import read_sources
 from clew.server import records
 from clew.server.refusals import Refusal
-from clew.server.uploads.records import StoredJob, UploadedFile, read_job, write_job
+from clew.server.uploads.records import OWNER_FILE, StoredJob, UploadedFile, read_job, write_job
 from clew.store.atomic import atomic_folder, discard, remove_leftovers
+from clew.store.schema import canonical_json
 from clew.types import Document, Failure
 
 TEXTS_FILE = "texts.jsonl"
@@ -31,6 +34,7 @@ _JOB_ID = re.compile(r"[0-9]{16}-[0-9a-f]{12}")
 _MAX_NAME = 255
 _MAX_JOBS = 1_000  # that are kept when they are over
 _MAX_WAITING = 1_000
+_OWNER_FOLDER = 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +53,18 @@ class Spool:
         self.folder = folder
         self._index = index
         self._lock = Lock()
-        remove_leftovers(folder)
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed servers had not received whole."""
+        remove_leftovers(self.folder)
 
     def accept_texts(self, key_id: str, documents: Sequence[records.NewDocument]) -> StoredJob:
         """Store texts, and return their job; texts without an id get one."""
         job = self._new_job(key_id, len(documents))
-        with atomic_folder(self.folder / job.id) as folder:
-            with (folder / TEXTS_FILE).open("w", encoding="utf-8") as file:
-                for number, document in enumerate(documents):
-                    record = {**document.model_dump(), "id": document.id or f"text-{job.id}-{number}"}
-                    file.write(json.dumps(record) + "\n")
-            write_job(folder, job)
+        with self._fill(job) as folder, (folder / TEXTS_FILE).open("w", encoding="utf-8") as file:
+            for number, document in enumerate(documents):
+                record = {**document.model_dump(), "id": document.id or f"text-{job.id}-{number}"}
+                file.write(json.dumps(record) + "\n")
         return job
 
     def accept_files(self, key_id: str, files: Sequence[ReceivedFile]) -> StoredJob:
@@ -71,19 +76,17 @@ class Spool:
                 raise Refusal(415, f"the file {name!r} is of a kind that is not read; wanted one of {wanted}", "kind")
         uploaded = tuple(UploadedFile(f"file-{i:04}{_suffix(name)}", name) for i, (name, _) in enumerate(named))
         job = self._new_job(key_id, len(files), uploaded)
-        with atomic_folder(self.folder / job.id) as folder:
+        with self._fill(job) as folder:
             for file, (_, content) in zip(uploaded, named, strict=True):
                 with (folder / file.stored).open("wb") as target:
                     shutil.copyfileobj(content, target)
-            write_job(folder, job)
         return job
 
     def accept_removal(self, key_id: str, document_ids: Sequence[str]) -> StoredJob:
         """Store that documents are to be removed, and return the job."""
         job = self._new_job(key_id, len(document_ids), remove=tuple(document_ids))
-        with atomic_folder(self.folder / job.id) as folder:
-            write_job(folder, job)
-        return job
+        with self._fill(job):
+            return job
 
     def jobs(self) -> list[StoredJob]:
         """Return all jobs, the newest first."""
@@ -118,7 +121,7 @@ class Spool:
         """Yield the documents of a job, and a failure for each that cannot be read."""
         folder = self.folder / job.id
         if (folder / TEXTS_FILE).exists():
-            yield from _read_texts(folder / TEXTS_FILE)
+            yield from map(_check_metadata, _read_texts(folder / TEXTS_FILE))
         yield from read_sources([SourceFile(folder / f.stored, f.name, f.name, _stem(f.name)) for f in job.files])
 
     def drop_content(self, job: StoredJob) -> None:
@@ -131,6 +134,19 @@ class Spool:
         """Remove the oldest jobs that are over, but for the last thousand."""
         for job in [job for job in self.jobs() if job.is_over][_MAX_JOBS:]:
             discard(self.folder / job.id)
+
+    @contextmanager
+    def _fill(self, job: StoredJob) -> Iterator[Path]:
+        """Yield the folder of a new job for what was sent; it appears when all is there, for its owner alone."""
+        is_new = not self.folder.exists()
+        with atomic_folder(self.folder / job.id) as folder:
+            if is_new:
+                self.folder.chmod(_OWNER_FOLDER)
+            folder.chmod(_OWNER_FOLDER)
+            yield folder
+            for file in folder.iterdir():
+                file.chmod(OWNER_FILE)
+            write_job(folder, job)
 
     def _new_job(
         self, key_id: str, documents: int, files: tuple[UploadedFile, ...] = (), remove: tuple[str, ...] = ()
@@ -157,6 +173,15 @@ def _suffix(name: str) -> str:
 
 def _stem(name: str) -> str:
     return PurePosixPath(name).stem
+
+
+def _check_metadata(document: Document) -> Document | Failure:
+    """Return a document, or a failure where its metadata cannot be stored, so that the others of its job are."""
+    try:
+        canonical_json(document.metadata, f"the metadata of {document.id!r}")
+    except InputError as error:
+        return Failure(document.id, str(error))
+    return document
 
 
 def _read_texts(path: Path) -> Iterator[Document]:

@@ -15,10 +15,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.server import questions, records
-from clew.server.access import Access
+from clew.server.access import Access, note_index
 from clew.server.http.events import EventStream, format_event
-from clew.server.http.responses import ASKING, problems
-from clew.server.http.routes.searching import stream_answer
+from clew.server.http.responses import POSING, problems
+from clew.server.http.routes.searching import start_answer
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
 from clew.server.refusals import Refusal, unknown
 
@@ -129,13 +129,15 @@ async def models(state: State, access: CallerAccess) -> ModelList:
     return ModelList(data=[Model(id=f"{PREFIX}{name}") for name in names])
 
 
-@router.post("/chat/completions", summary="Answer the last message", response_model=ChatReply, responses=ASKING)
+@router.post("/chat/completions", summary="Answer the last message", response_model=ChatReply, responses=POSING)
 async def complete(request: Request, body: ChatRequest, state: State, access: CallerAccess) -> Response:
     """Answer the last message of the user, with citations as an extra field."""
+    if body.model.startswith(PREFIX):
+        note_index(request.scope, _index_name(body))
     index, question = read_chat(body, state, access)
     reply = _Reply(body)
     if body.stream:
-        return EventStream(_stream(state, access, index, question, reply))
+        return EventStream(_stream(start_answer(state, access, index, question), reply))
     allowed = state.options.models
     answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, question, allowed))
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
@@ -154,6 +156,10 @@ def read_chat(body: ChatRequest, state: ServerState, access: Access) -> tuple[st
         raise Refusal(400, f"the question has {len(texts[-1])} characters; at most {records.MAX_QUESTION} are read")
     model = state.options.models[0] if state.options.models else ""
     return name, records.AskRequest(question=texts[-1], retriever=retriever or "auto", model=model)
+
+
+def _index_name(body: ChatRequest) -> str:
+    return body.model.removeprefix(PREFIX).partition(":")[0]
 
 
 class _Reply:
@@ -190,11 +196,9 @@ class _Reply:
         }
 
 
-async def _stream(
-    state: ServerState, access: Access, index: str, question: records.AskRequest, reply: _Reply
-) -> AsyncIterator[str]:
+async def _stream(events: AsyncIterator[tuple[str, object] | None], reply: _Reply) -> AsyncIterator[str]:
     yield format_event("", reply.chunk({"role": "assistant", "content": ""}))
-    async for event in stream_answer(state, access, index, question):
+    async for event in events:
         if event is None:
             yield ": still at it\n\n"
             continue

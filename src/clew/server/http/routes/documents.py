@@ -55,7 +55,7 @@ def make_router(max_upload: int) -> APIRouter:
         "/documents/{document_id:path}",
         summary="Remove a document",
         status_code=202,
-        responses={**WRITING, **_ACCEPTED},
+        responses={**ASKING, **WRITING, **_ACCEPTED},
     )(remove_document)
     return router
 

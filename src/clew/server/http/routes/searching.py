@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from clew.server import questions, records
 from clew.server.access import Access
 from clew.server.http.events import AnswerEvents, EventStream, format_event
-from clew.server.http.responses import ASKING
+from clew.server.http.responses import POSING
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
 from clew.server.open_indexes import OpenVersion
 
@@ -25,7 +25,7 @@ _EVENTS = {
 }
 
 
-@router.post("/search", summary="Find passages, paths and chains", response_model=records.SearchReply, responses=ASKING)
+@router.post("/search", summary="Find passages, paths and chains", response_model=records.SearchReply, responses=POSING)
 async def search(
     request: Request, index: str, body: records.SearchRequest, state: State, access: CallerAccess
 ) -> Response:
@@ -37,7 +37,7 @@ async def search(
     return Response(await run_on_version(request, state, access, index, answer), media_type="application/json")
 
 
-@router.post("/ask", summary="Answer a question", response_model=records.Answer, responses={**ASKING, 200: _EVENTS})
+@router.post("/ask", summary="Answer a question", response_model=records.Answer, responses={**POSING, 200: _EVENTS})
 async def ask(
     request: Request,
     index: str,
@@ -48,17 +48,24 @@ async def ask(
 ) -> Response:
     """Return an answer in quoted sentences, or written by a language model with quotes that were checked."""
     if body.stream or "text/event-stream" in accept:
-        access.check_index(index)
-        return EventStream(_encode(stream_answer(state, access, index, body)))
+        return EventStream(_encode(start_answer(state, access, index, body)))
     models = state.options.models
     answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, body, models))
     return JSONResponse(answer.model_dump(mode="json"))
 
 
-async def stream_answer(
+def start_answer(
     state: ServerState, access: Access, index: str, body: records.AskRequest
 ) -> AsyncIterator[tuple[str, object] | None]:
-    """Yield the events of an answer, None in pauses; where nobody listens any more, nothing more is done."""
+    """Queue an answer and return its events, None in pauses; where nobody listens any more, nothing more is done.
+
+    Raises:
+        Refusal: The index does not exist or the key may not ask it (404), or the queue is full (429).
+        InputError: The model or the retriever is none that may be asked.
+    """
+    access.check_index(index)
+    state.indexes.check(index)
+    questions.check_request(body, state.options.models)
     events = AnswerEvents()
 
     def make() -> None:
@@ -66,9 +73,7 @@ async def stream_answer(
             models = state.options.models
             events.on_answer(questions.ask(version, access, body, models, events, events.cancelled))
 
-    future = state.pool.submit(make)
-    async for event in events.follow(state.pool, future):
-        yield event
+    return events.follow(state.pool, state.pool.submit(make))
 
 
 async def _encode(events: AsyncIterator[tuple[str, object] | None]) -> AsyncIterator[str]:

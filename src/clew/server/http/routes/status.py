@@ -1,15 +1,20 @@
 """`/health`, `/ready` and `/metrics`."""
 
 import asyncio
+import logging
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
+from clew.errors import ClewError
 from clew.server.http.metrics import MEDIA_TYPE
 from clew.server.http.responses import problems
-from clew.server.http.state import CallerAccess, State, run_on_version
+from clew.server.http.state import CallerAccess, State
+from clew.server.open_indexes import OpenIndexes
+from clew.server.refusals import Refusal
 
+_log = logging.getLogger("clew.server")
 router = APIRouter(tags=["status"])
 
 
@@ -25,15 +30,30 @@ async def health() -> Health:
     return Health(status="ok")
 
 
-@router.get("/ready", summary="Whether all indexes can be asked", responses=problems(503))
-async def ready(request: Request, state: State, access: CallerAccess) -> Health:
-    """Open every index that the key may ask, as far as that many may be open at once."""
+@router.get("/ready", summary="Whether all indexes can be asked", responses=problems())
+async def ready(state: State, access: CallerAccess) -> Health:
+    """Open every index that the key may ask, as far as that many may be open at once.
+
+    They are opened one after the other, beside the questions: a server whose queue is full is ready.
+    """
     names = [name for name in state.indexes.names() if access.indexes is None or name in access.indexes]
-    first = names[: state.options.max_open]
-    await asyncio.gather(
-        *(run_on_version(request, state, access, name, lambda version: version.number) for name in first)
-    )
+    try:
+        async with asyncio.timeout(state.options.deadline), state.opening:
+            for name in names[: state.options.max_open]:
+                await asyncio.to_thread(_open, state.indexes, name)
+    except TimeoutError as error:
+        raise Refusal(503, "the indexes are still being opened; ask again", "opening", 1) from error
     return Health(status="ready")
+
+
+def _open(indexes: OpenIndexes, name: str) -> None:
+    try:
+        with indexes.lease(name):
+            pass
+    except ClewError as error:
+        _log.error("the index %r cannot be opened: %s", name, error)
+        detail = f"the index {name!r} cannot be opened now; the server's log says why"
+        raise Refusal(503, detail, "unreadable") from error
 
 
 @router.get(

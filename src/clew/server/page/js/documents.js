@@ -35,7 +35,7 @@ function jobLine(job) {
   };
   const buttons = [
     over ? null : button("Cancel", () => act([], "DELETE")),
-    job.status === "failed" || job.failures.length ? button("Try again", () => act(["retry"], "POST")) : null,
+    ["failed", "cancelled"].includes(job.status) || job.failures.length ? button("Try again", () => act(["retry"], "POST")) : null,
   ];
   const failures = job.failures.map((failure) => make("li", { class: "bad" }, `${failure.item}: ${failure.reason}`));
   const bar = over ? null : make("progress", { max: Math.max(1, job.documents), value: job.done, "aria-label": "progress" });

@@ -130,6 +130,10 @@ async function find(text) {
 }
 
 async function open(chosen) {
+  if (index && index !== chosen.name) {
+    remember({ entity: "", from: "", to: "" }); // the other index has other entities
+    for (const id of ["name", "from", "to"]) byId(id).value = "";
+  }
   index = chosen.name;
   graph.clear();
   fill(byId("details"));

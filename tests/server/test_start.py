@@ -1,0 +1,40 @@
+"""The start of a server: what it refuses, before it begins with anything."""
+
+import socket
+from pathlib import Path
+
+from clew.commands.serving import listen
+from clew.server.records import NewDocument
+from clew.server.uploads.spool import Spool
+from tests.faults.commands import run_clew
+from tests.small_index import DOCUMENTS, make_index
+
+
+def test_a_location_without_an_index_is_refused(plain_folder: Path, tmp_path: Path) -> None:
+    refused = run_clew("serve", f"small={plain_folder}", f"polar={tmp_path / 'none'}", "--port", "0")
+    assert refused.code == 2
+    assert "there is no index there" in refused.err
+    assert len(refused.err.strip().splitlines()) == 1
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_taken_port_is_refused_before_a_job_is_taken_up(tmp_path: Path) -> None:
+    make_index(tmp_path / "index", DOCUMENTS[:1])
+    spool = Spool(tmp_path / "index" / "uploads", "own")
+    job = spool.accept_texts("", [NewDocument(id="a", text="One.")])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = run_clew("serve", f"own={tmp_path / 'index'}", "--port", str(port))
+    assert (refused.code, f"127.0.0.1:{port}" in refused.err, "--port" in refused.err) == (2, True, True)
+    assert spool.find(job.id) == job
+
+
+def test_all_addresses_of_a_name_have_one_port() -> None:
+    sockets = listen("localhost", 0)
+    try:
+        assert len({made.getsockname()[1] for made in sockets}) == 1
+        for made in sockets:
+            socket.create_connection(made.getsockname()[:2], timeout=5).close()
+    finally:
+        for made in sockets:
+            made.close()
