@@ -82,9 +82,9 @@ def check_stored_deletion(location: Location, fragment: "FragmentMetadata") -> N
     try:
         count = _count_deleted(path.suffix, data, fragment.physical_rows)
     except _UNPARSABLE as error:
-        raise _damaged(path, str(error)[:200], location) from error
+        raise _damage_error(path, str(error)[:200], location) from error
     if count != deleted.num_deleted_rows:
-        raise _damaged(
+        raise _damage_error(
             path, f"it names {count} rows of the file, and {deleted.num_deleted_rows} were removed", location
         )
 
@@ -218,7 +218,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _damaged(path: Path, detail: str, location: Location) -> IndexFormatError:
+def _damage_error(path: Path, detail: str, location: Location) -> IndexFormatError:
     return IndexFormatError(
         f"{location.name} is damaged: the file of deleted rows {path.name} is not what was written "
         f"({' '.join(detail.split())}): run `clew repair`"
