@@ -151,10 +151,8 @@ def _check_graph_options(options: EvaluationOptions) -> None:
 def _own_graph_warnings(path: Path, count: int) -> tuple[str, ...]:
     if path.is_dir() or is_webqsp(path) or not has_own_graphs(path):
         return ()
-    return (
-        f"{count} questions bring graphs of their own, which are not read: paths are those of the index; "
-        f"clew compare --data {path} leaves each question its graph",
-    )
+    told = f"{count} questions bring graphs of their own, which are not read: paths are those of the index"
+    return (f"{told}; clew compare --data {path} leaves each question its graph",)
 
 
 def _evaluate_candidates(

@@ -255,10 +255,8 @@ def _incomplete_warnings(questions: Sequence[Question]) -> list[str]:
         return []
     no_topic = sum(not question.topics for question in left_out)
     no_answer = sum(not question.answers for question in left_out)
-    return [
-        f"{len(left_out)} of {len(questions)} questions are left out: {no_topic} without a topic, "
-        f"{no_answer} without an answer, first {left_out[0].id!r}"
-    ]
+    counts = f"{no_topic} without a topic, {no_answer} without an answer"
+    return [f"{len(left_out)} of {len(questions)} questions are left out: {counts}, first {left_out[0].id!r}"]
 
 
 def _missing_entity_warnings(index: Index, questions: Sequence[Question]) -> list[str]:
