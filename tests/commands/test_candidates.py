@@ -10,6 +10,7 @@ from clew.rerankers.g_rag.weights import load_reranker
 from clew.training.recipes import reranker_grid
 from tests.datasets.candidate_files import QUESTIONS, pool_records, write_candidates
 from tests.faults.commands import Outcome, run_clew
+from tests.small_index import DOCUMENTS, make_index
 
 SMALL = ("--width", "8", "--epochs", "2", "--encoder", "hashing", "--seed", "1")
 AMR = ("--graph", "amr", "--amr", "candidates", "--whole", "--network", "g-rag", "--no-projection")
@@ -189,3 +190,34 @@ def test_a_grid_keeps_the_best_network_and_goes_on_after_a_stop(
     refused = run_clew("train", "reranker", "--candidates", files["dpr"], "--out", tmp_path / "no", "--grid")
     assert (refused.code, refused.out) == (2, "")
     assert "give --validate, too" in refused.err
+
+
+def test_eval_counts_the_notes_of_a_reranker(weights: dict[str, Path], files: dict[str, Path]) -> None:
+    """Nothing told that no passage had a graph, so that the network ranked by texts alone."""
+    given = ("--rerank", f"g-rag:{weights['amr']}", "--encoder", "hashing")
+    done = run_clew("eval", "--candidates", files["dpr"], *given)
+    assert done.code == 0, done
+    count = len(QUESTIONS)
+    assert f"{count} of {count} questions: 8 of 8 passages have no AMR graph: the passage " in done.err
+    assert "reranked the first" not in done.err
+    with_graphs = run_clew("eval", "--candidates", files["amr"], *given)
+    assert "no AMR graph" not in with_graphs.err
+
+
+def test_explain_tells_that_passages_have_no_graph(weights: dict[str, Path], tmp_path: Path) -> None:
+    make_index(tmp_path / "index", DOCUMENTS)
+    reranker = f"g-rag:{weights['amr']}"
+    given = (QUESTIONS[0][0], "--index", tmp_path / "index", "--retriever", "bm25", "--rerank", reranker)
+    text, figures = run_clew("explain", *given), run_clew("explain", *given, "--format", "json")
+    assert (text.code, figures.code) == (0, 0), (text, figures)
+    (note,) = json.loads(figures.out)["notes"]
+    assert "passages have no AMR graph" in note
+    assert f"note: {note}" in text.out
+
+
+def test_candidates_without_a_positive_are_refused_in_their_own_words(tmp_path: Path) -> None:
+    record = {"question": "Who?", "answers": ["nobody"], "ctxs": [{"title": "t", "text": "x"}]}
+    file = write_candidates(tmp_path / "none.json", [record])
+    done = run_clew("eval", "--candidates", file)
+    assert (done.code, done.out) == (2, "")
+    assert f"{file}: not one of 1 pools has a positive passage: mark them with has_answer" in done.err

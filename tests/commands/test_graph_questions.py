@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from clew.index import Index
+from clew.index import open as open_index
+from clew.retrievers.frag.retriever import FragRetriever
+from clew.retrievers.registry import parse_retriever
 from tests.faults.commands import run_clew
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.kinship import QUESTIONS, make_kinship_index, write_questions
@@ -93,6 +96,100 @@ def test_questions_whose_topics_or_answers_the_graph_lacks_are_told(family: Path
     assert done.code == 0, done
     assert "1 questions have no topic entity in the graph" in done.err
     assert "1 questions have no answer in the graph" in done.err
+
+
+def write_records(folder: Path, *records: dict[str, object]) -> Path:
+    """Write questions as JSON lines."""
+    file = folder / "q.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return file
+
+
+def evaluate_file(index: Path, file: Path, *options: str) -> tuple[dict[str, float], str]:
+    """Return the figures of frag-simple on a file of questions, and what `clew eval` wrote to standard error."""
+    out = file.with_suffix(".figures.json")
+    chosen = ("--retriever", "frag-simple", "--json", out)
+    done = run_clew("eval", "--index", index, "--questions", file, *chosen, *options)
+    assert done.code == 0, done
+    return json.loads(out.read_text(encoding="utf-8"))["retrievers"]["frag-simple"], done.err
+
+
+RIGHT: dict[str, object] = {"id": "a", "question": QUESTIONS[0][0], "topic": ["Eva Holm"], "answers": ["teacher"]}
+
+
+def test_questions_without_topic_or_answer_are_left_out_and_counted(family: Path, tmp_path: Path) -> None:
+    """One of them made the whole file one of questions without gold ids, and it was refused."""
+    no_answer = RIGHT | {"id": "b", "answers": []}
+    no_topic = RIGHT | {"id": "c", "topic": []}
+    figures, told = evaluate_file(family, write_records(tmp_path, no_answer, RIGHT, no_topic))
+    assert figures["hits@1"] == 1.0
+    assert "2 of 3 questions are left out: 1 without a topic, 1 without an answer, first 'b'" in told
+
+
+def test_eval_tells_that_graphs_of_questions_are_not_read(family: Path, tmp_path: Path) -> None:
+    own = {"q_entity": ["Eva Holm"], "answer": ["teacher"], "graph": [["Eva Holm", "profession", "teacher"]]}
+    file = write_records(tmp_path, {"id": "a", "question": QUESTIONS[0][0], **own})
+    _, told = evaluate_file(family, file)
+    assert "1 questions bring graphs of their own, which are not read" in told
+    assert f"clew compare --data {file}" in told
+    _, told = evaluate_file(family, write_records(tmp_path, RIGHT))
+    assert "graphs of their own" not in told
+
+
+def test_hit_is_of_letters_as_published(family: Path, tmp_path: Path) -> None:
+    """Whole words were compared."""
+    figures, _ = evaluate_file(family, write_records(tmp_path, RIGHT | {"answers": ["teach"]}))
+    assert (figures["hits@1"], figures["hit"], figures["F1"]) == (0.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("prompts", ["json", "text"])
+def test_all_answers_of_a_reply_are_scored(
+    family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompts: str
+) -> None:
+    """Of a reply in JSON the first answer alone was scored."""
+    monkeypatch.setenv("CLEW_API_KEY", "none")
+    file = write_records(tmp_path, RIGHT | {"answers": ["nurse", "teacher"]})
+    reply = {"json": json.dumps({"answerable": True, "answers": ["teacher", "nurse"], "path": 1})}
+    with model_server(lambda _request, _before: ServerReply(reply.get(prompts, "teacher\nnurse"))) as server:
+        options = ("--answer", "--model", "openai:tiny", "--base-url", server.url, "--prompts", prompts, "--no-cache")
+        figures, told = evaluate_file(family, file, *options)
+    assert (figures["hits@1"], figures["hit"], figures["F1"], figures["failed"]) == (1.0, 1.0, 1.0, 0.0)
+    assert "were answered" not in told
+
+
+def test_a_model_that_fails_is_told(family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_API_KEY", "none")
+    file = write_records(tmp_path, RIGHT)
+    with model_server(lambda _request, _before: ServerReply("no JSON at all")) as server:
+        options = ("--answer", "--model", "openai:tiny", "--base-url", server.url, "--no-cache")
+        figures, told = evaluate_file(family, file, *options)
+    assert (figures["failed"], figures["hit"]) == (1.0, 0.0)
+    assert "frag-simple: 0 of 1 questions were answered, the others count 0: " in told
+
+
+def test_the_larger_number_of_paths_names_the_coverage(family: Path, tmp_path: Path) -> None:
+    """Two classes of 64 paths were printed as coverage@32."""
+    out, name = tmp_path / "figures.json", "frag:simple_paths=64,complex_paths=8"
+    done = run_clew(
+        *("eval", "--index", family, "--questions", write_records(tmp_path, RIGHT), "--retriever", name, "--json", out)
+    )
+    assert done.code == 0, done
+    assert "coverage@64" in json.loads(out.read_text(encoding="utf-8"))["retrievers"][name]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("frag:simple_paths=4,complex_paths=8", 8),
+        ("frag-simple:simple_paths=4,complex_paths=8", 4),
+        ("frag-complex:simple_paths=9,complex_paths=8", 8),
+        ("frag:paths=5", 5),
+    ],
+)
+def test_the_limit_of_paths_is_that_of_the_kinds_that_can_be_asked(family: Path, name: str, limit: int) -> None:
+    retriever = open_index(family).retriever(parse_retriever(name))
+    assert isinstance(retriever, FragRetriever)
+    assert retriever.path_limit == limit
 
 
 def answer_request(request: Request, _before: int) -> ServerReply:

@@ -45,6 +45,14 @@ def test_too_few_are_refused_and_not_filled_up() -> None:
         sample_by_hops(many({1: 30}), [1, 4], 1, np.random.default_rng(0))
 
 
+def test_unknown_hops_are_counted_by_an_index(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text(json.dumps({"id": "a", "question": "x", "answers": ["y"], "topic": ["t"]}) + "\n", encoding="utf-8")
+    done = run_clew("questions", "sample", file, "--hops", "2", "--each", "2")
+    assert (done.code, done.out) == (2, "")
+    assert "none of 1 questions says its number of hops: give --index" in done.err
+
+
 def test_counts_are_those_of_the_tables() -> None:
     sizes = [0, 1, 1, 2, 4, 5, 9, 10, 40]
     questions = [Question(str(i), "x", tuple(map(str, range(n))), hops=i % 3) for i, n in enumerate(sizes)]

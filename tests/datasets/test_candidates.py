@@ -43,6 +43,18 @@ def test_has_answer_goes_before_answer_strings(tmp_path: Path) -> None:
     assert pool.question.gold == (records[0]["ctxs"][5]["id"],)
 
 
+def test_fid_s_other_spelling_marks_positives_too(tmp_path: Path) -> None:
+    """It was not read: the passages that hold an answer string counted."""
+    records = pool_records(layout="fid")[:1]
+    for place, context in enumerate(records[0]["ctxs"]):
+        context["hasanswer"] = place == 5
+    (pool,) = load_candidates(write_candidates(tmp_path / "fid.json", records))
+    assert pool.question.gold == (records[0]["ctxs"][5]["id"],)
+    records[0]["ctxs"][5]["has_answer"] = False
+    with pytest.raises(InputError, match="'has_answer' and 'hasanswer' differ"):
+        load_candidates(write_candidates(tmp_path / "both.json", records))
+
+
 def test_passages_without_ids_get_the_same_id_for_the_same_text(tmp_path: Path) -> None:
     records = pool_records()
     for record in records:

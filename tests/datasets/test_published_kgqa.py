@@ -9,6 +9,7 @@ import pytest
 from clew.datasets.loaders import load_questions
 from clew.datasets.published_kgqa import has_own_graphs, load_own_graphs
 from clew.errors import InputError
+from clew.indexing.kg_formats.files import graph_file
 from tests.faults.commands import run_clew
 
 GRAPH = [
@@ -171,6 +172,51 @@ CWQ_FILE = [
         "answers": [{"answer_id": "m.03", "answer": "carpenter"}],
     }
 ]
+
+
+def write_lines(path: Path, records: list[dict[str, Any]]) -> Path:
+    """Write records as JSON lines."""
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
+
+
+def as_objects(triple: list[str]) -> list[dict[str, str]]:
+    """Return a triple in GraftNet's form."""
+    head, relation, tail = triple
+    return [{"kb_id": "m.1", "text": head}, {"rel_id": "r.1", "text": relation}, {"kb_id": tail, "text": ""}]
+
+
+def test_objects_of_graftnet_are_read_as_names(tmp_path: Path) -> None:
+    records = [{**FRAG[0], "subgraph": {"tuples": [as_objects(triple) for triple in GRAPH]}}]
+    named, objects = write_lines(tmp_path / "a.jsonl", FRAG[:1]), write_lines(tmp_path / "b.jsonl", records)
+    (wanted,), (found,) = load_own_graphs(named).graphs, load_own_graphs(objects).graphs
+    assert (found.nodes, found.relations) == (wanted.nodes, wanted.relations)
+    imported = [list(graph_file(file).statements()) for file in (named, objects)]
+    assert imported[0] == imported[1] == [tuple(triple) for triple in GRAPH]
+
+
+def test_numbers_of_nsm_are_refused_and_said_to_be_numbers(tmp_path: Path) -> None:
+    """`kg import` took them for names."""
+    record = {**FRAG[0], "subgraph": {"tuples": [[3, 1, 4]], "entities": [3, 4]}}
+    file = write_lines(tmp_path / "nsm.jsonl", [record])
+    with pytest.raises(InputError, match="is of numbers, as NSM's files number entities and relations; wanted names"):
+        load_own_graphs(file)
+    done = run_clew("kg", "import", file, "--index", tmp_path / "index")
+    assert done.code == 2
+    assert "is of numbers, as NSM's files" in done.err
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("rog.json", ()), ("rog.jsonl", ()), ("rog.json", ("--format", "jsonl"))]
+)
+def test_a_list_of_records_says_how_it_is_imported(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+    file = tmp_path / name
+    file.write_text(json.dumps(ROG), encoding="utf-8")
+    done = run_clew("kg", "import", file, "--index", tmp_path / "index", *options)
+    assert (done.code, done.out) == (2, "")
+    assert "jq -c '.[]' FILE.json > FILE.jsonl" in done.err
+    assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.parametrize("content", [WEBQSP_FILE, CWQ_FILE], ids=["webqsp", "cwq"])

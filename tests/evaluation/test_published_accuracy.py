@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
-from clew.evaluation.answer_metrics import first_choice, line_f1
+from clew.evaluation.answer_metrics import first_choice
 from clew.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
 from clew.evaluation.published_accuracy import published_accuracy, published_f1
 from clew.graph.subgraphs.textual_graph import TextualGraph
@@ -42,20 +42,6 @@ def test_an_answer_in_a_sentence_counts_as_published() -> None:
 def test_the_first_choice_of_a_reply() -> None:
     assert first_choice("I say Counter; support is weak", ("support", "counter")) == "counter"
     assert first_choice("countered", ("support", "counter")) == ""
-
-
-@pytest.mark.parametrize(
-    ("reply", "answers", "expected"),
-    [
-        ("Oslo\nBergen", ["Oslo", "Bergen"], 1.0),
-        ("Oslo\nParis", ["Oslo", "Bergen"], 0.5),
-        ("It is Oslo", ["Oslo", "Bergen", "Voss", "Bodo"], 2 * 1.0 * 0.25 / 1.25),
-        ("Paris", ["Oslo"], 0.0),
-        ("", ["Oslo"], 0.0),
-    ],
-)
-def test_f1_of_the_lines_of_a_reply(reply: str, answers: list[str], expected: float) -> None:
-    assert line_f1(reply, answers) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

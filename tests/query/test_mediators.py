@@ -10,6 +10,7 @@ import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_formats.files import graph_file
+from clew.protocols import fingerprint_of
 from clew.query.mediators import find_mediators
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
@@ -49,8 +50,8 @@ def graph(files: Path) -> Index:
     return made
 
 
-def ends(index: Index, settings: str) -> set[str]:
-    retriever = index.retriever(parse_retriever(f"frag:hops=4{settings}"))
+def ends(index: Index, settings: str, name: str = "frag:hops=4") -> set[str]:
+    retriever = index.retriever(parse_retriever(f"{name}{settings}"))
     (found,) = retriever.retrieve([QUESTION], 5)
     names = set()
     for path in found.paths:
@@ -68,6 +69,28 @@ def test_no_path_ends_at_a_mediator_and_all_go_through(graph: Index, settings: s
     assert {"m.04", "Otto Lund"} <= free
     assert ends(graph, f",search={search},mediators={settings}") >= {"Otto Lund", "1901"}
     assert "m.04" not in ends(graph, f",search={search},mediators={settings}")
+
+
+@pytest.mark.parametrize("name", ["tog:width=20,ranker=bm25", "rog:ranker=bm25,plans=20", "gnn-rag:candidates=20"])
+@pytest.mark.parametrize("setting", ["unlabelled", "heads-of:people.marriage."])
+def test_no_path_of_a_baseline_ends_at_a_mediator(graph: Index, name: str, setting: str) -> None:
+    free, bound = ends(graph, "", name), ends(graph, f",mediators={setting}", name)
+    assert {"m.04", "Otto Lund"} <= free
+    assert "m.04" not in bound
+    assert "Otto Lund" in bound
+
+
+@pytest.mark.parametrize("name", ["tog:width=20,ranker=bm25", "rog:ranker=bm25,plans=1", "gnn-rag:candidates=1"])
+def test_a_mediator_takes_no_place_of_another_path(graph: Index, name: str) -> None:
+    assert ends(graph, ",mediators=unlabelled", name)
+
+
+@pytest.mark.parametrize("name", ["tog:ranker=bm25", "rog:ranker=bm25", "gnn-rag:hops=3"])
+def test_fingerprints_of_baselines_depend_on_the_mediators(graph: Index, name: str) -> None:
+    given = [graph.retriever(parse_retriever(f"{name}{more}")) for more in ("", ",mediators=unlabelled")]
+    plain, bound = map(fingerprint_of, given)
+    assert "mediators" not in plain
+    assert plain != bound
 
 
 def test_a_list_names_them(graph: Index, files: Path) -> None:

@@ -95,6 +95,14 @@ def named_path(answer: Answer) -> Path | None:
     return answer.evidence.paths[0].item
 
 
+def full_reply(answer: Answer) -> str:
+    """Return all that a language model answered: its whole text, or where that is the first of several, a line each."""
+    given = [candidate.item for candidate in answer.candidates]
+    if PATH_END_NOTE in answer.notes or not given or given[0] != answer.text:
+        return answer.text
+    return "\n".join(given)
+
+
 def _answer_from_best_path(question: str, evidence: Evidence) -> Answer:
     if not evidence.paths or not question.strip():
         return _no_path(question, evidence)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -29,6 +29,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
 from clew.commands.strict_filters import apply_strict
 from clew.datasets.loaders import load_corpus, load_questions
+from clew.datasets.published_kgqa import has_own_graphs, is_webqsp
 from clew.errors import BudgetError, InputError
 from clew.evaluation.adaptation import FROM_MODEL
 from clew.evaluation.cluster import open_cluster_search
@@ -147,6 +148,13 @@ def _check_graph_options(options: EvaluationOptions) -> None:
         raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
 
 
+def _own_graph_warnings(path: Path, count: int) -> tuple[str, ...]:
+    if path.is_dir() or is_webqsp(path) or not has_own_graphs(path):
+        return ()
+    told = f"{count} questions bring graphs of their own, which are not read: paths are those of the index"
+    return (f"{told}; clew compare --data {path} leaves each question its graph",)
+
+
 def _evaluate_candidates(
     index: str | None, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
 ) -> EvaluationReport:
@@ -175,9 +183,10 @@ def _evaluate_index(
     answerers = _open_answerers(opened, retrievers, options)
     if are_graph_questions(questions):
         _check_graph_options(options)
-        return evaluate_path_retrievers(
+        report = evaluate_path_retrievers(
             opened, questions, retrievers, progress, answerers, options.feedback, options.adapt or ""
         )
+        return replace(report, warnings=(*report.warnings, *_own_graph_warnings(options.questions, len(questions))))
     if options.adapt is not None:
         raise InputError("--adapt is for questions on a graph, with topics and answers: leave it out")
     on_cluster = nullcontext() if options.ray is None else open_cluster_search(options.ray, opened, options.paths)

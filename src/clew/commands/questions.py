@@ -32,7 +32,12 @@ def sample(
 ) -> None:
     """Print as many questions of each number of hops, as JSON lines for --questions; after FRAG's KG-1000."""
     wanted = _parse_hops(hops)
-    for question in sample_by_hops(_load(files, index), wanted, each, np.random.default_rng(seed)):
+    questions = _load(files, index)
+    if index is None and questions and not any(question.hops for question in questions):
+        raise InputError(
+            f"none of {len(questions)} questions says its number of hops: give --index, whose graph counts them"
+        )
+    for question in sample_by_hops(questions, wanted, each, np.random.default_rng(seed)):
         print(format_json(question_json(question)))
 
 

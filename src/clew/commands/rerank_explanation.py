@@ -47,7 +47,8 @@ def format_reranking(explanation: "RerankExplanation", form: str) -> str:
     moved = f"rank {explanation.rank}, found at {explanation.rank_before}"
     lines = [f"{_name(explanation.passage)}: {moved}, score {explanation.score:.4f}; edges by their effect on it"]
     lines += [_edge_line(number, edge) for number, edge in enumerate(explanation.edges, 1)]
-    return "\n".join(lines if explanation.edges else [*lines, "no edge has an effect"])
+    lines += [] if explanation.edges else ["no edge has an effect"]
+    return "\n".join([*lines, *(f"note: {note}" for note in explanation.notes)])
 
 
 def reranking_json(explanation: "RerankExplanation") -> dict[str, Any]:
@@ -64,6 +65,7 @@ def reranking_json(explanation: "RerankExplanation") -> dict[str, Any]:
              "parts": {kind: list(names) for kind, names in edge.parts.items()}}
             for edge in explanation.edges
         ],
+        "notes": list(explanation.notes),
     }  # fmt: skip
 
 

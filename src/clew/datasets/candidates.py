@@ -2,8 +2,8 @@
 
 A file is a JSON list, or JSON lines, of {question, answers, ctxs}; `id` is optional. Each of `ctxs` is a passage
 {title, text} with, where there are any, `id`, `score` (a number, also in quotes; the passages are in its order, else in
-that of the file), `has_answer` (whether it is a positive passage; else those that hold an answer string are), and the
-AMR graph of question and passage as `nodes` [concept] and `edges` [[position, relation, position]].
+that of the file), `has_answer` or `hasanswer` (whether it is a positive passage; else those that hold an answer string
+are), and the AMR graph of question and passage as `nodes` [concept] and `edges` [[position, relation, position]].
 
 Source: Karpukhin et al. (2020) for the layout of DPR's retriever, Izacard and Grave, "Leveraging Passage Retrieval with
 Generative Models for Open Domain Question Answering" (2021) for that of FiD, and Wang et al., "Exploiting Abstract
@@ -18,7 +18,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from clew.datasets.answer_strings import holds_answer
 from clew.datasets.records import Record, check_unique, preview, read_records
@@ -27,6 +26,7 @@ from clew.types import Document, Evidence, Passage, Question, Scored
 
 CONTEXTS = "ctxs"
 """The key by which a file of candidates is known."""
+_POSITIVE_KEYS = ("has_answer", "hasanswer")  # DPR's and FiD's spelling
 AMR_NODES, AMR_EDGES = "nodes", "edges"
 """Keys of an AMR graph, in a file and in the metadata of a candidate."""
 
@@ -110,12 +110,15 @@ def _make_passage(context: Record) -> Passage:
 
 
 def _is_positive(context: Record, passage: Passage, answers: Sequence[str]) -> bool:
-    stated: Any = context.fields.get("has_answer")
-    if stated is None:
+    stated = {key: context.fields[key] for key in _POSITIVE_KEYS if context.fields.get(key) is not None}
+    if not stated:
         return holds_answer(passage.text, answers)
-    if not isinstance(stated, bool):
-        raise context.error(f"'has_answer' is {preview(stated)}", "true or false")
-    return stated
+    for key, value in stated.items():
+        if not isinstance(value, bool):
+            raise context.error(f"{key!r} is {preview(value)}", "true or false")
+    if len(set(stated.values())) > 1:
+        raise context.error(f"{' and '.join(map(repr, stated))} differ", "one of them, or the same for both")
+    return any(stated.values())
 
 
 def _scores(record: Record, contexts: Sequence[Record]) -> list[float]:

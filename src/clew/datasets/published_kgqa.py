@@ -2,7 +2,7 @@
 
     RoG          JSONL {id, question, answer: [name], q_entity: [name], graph: [[head, relation, tail]]}
     FRAG         JSONL {id, question, answers: [name or {text}], entities: [name or {text}], subgraph: the same, or
-                 {tuples: the same}}
+                 {tuples: the same, or of objects {text, kb_id} and {text, rel_id}, as GraftNet writes}}
     WebQSP       {Questions: [{QuestionId, RawQuestion, Parses: [{TopicEntityName, Answers: [{EntityName}]}]}]}
     CWQ          [{ID, question, answers: [{answer_id, answer}], sparql}]
 

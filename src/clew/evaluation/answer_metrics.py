@@ -50,20 +50,6 @@ def first_choice(reply: str, choices: Sequence[str]) -> str:
     return next((by_key[word] for word in answer_tokens(reply) if word in by_key), "")
 
 
-def line_f1(reply: str, answers: Sequence[str]) -> float:
-    """Return the F1, 0 to 1, of the lines of a reply as predictions against the set of gold answers.
-
-    A line is right if it contains a gold answer, and a gold answer is found if the reply contains it. Source: Luo et
-    al., "Reasoning on Graphs" (RoG, 2024), for WebQSP and CWQ. Differs from the source: whole words are compared.
-    """
-    lines = [line for line in reply.splitlines() if line.strip()]
-    if not lines or not answers:
-        return 0.0
-    precision = sum(containment(line, answers) for line in lines) / len(lines)
-    recall = sum(containment(reply, [answer]) for answer in answers) / len(answers)
-    return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerScores:
     """Means of exact match, token F1 and containment over questions, 0 to 1."""

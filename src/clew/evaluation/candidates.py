@@ -1,8 +1,9 @@
 """Reranking of the pools of a file of candidates, and its evaluation beside the order of the file."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,7 @@ from clew.errors import BudgetError, InputError
 from clew.evaluation.evaluate_retrieval import POSITIVES_DEPTH, RUN_DEPTH
 from clew.evaluation.ranking_metrics import check_installed
 from clew.evaluation.reports import EvaluationReport
-from clew.evaluation.runs import execute
+from clew.evaluation.runs import Run, execute
 from clew.evaluation.scoring import build_report, compare, score
 from clew.index import Index, create
 from clew.models.llm.access import LLMClientFactory
@@ -26,6 +27,8 @@ from clew.types import Document, Evidence, Progress
 
 AS_FOUND = "candidates"
 """The name of the order of the file."""
+_NUMBER = re.compile(r"\d+")
+_USUAL = "reranked the first 0 passages"  # how the note ends, with 0 for its number, that all reranked evidence has
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +91,36 @@ def evaluate_candidates(
     """Score all rankings of the pools of a file of some name by their positive passages; see `evaluate_retrievers`."""
     check_installed()
     questions = [pool.question for pool in ranking.pools]
+    if not any(question.gold for question in questions):
+        raise InputError(
+            f"{name}: not one of {len(questions)} pools has a positive passage: mark them with has_answer, or give "
+            "answers that stand in their texts"
+        )
     depth = max(RUN_DEPTH, *cutoffs, POSITIVES_DEPTH if positives else 0)
     scored = []
+    warnings: list[str] = []
     for label, retriever in ranking.retrievers.items():
         run = execute(retriever, label, questions, depth, None, partial(progress, label))
         if ended := llm_factory.budget.exceeded_message:
             raise BudgetError(f"{ended}; an evaluation needs all questions: raise the budget")
+        warnings += _counted_notes(label, run)
         scored.append(score(run, questions, cutoffs, positives=positives))
     measures = [f"{kind}@{k}" for k in cutoffs for kind in ("recall", "all_gold")]
     measures += ["positives_rr", "tied_rr"] if positives else []
     comparisons = [compare(scored[0], other, measure) for other in scored[1:] for measure in measures]
-    return build_report(name, questions, scored, comparisons)
+    report = build_report(name, questions, scored, comparisons)
+    return replace(report, warnings=(*report.warnings, *warnings))
+
+
+def _counted_notes(label: str, run: Run) -> list[str]:
+    """Return each kind of note that the rankings of a run have, with the number of its questions and its first text."""
+    kinds: dict[str, list[str]] = {}
+    for ranking in run.rankings:
+        for note in ranking.notes:
+            kind = _NUMBER.sub("0", note)
+            if not kind.endswith(_USUAL):
+                kinds.setdefault(kind.partition(":")[0], []).append(note)
+    return [f"{label}: {len(notes)} of {len(run.rankings)} questions: {notes[0]}" for notes in kinds.values()]
 
 
 def _pool_of(pools: Sequence[CandidatePool], question: str) -> list[CandidatePool]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.answering.feedback_log import log_feedback
-from clew.answering.kg_paths import PathAnswerer
+from clew.answering.kg_paths import PathAnswerer, full_reply
 from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.evaluation.adaptation import (
@@ -23,8 +23,8 @@ from clew.evaluation.adaptation import (
     hops_to_gold,
     split_for_adaptation,
 )
-from clew.evaluation.answer_metrics import containment, line_f1
 from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon
+from clew.evaluation.published_accuracy import published_accuracy, published_f1
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import Comparison, compare_means
 from clew.index import Index, RetrieverSpec
@@ -40,8 +40,12 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 def are_graph_questions(questions: Sequence[Question]) -> bool:
-    """Whether all questions have topic entities and answers but no gold passages."""
-    return bool(questions) and all(q.topics and q.answers and not q.gold for q in questions)
+    """Whether some question has topic entities and answers, and none has gold passages."""
+    return any(map(_is_graph_question, questions)) and not any(question.gold for question in questions)
+
+
+def _is_graph_question(question: Question) -> bool:
+    return bool(question.topics and question.answers)
 
 
 def evaluate_path_retrievers(
@@ -58,17 +62,19 @@ def evaluate_path_retrievers(
     The answerer of a retriever without one in `answerers` gives the end of the best path. The first quarter of the
     first retriever's answers is appended to `feedback_log`, if they name a path. With `adapt_from`, one of `SOURCES`,
     the first quarter of the questions adapts hop predictors, and the rest is measured with and without adaptation.
+    Questions without a topic or an answer are left out, and a warning counts them.
     """
     names = list(retrievers)
-    questions = [label_answers(index, question) for question in questions]
+    warnings = _incomplete_warnings(questions)
+    questions = [label_answers(index, question) for question in questions if _is_graph_question(question)]
     opened = {name: open_path_retriever(index, name, spec) for name, spec in retrievers.items()}
-    warnings: list[str] = []
     if adapt_from:
         adapting, questions = split_for_adaptation(questions)
         opened, answerers = _adapt_all(index, opened, adapting, progress, answerers, adapt_from, warnings)
     values: dict[str, dict[str, DoubleArray]] = {}
     for name, retriever in opened.items():
         values[name], answers = _evaluate_retriever(index, retriever, name, questions, progress, answerers.get(name))
+        warnings += _failure_warnings(name, answers)
         if feedback_log is not None and name == names[0]:
             logged = int(len(questions) * FEEDBACK_SHARE)
             count = log_feedback(feedback_log, questions[:logged], answers[:logged])
@@ -168,18 +174,26 @@ def _evaluate_retriever(
         for question, answer, row in zip(batch, batch_answers, rows[start:], strict=True):
             first = answer.candidates[0].item if answer.candidates else answer.text
             row["hits@1"] = hits_at_1(first, question.answers)
-            row["hit"], row["F1"] = containment(answer.text, question.answers), line_f1(answer.text, question.answers)
+            row["hit"], row["F1"] = published_scores(full_reply(answer), question.answers)
         progress(name, len(answers), len(questions))
     main = sorted(filter(_is_main, rows[0]), reverse=True)
     measures = [*main, *(name for name in rows[0] if name not in main)]
     columns = {measure: np.array([row[measure] for row in rows], dtype=np.float64) for measure in measures}
     if not any(columns["retrieval_calls"]):
         del columns["retrieval_calls"]
-    if any(answer.usage.calls for answer in answers):
+    if any(answer.usage.calls or answer.failure is not None for answer in answers):
+        columns["failed"] = np.array([answer.failure is not None for answer in answers], dtype=np.float64)
         columns["answer_calls"] = np.array([answer.usage.calls for answer in answers], dtype=np.float64)
         tokens = [answer.usage.input_tokens + answer.usage.output_tokens for answer in answers]
         columns["answer_tokens"] = np.array(tokens, dtype=np.float64)
     return columns, answers
+
+
+def published_scores(reply: str, answers: Sequence[str]) -> tuple[float, float]:
+    """Return Hits@1 and F1 of a reply as the code of RoG and FRAG computes them; both 0 for an empty reply."""
+    if not reply.strip():
+        return 0.0, 0.0
+    return published_accuracy(reply, answers, "hit"), published_f1(reply, answers)
 
 
 def _score_paths(
@@ -202,7 +216,7 @@ def _score_paths(
 
 
 def _step_coverage(trace: SearchTrace, gold: NDArray[np.integer[Any]]) -> dict[str, float]:
-    """Return for each step of the search whether an answer is among its entities."""
+    """Return for each step of the search whether an answer is among its entities; of paths the ends alone count."""
     steps = {
         "covered by neighbourhood": trace.neighbourhood,
         "covered by entity ranking": trace.ranked_entities,
@@ -225,6 +239,24 @@ def _summarize(columns: Mapping[str, DoubleArray]) -> RetrieverSummary:
     }
     main = {name: values for name, values in columns.items() if _is_main(name)}
     return RetrieverSummary.from_values(means, main, columns["seconds"], np.random.default_rng(_SEED))
+
+
+def _failure_warnings(name: str, answers: Sequence[Answer]) -> list[str]:
+    reasons = [answer.failure.reason for answer in answers if answer.failure is not None]
+    if not reasons:
+        return []
+    answered = len(answers) - len(reasons)
+    return [f"{name}: {answered} of {len(answers)} questions were answered, the others count 0: {reasons[0]}"]
+
+
+def _incomplete_warnings(questions: Sequence[Question]) -> list[str]:
+    left_out = [question for question in questions if not _is_graph_question(question)]
+    if not left_out:
+        return []
+    no_topic = sum(not question.topics for question in left_out)
+    no_answer = sum(not question.answers for question in left_out)
+    counts = f"{no_topic} without a topic, {no_answer} without an answer"
+    return [f"{len(left_out)} of {len(questions)} questions are left out: {counts}, first {left_out[0].id!r}"]
 
 
 def _missing_entity_warnings(index: Index, questions: Sequence[Question]) -> list[str]:

@@ -1,7 +1,7 @@
 """Measures of knowledge graph question answering: hits@1, coverage of the answer by paths, and recall of gold paths.
 
 Source: Gao et al., "FRAG" (2025), section 5.1 (Hits@1) and A.4.3 (Wilcoxon's signed-rank test over questions).
-Differs from the source: names are compared after normalization; the start of a path counts as covered too.
+Differs from the source: names are compared after normalization; starts and middles of paths count as covered, too.
 """
 
 import math

@@ -20,13 +20,14 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]  # a number from 0 to 1
 CountOrAll = WholeNumber | Literal["all"]  # a whole number of at least 1, or `all`
 
 
-def setting(default: Any, description: str, source: str = "ours", unset: str = "none") -> Any:
+def setting(default: Any, description: str, source: str = "ours", unset: str = "none", *, in_repr: bool = True) -> Any:
     """Return a field of a settings record.
 
     The description is one phrase for `clew retrievers NAME` and the docs, the source a paper's table or the benchmark
-    that decided the default, and `unset` the meaning of a default of None or "" in words.
+    that decided the default, and `unset` the meaning of a default of None or "" in words. Without `in_repr` the `repr`
+    of the record, of which fingerprints are made, does not hold the field.
     """
-    return Field(default, description=description, json_schema_extra={"source": source, "unset": unset})
+    return Field(default, description=description, json_schema_extra={"source": source, "unset": unset}, repr=in_repr)
 
 
 class SettingsRecord(BaseModel):

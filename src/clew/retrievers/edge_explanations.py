@@ -39,6 +39,7 @@ class RerankExplanation:
     rank: int  # by the reranker, from 1
     rank_before: int  # as found, from 1
     edges: tuple[ExplainedEdge, ...]  # by the size of their effects
+    notes: tuple[str, ...] = ()  # of the reranker, such as that passages have no graph
 
 
 def explain_reranking(
@@ -84,9 +85,9 @@ def explain_reranking(
         features = {name: effect for name, effect in by_feature if effect}
         edges.append(ExplainedEdge(pool[first].item, pool[second].item, float(totals[first, second]), features, parts))
     passage = pool[place].item
-    return RerankExplanation(
-        question, passage, float(gradients.scores[place]), order.index(passage.id) + 1, place + 1, tuple(edges)
-    )
+    notes = tuple(note for note in ranked.notes if note not in found.notes)
+    ranks = order.index(passage.id) + 1, place + 1
+    return RerankExplanation(question, passage, float(gradients.scores[place]), *ranks, tuple(edges), notes)
 
 
 def _find(pool: tuple[Scored[Passage], ...], target: str) -> int:

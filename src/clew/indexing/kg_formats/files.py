@@ -12,7 +12,7 @@ from typing import IO, cast
 
 from clew.errors import InputError
 from clew.indexing.kg_formats.graphml import read_graphml
-from clew.indexing.kg_formats.jsonl import read_json_statements
+from clew.indexing.kg_formats.jsonl import ONE_A_LINE, read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
 from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
 from clew.indexing.kg_formats.statements import MalformedStatement, Statement, drop_relations, no_triples_message
@@ -145,6 +145,8 @@ def graph_file(
         without_suffix = f'"{printable_path(graph_path.name)}" has no suffix of a known format'
         problem = f"--format is {kind!r}" if kind else without_suffix
         wanted = f"{', '.join(FILE_KINDS)} by --format, or a file of {suffixes}, also with .gz"
+        if not kind and graph_path.suffix == ".json":
+            wanted = f"JSON lines, one object a line, in .jsonl ({ONE_A_LINE}), or {wanted}"
         raise InputError(f"{problem}; wanted {wanted}")
     if delimiter is not None and file_kind not in ("tsv", "csv"):
         raise InputError(f"--delimiter is for tsv and csv, and this file is {file_kind}; leave it out")

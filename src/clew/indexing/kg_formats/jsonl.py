@@ -7,7 +7,9 @@ from typing import NoReturn
 from clew.indexing.kg_formats.statements import EntityNames, MalformedStatement, RawTriple, Statement, find_name_fault
 from clew.indexing.kg_formats.tables import find_text_fault
 
+ONE_A_LINE = "jq -c '.[]' FILE.json > FILE.jsonl makes such a file of a list"
 TRIPLE_KEYS = (("head", "relation", "tail"), ("h", "r", "t"), ("subject", "predicate", "object"))
+_PART_KEYS = ("text", "kb_id", "rel_id")  # of the object of an entity or relation, the name before identifiers
 _EXPECTED_FORMS = '{"head", "relation", "tail"}, ["head", "relation", "tail"], or {"id", "label", "aliases"} for names'
 
 
@@ -27,14 +29,31 @@ def read_json_statements(lines: Iterable[str], file_name: str) -> Iterator[State
 def own_graph_triples(record: Mapping[str, object]) -> list[RawTriple]:
     """Return the triples of a question that brings its own graph, under `graph` or `subgraph` (RoG, FRAG).
 
-    They are lists of [head, relation, tail], or an object that has these under `tuples`. Raises ValueError for others.
+    They are lists of [head, relation, tail], or an object that has these under `tuples`; each part is a name, or an
+    object with its `text` or identifier, as GraftNet writes. Raises ValueError for others, and for numbers, as of NSM.
     """
     facts = record["graph"] if "graph" in record else record["subgraph"]
     if isinstance(facts, dict):
         facts = facts.get("tuples")
     if not isinstance(facts, list) or not all(isinstance(fact, list) and len(fact) == 3 for fact in facts):
         raise ValueError("the graph of a question is no list of [head, relation, tail]")
-    return [_make_triple(*fact) for fact in facts]
+    if facts and all(_is_number(part) for fact in facts for part in fact):
+        raise ValueError(
+            "the graph of a question is of numbers, as NSM's files number entities and relations; wanted names: put "
+            "those of the entities and relations in their places"
+        )
+    return [_make_triple(*map(_part_name, fact)) for fact in facts]
+
+
+def _is_number(part: object) -> bool:
+    return isinstance(part, int) or (isinstance(part, str) and part.isascii() and part.isdigit())
+
+
+def _part_name(part: object) -> object:
+    """Return the name that an object of GraftNet gives an entity or a relation; another part as it is."""
+    if not isinstance(part, dict):
+        return part
+    return next((part[key] for key in _PART_KEYS if part.get(key)), part)
 
 
 def _parse_statements(line: str) -> Sequence[RawTriple | EntityNames]:
@@ -45,6 +64,8 @@ def _parse_statements(line: str) -> Sequence[RawTriple | EntityNames]:
         record = json.loads(line, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error.msg} at character {error.pos + 1} of the line") from error
+    if isinstance(record, list) and record and isinstance(record[0], dict):
+        raise ValueError(f"a JSON list of {len(record)} objects; wanted one object a line: {ONE_A_LINE}")
     if isinstance(record, list) and len(record) == 3:
         return [_make_triple(*record)]
     if isinstance(record, dict):

@@ -128,8 +128,10 @@ class FragRetriever(PathRetriever[SearchTrace]):
 
     @property
     def path_limit(self) -> int:
-        """Number of paths that the path ranking keeps."""
-        return self.settings.paths
+        """Number of paths that the path ranking keeps; the larger one where it differs by kind of question."""
+        always = self.settings.always
+        kinds = (False, True) if not always else (always == "complex",)
+        return max(self.settings.limits_of(is_complex=kind).paths for kind in kinds)
 
     def search(
         self,

@@ -8,7 +8,7 @@ paths that the graph has (see `planned_paths`); the number of paths that are ret
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, final
 
@@ -17,10 +17,12 @@ import numpy as np
 from clew.arrays import BoolArray
 from clew.graph.paths.relation_paths import relation_codes
 from clew.graph.subgraphs.fact_graph import FactGraph
+from clew.graph.subgraphs.induced import LocalGraph
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
 from clew.query.masking import mask_names
+from clew.query.mediators import Mediators, find_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.frag.factory import make_path_ranker
@@ -44,6 +46,12 @@ class RoG(SettingsRecord):
     paths: WholeNumber = setting(32, "paths that are returned, at most", "FRAG: u = 32")
     edges: WholeNumber = setting(300_000, "edges read around the topics, at most")
     ranker: str | None = setting(None, "path ranker, as of frag", unset="trained, or bi-encoder, or bm25")
+    mediators: str | None = setting(
+        None,
+        "nodes that no path ends at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
+        "the nodes of Freebase without a name",
+        in_repr=False,
+    )
 
 
 @final
@@ -57,11 +65,13 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
     planner: RelationPathRanker  # scores relation paths
     settings: RoG
     notes: Sequence[str] = ()  # notes added to every result
+    mediators: Mediators | None = None  # entities that no path ends at
 
     @property
     def fingerprint(self) -> str:
         """The settings, and the weights of the planner."""
-        return f"{self.settings!r}\0{fingerprint_of(self.planner)}"
+        mediators = "" if self.mediators is None else f"\0{self.mediators.fingerprint}"
+        return f"{self.settings!r}\0{fingerprint_of(self.planner)}{mediators}"
 
     @property
     def path_limit(self) -> int:
@@ -86,6 +96,8 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         score_paths = self.planner.make_scorer(masked, np.unique(codes))
         bounds = PlanBounds(settings.hops, settings.beam)
         plans, truncated = plan_paths(local, codes, local.positions(start.entities), score_paths, bounds)
+        if self.mediators is not None:
+            plans = _without_ends(plans, local, self.mediators)
         if truncated:
             start.notes.append(f"more than {bounds.walks} paths follow one relation path; not all were looked at")
         return plans[: settings.plans], start.notes, start.entities.tolist()
@@ -113,10 +125,16 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         return evidence, plans
 
 
+def _without_ends(plans: Sequence[PlannedPaths], local: LocalGraph, mediators: Mediators) -> list[PlannedPaths]:
+    kept = [(plan, ~mediators.mask(local.nodes[plan.positions[:, -1]])) for plan in plans]
+    return [replace(plan, positions=plan.positions[rows], edges=plan.edges[rows]) for plan, rows in kept if rows.any()]
+
+
 def build_rog(context: IndexContext, settings: RoG) -> RoGRetriever:
     """Return the retriever over one index; raises InputError for an unknown ranker."""
     notes: list[str] = []
     texts = lru_cache(maxsize=1)(context.relation_texts)
     planner = make_path_ranker(context, Frag(ranker=settings.ranker), texts, notes)
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
-    return RoGRetriever(context.scope, context.lexical, graph, planner, settings, notes)
+    mediators = find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None
+    return RoGRetriever(context.scope, context.lexical, graph, planner, settings, notes, mediators)

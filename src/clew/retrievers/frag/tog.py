@@ -26,6 +26,7 @@ from clew.models.validation import replace_surrogates
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import TextScorer
 from clew.query.context import IndexContext
+from clew.query.mediators import Mediators, find_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.frag.counted_model import CountedModel
@@ -59,6 +60,12 @@ class ToG(SettingsRecord):
         "llm:MODEL",
         unset="bi-encoder, or bm25 without an encoder",
     )
+    mediators: str | None = setting(
+        None,
+        "nodes that no path ends at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
+        "the nodes of Freebase without a name",
+        in_repr=False,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +94,12 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
     temperature: float  # divisor of the scorer's scores
     settings: ToG
     model: CountedModel | None = None  # the language model that scores, if one does
+    mediators: Mediators | None = None  # entities that no path ends at
 
     @property
     def fingerprint(self) -> str:
         """The settings."""
-        return repr(self.settings)
+        return repr(self.settings) + ("" if self.mediators is None else f"\0{self.mediators.fingerprint}")
 
     @property
     def path_limit(self) -> int:
@@ -111,6 +119,9 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
         for _ in range(self.settings.depth):
             beam = self._extend(question, local, beam, labels)
             found += beam
+        if self.mediators is not None:
+            ends = local.nodes[np.array([path.positions[-1] for path in found], dtype=np.int64)]
+            found = [found[row] for row in np.flatnonzero(~self.mediators.mask(ends)).tolist()]
         return sorted(found, key=lambda path: (-path.mean_score, len(path.edges), path.edges))
 
     def _extend(
@@ -183,9 +194,10 @@ def build_tog(context: IndexContext, settings: ToG) -> ToGRetriever:
     name = settings.ranker or (BM25 if context.index_encoder is None else BI_ENCODER)
     kind, _, model_name = name.partition(":")
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
+    mediators = find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None
     if kind == LANGUAGE_MODEL and model_name:
         model = CountedModel(context.open_model(model_name))
         scorer: TextScorer = LanguageModelScorer(model)
     else:
         model, scorer = None, make_text_scorer(name, context, lru_cache(maxsize=1)(context.relation_texts), "tog")
-    return ToGRetriever(context.scope, context.lexical, graph, scorer, TEMPERATURES[kind], settings, model)
+    return ToGRetriever(context.scope, context.lexical, graph, scorer, TEMPERATURES[kind], settings, model, mediators)

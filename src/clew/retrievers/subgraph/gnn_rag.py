@@ -19,6 +19,7 @@ from clew.errors import InputError
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.query.context import IndexContext
+from clew.query.mediators import Mediators, find_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.subgraph.gcn import GCNSelector, build_gcn_subgraph
@@ -39,6 +40,12 @@ class GNNRAG(SettingsRecord):
     weights: Path | None = setting(
         None, "weights that `clew train subgraph` made", unset="the index's, else the package's"
     )
+    mediators: str | None = setting(
+        None,
+        "nodes that no path ends at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
+        "the nodes of Freebase without a name",
+        in_repr=False,
+    )
 
 
 @final
@@ -50,11 +57,13 @@ class GNNRAGRetriever(PathRetriever[SubgraphSelection | None]):
     neighbourhoods: SubgraphRetriever  # makes the graph of a question
     network: GCNSelector
     settings: GNNRAG
+    mediators: Mediators | None = None  # entities that no path ends at
 
     @property
     def fingerprint(self) -> str:
         """The settings, and the weights of the network."""
-        return f"{self.settings!r}\0{self.network.fingerprint}"
+        mediators = "" if self.mediators is None else f"\0{self.mediators.fingerprint}"
+        return f"{self.settings!r}\0{self.network.fingerprint}{mediators}"
 
     @property
     def path_limit(self) -> int:
@@ -62,14 +71,20 @@ class GNNRAGRetriever(PathRetriever[SubgraphSelection | None]):
         return self.settings.candidates
 
     def candidates(self, selection: SubgraphSelection) -> tuple[LongArray, DoubleArray]:
-        """Return the likeliest nodes (c,) that are no topic, ties by position, and their shares (c,) of all nodes."""
+        """Return the likeliest nodes (c,) and their shares (c,) of all nodes, ties by position.
+
+        No topic or mediator is among them.
+        """
         if not len(selection.query.graph.node_vectors):
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         logits = self.network.node_scores(selection.query).astype(np.float64)
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
         order = np.argsort(-logits, kind="stable")
-        best = order[~np.isin(order, selection.query.topics)][: self.settings.candidates]
+        order = order[~np.isin(order, selection.query.topics)]
+        if self.mediators is not None:
+            order = order[~self.mediators.mask(selection.local.nodes[order])]
+        best = order[: self.settings.candidates]
         return best, shares[best]
 
     def retrieve_one(
@@ -104,4 +119,5 @@ def build_gnn_rag(context: IndexContext, settings: GNNRAG) -> GNNRAGRetriever:
     neighbourhoods = build_gcn_subgraph(context, chosen)
     if not isinstance(neighbourhoods.selector, GCNSelector):
         raise InputError("gnn-rag: the selector of gcn-subgraph is no network")
-    return GNNRAGRetriever(context.scope, neighbourhoods, neighbourhoods.selector, settings)
+    mediators = find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None
+    return GNNRAGRetriever(context.scope, neighbourhoods, neighbourhoods.selector, settings, mediators)
