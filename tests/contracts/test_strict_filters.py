@@ -126,7 +126,7 @@ def test_the_files_of_few_filters_are_kept(tmp_path: Path, monkeypatch: pytest.M
     for year in (1680, 1842, 1872, 1900, 1901, 1902):  # the last three have the same passages
         _ = index.restrict(f"year < {year}").context
     assert len(list((tmp_path / "index" / "derived" / "selected").iterdir())) == 2
-    assert len(index._selected) == 4
+    assert len(index._selections) == 4
 
 
 def test_a_filter_that_allows_too_much_is_refused_before_anything_is_made(

@@ -1,10 +1,10 @@
 """Explanations of `clew explain` as text, JSON, SVG and HTML."""
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 from clew.commands.output import format_json
+from clew.rendering.markup import escape_text, shorten, text_width
 from clew.retrievers.gfm.target_explanations import ExplainedWalk, TargetExplanation, WeightedEdge
 
 _BOX_HEIGHT, _ROW_HEIGHT, _STEP, _MARGIN = 34, 96, 150, 16  # in pixels
@@ -80,16 +80,17 @@ def draw_svg(explanation: TargetExplanation) -> str:
     """Return a drawing, one row a walk: boxes of names, arrows in the direction of the triples."""
     rows = [_draw_walk(walk, _MARGIN + 24 + number * _ROW_HEIGHT) for number, walk in enumerate(explanation.walks)]
     width = max([width for width, _ in rows], default=0.0)
-    width = max(width, _CHARACTER * len(_title(explanation))) + 2 * _MARGIN
+    width = max(width, _CHARACTER * text_width(_title(explanation))) + 2 * _MARGIN
     height = 2 * _MARGIN + 24 + len(rows) * _ROW_HEIGHT
     marker = (
         "<defs><marker id='arrow' viewBox='0 0 8 8' refX='8' refY='4' markerWidth='8' markerHeight='8' "
         "orient='auto-start-reverse'><path d='M0 0 8 4 0 8z' fill='#444'/></marker></defs>"
     )
-    title = f"<text x='{_MARGIN}' y='{_MARGIN + 8}' {_FONT} font-weight='bold'>{escape(_title(explanation))}</text>"
+    title = escape_text(_title(explanation))
+    head = f"<text x='{_MARGIN}' y='{_MARGIN + 8}' {_FONT} font-weight='bold'>{title}</text>"
     size = f"width='{width:.0f}' height='{height}' viewBox='0 0 {width:.0f} {height}'"
     body = "\n".join(drawing for _, drawing in rows)
-    return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>\n{marker}\n{title}\n{body}\n</svg>"
+    return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>\n{marker}\n{head}\n{body}\n</svg>"
 
 
 def _draw_walk(walk: ExplainedWalk, top: float) -> tuple[float, str]:
@@ -100,16 +101,16 @@ def _draw_walk(walk: ExplainedWalk, top: float) -> tuple[float, str]:
     end, box = _draw_box(walk.edges[0].start, _MARGIN, middle)
     parts.append(box)
     for edge in walk.edges:
-        step = max(_STEP, _CHARACTER * len(_shorten(edge.triple.relation)) + 50)
+        step = max(_STEP, _CHARACTER * text_width(shorten(edge.triple.relation, _MAX_LABEL)) + 50)
         marker = "marker-start" if edge.inverse else "marker-end"
         line = f"x1='{end + 2:.0f}' y1='{middle}' x2='{end + step - 2:.0f}' y2='{middle}'"
         stroke = f"stroke='#444' stroke-width='1.5' {marker}='url(#arrow)'"
-        relation = f"{_shorten(edge.triple.relation)}{'⁻¹' if edge.inverse else ''}"
-        tooltip = f"<title>{escape(f'{edge.triple.head} | {edge.triple.relation} | {edge.triple.tail}')}</title>"
+        relation = f"{shorten(edge.triple.relation, _MAX_LABEL)}{'⁻¹' if edge.inverse else ''}"
+        tooltip = f"<title>{escape_text(f'{edge.triple.head} | {edge.triple.relation} | {edge.triple.tail}')}</title>"
         centre = f"x='{end + step / 2:.0f}' text-anchor='middle' {_FONT}"
         parts += [
             f"<line {line} {stroke}>{tooltip}</line>",
-            f"<text {centre} y='{middle - 8}'>{escape(relation)}</text>",
+            f"<text {centre} y='{middle - 8}'>{escape_text(relation)}</text>",
             f"<text {centre} y='{middle + 18}' fill='#666'>{edge.weight:.4f}</text>",
         ]
         end, box = _draw_box(edge.end, end + step, middle)
@@ -118,28 +119,24 @@ def _draw_walk(walk: ExplainedWalk, top: float) -> tuple[float, str]:
 
 
 def _draw_box(name: str, left: float, middle: float) -> tuple[float, str]:
-    label = _shorten(name)
-    width = _CHARACTER * len(label) + 20
+    label = shorten(name, _MAX_LABEL)
+    width = _CHARACTER * text_width(label) + 20
     top = middle - _BOX_HEIGHT / 2
     rectangle = f"x='{left:.0f}' y='{top}' width='{width:.0f}' height='{_BOX_HEIGHT}' rx='6'"
     text = f"x='{left + width / 2:.0f}' y='{middle + 4}' text-anchor='middle' {_FONT}"
     drawing = (
-        f"<g><title>{escape(name)}</title><rect {rectangle} fill='#eef3fb' stroke='#8aa4cf'/>"
-        f"<text {text}>{escape(label)}</text></g>"
+        f"<g><title>{escape_text(name)}</title><rect {rectangle} fill='#eef3fb' stroke='#8aa4cf'/>"
+        f"<text {text}>{escape_text(label)}</text></g>"
     )
     return left + width, drawing
-
-
-def _shorten(name: str) -> str:
-    return name if len(name) <= _MAX_LABEL else f"{name[: _MAX_LABEL - 1]}…"
 
 
 def draw_html(explanation: TargetExplanation) -> str:
     """Return a page of its own: the drawing, and a table with the edges of every walk."""
     rows = "\n".join(
         f"<tr><td>{number}</td><td>{walk.score:.4f}</td><td>{edge.layer}</td><td>{edge.weight:.4f}</td>"
-        f"<td>{escape(edge.triple.head)}</td><td>{escape(edge.triple.relation)}</td><td>{escape(edge.triple.tail)}</td>"
-        f"<td>{'yes' if edge.inverse else ''}</td><td>{escape(', '.join(edge.triple.passages))}</td></tr>"
+        f"<td>{escape_text(edge.triple.head)}</td><td>{escape_text(edge.triple.relation)}</td><td>{escape_text(edge.triple.tail)}</td>"
+        f"<td>{'yes' if edge.inverse else ''}</td><td>{escape_text(', '.join(edge.triple.passages))}</td></tr>"
         for number, walk in enumerate(explanation.walks, 1)
         for edge in walk.edges
     )
@@ -147,12 +144,12 @@ def draw_html(explanation: TargetExplanation) -> str:
         f"<th>{name}</th>"
         for name in ("walk", "score", "layer", "weight", "head", "relation", "tail", "walked from tail", "stated in")
     )
-    notes = "".join(f"<p>{escape(note)}</p>" for note in explanation.notes)
+    notes = "".join(f"<p>{escape_text(note)}</p>" for note in explanation.notes)
     style = (
         "body{font-family:sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ddd}"
     )
     return (
-        f"<!doctype html>\n<html><head><meta charset='utf-8'><title>{escape(explanation.target)}</title>"
-        f"<style>{style}</style></head>\n<body><h1>{escape(explanation.question)}</h1>\n{draw_svg(explanation)}\n"
+        f"<!doctype html>\n<html><head><meta charset='utf-8'><title>{escape_text(explanation.target)}</title>"
+        f"<style>{style}</style></head>\n<body><h1>{escape_text(explanation.question)}</h1>\n{draw_svg(explanation)}\n"
         f"<table><tr>{head}</tr>\n{rows}\n</table>{notes}</body></html>"
     )

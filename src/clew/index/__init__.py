@@ -1,9 +1,10 @@
 """An index: documents in, evidence and answers out; the Python API of everything the command line does."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
 from clew.index.changes import ChangeableIndex
@@ -33,7 +34,9 @@ from clew.types import Answer, Evidence, Filter, Progress, Triple, ignore_progre
 if TYPE_CHECKING:
     from clew.answering.graph_readers.protocols import GraphReader
     from clew.answering.selected_subgraph import SubgraphSource
-    from clew.indexing.entry import PassageSelection
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 AUTO = "auto"
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
@@ -55,22 +58,13 @@ class Index(ChangeableIndex):
         selection: The passages that it has, from `restrict`; None for all of the table.
     """
 
-    def __init__(
-        self,
-        table: PassageTable,
-        llm_factory: LLMClientFactory,
-        progress: Progress = ignore_progress,
-        device: str = "auto",
-        *,
-        similar_names: bool = True,
-        linking: LinkerSettings | None = None,
-        selection: "PassageSelection | None" = None,
-    ) -> None:
-        super().__init__(
-            table, llm_factory, progress, device, similar_names=similar_names, linking=linking, selection=selection
-        )
-        self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
-        self._selected: dict[Filter, Index] = {}
+    @cached_property
+    def _retrievers(self) -> dict[tuple[str | SettingsRecord, int], Retriever]:
+        return {}
+
+    @cached_property
+    def _selections(self) -> "dict[Filter, Index]":
+        return {}
 
     def retriever(self, spec: RetrieverSpec = AUTO, paths: int = 1) -> Retriever:
         """Return a retriever over this version.
@@ -89,13 +83,12 @@ class Index(ChangeableIndex):
             return spec
         check_device(self.device)
         named = self.resolve_retriever(spec)
-        found = self._retrievers.pop((named, paths), None)
-        if found is None:
-            found = open_retriever(named, self.context.with_paths_per_passage(paths))
-        self._retrievers[named, paths] = found  # the latest one stands last
-        while len(self._retrievers) > _MAX_RETRIEVERS:
-            del self._retrievers[next(iter(self._retrievers))]
-        return found
+        return _find_or_add(
+            self._retrievers,
+            (named, paths),
+            lambda: open_retriever(named, self.context.with_paths_per_passage(paths)),
+            _MAX_RETRIEVERS,
+        )
 
     def resolve_retriever(self, spec: str | SettingsRecord = AUTO) -> str | SettingsRecord:
         """Return the name that "auto" stands for here, and any other name or record as it is."""
@@ -236,34 +229,31 @@ class Index(ChangeableIndex):
             InputError: The filter cannot be parsed, names a field that no passage has, or allows more than 100,000
                 passages; or this is such an index itself.
         """
-        from clew.indexing import entry
-
         check_string(where, "where")
         self._check_whole()
-        found = self._selected.pop(where, None)
-        if found is None:
-            selection = entry.select_passages(self.table, self.snapshot, self.context.scope.mask(where))
-            found = Index(
-                self.table,
-                self.llm_factory,
-                self._progress,
-                self.device,
-                similar_names=self.similar_names,
-                linking=self.linking,
-                selection=selection,
-            )
-            vars(found)["_encoder_opener"] = self._encoder_opener  # holds a model
-        self._selected[where] = found  # the latest one stands last
-        while len(self._selected) > _MAX_SELECTIONS:
-            del self._selected[next(iter(self._selected))]
-        return found
+        return _find_or_add(self._selections, where, lambda: self._select(where), _MAX_SELECTIONS)
+
+    def _select(self, where: Filter) -> "Index":
+        from clew.indexing import entry
+
+        selected = Index(
+            self.table,
+            self.llm_factory,
+            self._progress,
+            self.device,
+            similar_names=self.similar_names,
+            linking=self.linking,
+            selection=entry.select_passages(self.table, self.snapshot, self.context.scope.mask(where)),
+        )
+        vars(selected)["_encoder_opener"] = self._encoder_opener  # holds a model
+        return selected
 
     def _let_go(self) -> None:
         super()._let_go()
-        self._retrievers = {}
-        for selected in self._selected.values():
+        self._retrievers.clear()
+        for selected in self._selections.values():
             selected.close()
-        self._selected = {}
+        self._selections.clear()
 
 
 def open(  # noqa: A001
@@ -347,6 +337,17 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
     from clew.indexing import entry
 
     return entry.hash_new_index_settings(load_settings() if settings is None else settings, device)
+
+
+def _find_or_add(cache: dict[K, V], key: K, make: Callable[[], V], most: int) -> V:
+    """Return the value of a key, made where it is missing; of more than `most` the least recently used ones go."""
+    found = cache.pop(key, None)
+    if found is None:
+        found = make()
+    cache[key] = found  # the latest one stands last
+    while len(cache) > most:
+        del cache[next(iter(cache))]
+    return found
 
 
 def _check_location(location: object) -> None:

@@ -2,7 +2,8 @@
 
 from clew.indexing.report import IndexingReport
 from clew.indexing.sources.discovery import printable_path
-from clew.indexing.sources.register import SourceFolder, SourceRegister
+from clew.indexing.sources.register import SourceRegister
+from clew.indexing.sources.source_folder import SourceFolder
 from clew.store.passage_table import PassageTable
 
 _MAX_NOTES = 5

@@ -14,7 +14,8 @@ from pathlib import Path
 from clew.errors import IndexLockedError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.snapshot_builder import ensure_snapshot
-from clew.indexing.sources.register import SourceRegister, forget_watched
+from clew.indexing.sources.folder_state import forget_watched
+from clew.indexing.sources.register import SourceRegister
 from clew.indexing.vector_lists import discard_lists
 from clew.models.llm.reply_cache import ReplyCache
 from clew.protocols import Encoder

@@ -60,7 +60,7 @@ class SimilarNames:
     """The names of an index by their spelling; the arrays are those of `list_name_parts` with the same floors."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], floors: EditFloors | None = None) -> None:
-        self._floors = floors or EditFloors()
+        self._floors = astuple(floors or EditFloors())  # once: each call copies deeply
         self.names = StringArray(arrays["data"], arrays["offsets"])  # N keys, in no order
         self._hashes: NDArray[np.uint64] = arrays["hashes"]  # (m,) ascending
         self._owners: IntArray = arrays["owners"]  # (m,) the name of each
@@ -71,7 +71,7 @@ class SimilarNames:
         if not 1 < len(query) <= MAX_LETTERS:
             return []
         arrays = self.names.data, self.names.offsets, self._hashes, self._owners
-        found = {(int(e), int(n)) for n, e in near_names(query, *arrays, *astuple(self._floors))}
+        found = {(int(e), int(n)) for n, e in near_names(query, *arrays, *self._floors)}
         return sorted((SpeltName(self.names[n], e) for e, n in found), key=lambda name: (name.edits, name.key))
 
     def full_names(self, key: str) -> list[str]:

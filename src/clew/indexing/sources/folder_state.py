@@ -7,7 +7,7 @@ them. By that hash documents are found, too, that another command has removed, r
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -20,6 +20,7 @@ from clew.indexing.sources.reader import read_sources
 from clew.indexing.sources.register import SourceRegister
 from clew.store.atomic import atomic_file
 from clew.store.document_ids import IdSet, StoredDocuments
+from clew.store.error_mapping import map_errors
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure
 
@@ -228,6 +229,26 @@ class FolderReader:
         """Return which files, or folders above them, could not be looked at: what the index has of them stays."""
         failed = {Path(os.path.relpath(failure.item, self._folder)).as_posix() for failure in self._failures}
         return {id_ for id_ in gone if failed and failed & {id_, *map(str, PurePosixPath(id_).parents)}}
+
+
+def forget_watched(file: Path, is_gone: Callable[[str], bool]) -> None:
+    """Drop what is known of some documents from the state of a watched folder."""
+    with map_errors(str(file), "reading"):
+        lines = [_forget_line(line, is_gone) for line in file.read_bytes().splitlines(keepends=True)]
+    with atomic_file(file) as temporary:
+        temporary.write_bytes(b"".join(lines))
+
+
+def _forget_line(line: bytes, is_gone: Callable[[str], bool]) -> bytes:
+    try:
+        values = json.loads(line)
+    except ValueError:
+        return b""
+    if not (isinstance(values, list) and len(values) > 3 and isinstance(values[3], list) and values[3]):
+        return line
+    present = [id_ for id_ in values[3] if not is_gone(id_)]
+    changed = json.dumps([*values[:3], present, *values[4:]]).encode("ascii") + b"\n"
+    return line if present == values[3] else changed if present else b""
 
 
 def _has_path_ids(file: FileState) -> bool:
