@@ -1,7 +1,6 @@
 """Paths of the parts of an index, on a disk or in an object store."""
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from clew.errors import InputError
+from clew.plugins.folders import cache_folder
 
 _PARTS = ("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged")
 
@@ -67,17 +67,6 @@ def locate(location: str | Path | Location, storage_options: Mapping[str, str] |
     folder = Path(unquote(urlsplit(name).path)) if name.startswith("file://") else Path(name).expanduser()
     folder = folder.absolute()
     return Location(name, str(folder / "passages.lance"), folder / "derived", folder / "clew.lock")
-
-
-def cache_folder() -> Path:
-    """Return the folder for data that can be recomputed: `CLEW_CACHE`, else the platform's cache folder for `clew`."""
-    if path := os.environ.get("CLEW_CACHE"):
-        return Path(path).expanduser().absolute()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "clew" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "clew"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
 def reply_cache_path(location: Location) -> Path:
