@@ -17,10 +17,10 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu test-browser check faults mutations rot readers fuzz leaks format docs clean
+.PHONY: help demo test test-gpu test-browser check release-check faults mutations rot readers fuzz leaks format docs clean
 
 help:  ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed  ## Index the example corpus and answer a question that needs two of its articles
 	@rm -rf $(INDEX)
@@ -43,6 +43,8 @@ check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run al
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 src
+	$(BIN)/mypy --platform darwin src
 	$(BIN)/python docs/generate_cli.py --check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
@@ -63,6 +65,9 @@ readers: $(VENV)/installed-dev  ## Open an index 5,000 times while another proce
 
 fuzz: $(VENV)/installed-dev  ## Give 1,000,000 generated inputs to every reader; FUZZ="--seed 1" gives others
 	$(BIN)/python -m tests.faults.fuzz $(FUZZ)
+
+release-check: $(VENV)/installed  ## Build wheel and source archive, and try the wheel in new environments
+	$(BIN)/python tools/release_check.py $(if $(PYTHONS),--python $(PYTHONS))
 
 format: $(VENV)/installed-dev  ## Put every file into the common format
 	$(BIN)/ruff format .
