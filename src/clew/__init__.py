@@ -50,7 +50,19 @@ if TYPE_CHECKING:
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
-    from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, SentenceChain, Triple
+    from clew.types import (
+        Answer,
+        Citation,
+        Document,
+        Evidence,
+        Passage,
+        Place,
+        PlaceStart,
+        Question,
+        Scored,
+        SentenceChain,
+        Triple,
+    )
 
 _NAMES = {
     "clew.errors": (
@@ -100,6 +112,8 @@ _NAMES = {
         "Document",
         "Evidence",
         "Passage",
+        "Place",
+        "PlaceStart",
         "Question",
         "Scored",
         "SentenceChain",
@@ -109,14 +123,14 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
-    "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
-    "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT",
-    "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
-    "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError",
-    "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
-    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
-    "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError",
+    "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools",
+    "Extractor", "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG",
+    "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport",
+    "InputError", "LLMRerank", "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank",
+    "Passage", "Place", "PlaceStart", "ProviderError", "Question", "Reranked", "Reranker", "RerankerEntry",
+    "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig",
+    "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -112,9 +112,11 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
         return
     for number, citation in enumerate(answer.citations, 1):
-        place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
+        where = str(citation.place) if citation.place else f"characters {citation.start}-{citation.end}"
+        place = f"{citation.document_id}, {where}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
-        print_line(f"    \u201c{citation.quote}\u201d")
+        quote = citation.quote.replace("\r\n", "\n")
+        print_line(f"    \u201c{quote}\u201d")
     others = [c.item for c in answer.candidates if c.item != answer.text][:5]
     if others:
         print_line(f"\nOther candidates: {', '.join(others)}")
@@ -138,6 +140,7 @@ def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
         "start": passage.start,
         "end": passage.end,
         "metadata": dict(passage.metadata),
+        "places": [{"offset": start.offset, **asdict(start.place)} for start in passage.places],
     }
 
 
