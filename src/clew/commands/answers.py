@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from clew.commands.output import print_line, print_usage
 from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
-from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored, SentenceChain
+from clew.types import AgentStep, Answer, Evidence, Path, SentenceChain
 
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
 _MAX_CHARACTERS = 300
@@ -19,35 +19,13 @@ _MAX_CHAINS = 3
 
 def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
     """Return evidence in the shape of `clew search --json`."""
-    return {
-        "question": question,
-        "retriever": retriever,
-        "passages": [_passage_json(scored) for scored in evidence.passages],
-        "paths": [
-            {"score": path.score, "triples": [{**asdict(t), "passages": list(t.passages)} for t in path.item]}
-            for path in evidence.paths
-        ],
-        "notes": list(evidence.notes),
-        "usage": asdict(evidence.usage),
-        "steps": [asdict(step) for step in evidence.steps],
-        "topics": list(evidence.topics),
-        "chains": [{"score": chain.score, **asdict(chain.item)} for chain in evidence.chains],
-    }
+    return {"question": question, "retriever": retriever, **evidence.to_dict()}
 
 
 def answer_json(question: str, retriever: str, answer: Answer) -> dict[str, Any]:
     """Return an answer in the shape of `clew ask --json`."""
-    return {
-        "question": question,
-        "retriever": retriever,
-        "answer": answer.text,
-        "weak": answer.weak,
-        "citations": [asdict(citation) for citation in answer.citations],
-        "candidates": [{"text": c.item, "score": c.score} for c in answer.candidates],
-        "notes": list(answer.notes),
-        "usage": asdict(answer.usage),
-        "evidence": evidence_json(question, retriever, answer.evidence),
-    }
+    shape = {"question": question, "retriever": retriever, **answer.to_dict()}
+    return {**shape, "evidence": evidence_json(question, retriever, answer.evidence)}
 
 
 def print_evidence(evidence: Evidence) -> None:
@@ -125,20 +103,6 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     _print_chains(answer.evidence, 1)
     _print_notes(answer.notes)
     print_usage(answer.evidence.usage + answer.usage)
-
-
-def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
-    passage = scored.item
-    return {
-        "id": passage.id,
-        "document_id": passage.document_id,
-        "title": passage.title,
-        "text": passage.text,
-        "score": scored.score,
-        "start": passage.start,
-        "end": passage.end,
-        "metadata": dict(passage.metadata),
-    }
 
 
 def _format_path(path: Path) -> str:
