@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from clew.commands.display import print_heading, print_marked
 from clew.commands.output import print_line, print_usage
+from clew.rendering.snippets import SnippetMaker, plain_line
 from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Path, SentenceChain
 
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
-_MAX_CHARACTERS = 300
 _MAX_VALUES = 5
 _MAX_PATHS = 10
 _MAX_CHAINS = 3
@@ -28,12 +29,14 @@ def answer_json(question: str, retriever: str, answer: Answer) -> dict[str, Any]
     return {**shape, "evidence": evidence_json(question, retriever, answer.evidence)}
 
 
-def print_evidence(evidence: Evidence) -> None:
-    """Print ranked passages, then the paths that lead to them."""
+def print_evidence(evidence: Evidence, question: str = "") -> None:
+    """Print ranked passages, each by what of it speaks to the question, then the paths that lead to them."""
+    snippets = SnippetMaker(question, evidence)
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
-        print_line(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
-        print_line(f"   {_shorten(passage.text)}")
+        print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
+        snippet = snippets.make(passage)
+        print_marked("   ", snippet.text, snippet.marks)
     if evidence.paths:
         print_line("\nHow they connect:" if evidence.passages else "Paths:")
     for path in evidence.paths[:_MAX_PATHS]:
@@ -92,7 +95,7 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     for number, citation in enumerate(answer.citations, 1):
         place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
-        print_line(f"    \u201c{citation.quote}\u201d")
+        print_line(f"    \u201c{plain_line(citation.quote)}\u201d")
     others = [c.item for c in answer.candidates if c.item != answer.text][:5]
     if others:
         print_line(f"\nOther candidates: {', '.join(others)}")
@@ -128,8 +131,7 @@ def _print_chains(evidence: Evidence, count: int) -> None:
 
 def _format_chain(chain: SentenceChain) -> str:
     quotes = [
-        f"{c.title or c.document_id}: \u201c{' '.join(c.quote.split())}\u201d  ({c.passage_id})"
-        for c in chain.sentences
+        f"{c.title or c.document_id}: \u201c{plain_line(c.quote)}\u201d  ({c.passage_id})" for c in chain.sentences
     ]
     return "\n    ".join(
         [quotes[0], *(f"by {name}: {quote}" for name, quote in zip(chain.bridges, quotes[1:], strict=True))]
@@ -139,8 +141,3 @@ def _format_chain(chain: SentenceChain) -> str:
 def _print_notes(notes: tuple[str, ...]) -> None:
     if notes:
         print_line("\n" + "\n".join(f"note: {' '.join(note.split())}" for note in notes))
-
-
-def _shorten(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _MAX_CHARACTERS else flat[:_MAX_CHARACTERS].rsplit(" ", 1)[0] + " ..."

@@ -92,7 +92,7 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
         return
-    print_evidence(evidence)
+    print_evidence(evidence, question)
     if options.trace:
         print_steps(evidence.steps)
 
