@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.rendering.snippets import Snippet, SnippetMaker, plain_line, plain_text
+from clew.rendering.markup import plain_line, plain_text
+from clew.rendering.snippets import Snippet, SnippetMaker
 from clew.types import Citation, Evidence, Passage, Scored, SentenceChain, Triple
 from tests.rendering.results import HOSTILE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from clew.commands.display import print_heading, print_marked
 from clew.commands.output import print_line, print_usage
-from clew.rendering.snippets import SnippetMaker, plain_line
+from clew.rendering.markup import plain_line
 from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Path, SentenceChain
@@ -31,6 +31,8 @@ def answer_json(question: str, retriever: str, answer: Answer) -> dict[str, Any]
 
 def print_evidence(evidence: Evidence, question: str = "") -> None:
     """Print ranked passages, each by what of it speaks to the question, then the paths that lead to them."""
+    from clew.rendering.snippets import SnippetMaker
+
     snippets = SnippetMaker(question, evidence)
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item

@@ -32,7 +32,7 @@ from clew.commands.options import (
     StrictOption,
     WhereOption,
 )
-from clew.commands.output import print_json
+from clew.commands.output import print_json, print_line
 from clew.commands.pictures import PictureOptions, write_answer_pictures, write_evidence_pictures
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
@@ -164,6 +164,9 @@ def _print_answer(
         print_json(answer_json(question, retriever, answer))
         return
     print_answer(answer, stream)
+    if not answer.evidence:  # why there is none, which the notes of an answer do not say
+        for note in answer.evidence.notes:
+            print_line(f"note: {note}")
     if options.trace:
         print_steps(answer.evidence.steps)
 

@@ -134,13 +134,21 @@ class Index(ChangeableIndex, ReadableIndex):
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
 
-    def finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
+    def finish(self, evidence: Evidence, where: Filter | None, within: Filter | None = None) -> Evidence:
         """Return what a retriever found with notes on aliases; `search` does this by itself.
+
+        Where the filter allows no passage, that is the only note. `within` is the filter of what the caller may see at
+        all, which `where` includes: nothing else is counted.
 
         Raises RuntimeError where it shows what the filter hides, which is a fault of the retriever.
         """
+        scope = self.context.scope
         if where is not None:
-            check_evidence(evidence, self.context.scope, where)
+            check_evidence(evidence, scope, where)
+            if note := scope.describe_empty(where, within):
+                return replace(evidence, notes=(note,))
+        elif self.selection is not None and not len(scope):
+            return replace(evidence, notes=("no passage meets the filter",))
         return note_aliases(self.table, evidence)
 
     def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:

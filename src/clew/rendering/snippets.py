@@ -9,11 +9,11 @@ of equal ones, and those after it as far as there is room.
 Source: none. Differs from the source: nothing.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from clew.rendering.markup import plain_line, plain_text
 from clew.text.bm25 import terms_of_words
 from clew.text.normalization import name_key, token_keys, tokens
 from clew.text.sanitize import to_single_line
@@ -25,14 +25,6 @@ _TITLE_WORTH, _QUOTE_WORTH, _NAME_WORTH = 0.25, 1.5, 0.5
 _MIN_NAME = 3  # characters of a name that is marked
 _CUT = " ..."
 
-_FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*$", re.M)
-_RULE = re.compile(r"^[ \t]*\|?[ \t:|-]*-{3,}[ \t:|-]*\|?[ \t]*$", re.M)  # under the head of a table, and `---`
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+|(?<=\S)[ \t]+#{1,6}[ \t]*$|^ {0,3}>[ \t]?", re.M)
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\n]{0,2000}(?:\([^()\n]{0,2000}\))?[^()\n]{0,200}\)")
-_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|\n]{1,500}\|)?([^\[\]|\n]{1,500})\]\]")
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3})(?=\S)([^*_\n]{1,1000})(?<=\S)\1(?![\w*])")
-_CODE = re.compile(r"(`{1,2})([^`\n]{1,1000})\1")
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -41,19 +33,6 @@ class Snippet:
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
-
-
-def plain_text(text: str) -> str:
-    """Return a text without the marks of Markdown and without carriage returns, for people to read."""
-    shown = text.replace("\r\n", "\n").replace("\r", "\n")
-    for pattern, kept in ((_FENCE, ""), (_RULE, ""), (_HEADING, ""), (_LINK, r"\1"), (_WIKI_LINK, r"\1")):
-        shown = pattern.sub(kept, shown)
-    return _CODE.sub(r"\2", _EMPHASIS.sub(r"\2", shown))
-
-
-def plain_line(text: str) -> str:
-    """Return `plain_text` on one line, without control characters."""
-    return to_single_line(plain_text(text))
 
 
 @final
