@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.commands import seconds_since_start
 from clew.commands.language_model import fill_extractor
 from clew.commands.options import (
     AliasesOption,
@@ -140,9 +141,8 @@ def index(
         rows = opened.table.count_rows()
         # A new index; for another one, and within a budget, the first search builds what is missing.
         if rows and report.passages == rows and not memory:
-            started = time.perf_counter()
             opened.retriever(AUTO, paths=0)
-            report.seconds += time.perf_counter() - started
+    report.seconds = seconds_since_start()
     print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error
@@ -163,6 +163,7 @@ def commit(
     with progress_on_stderr() as progress:
         opened = open_index(index, progress)
         report = opened.commit_parts(staging, budget)
+    report.seconds = seconds_since_start()
     print_report(report, opened.table.count_rows(), Usage())
 
 

@@ -32,7 +32,7 @@ from clew.commands.options import (
     StrictOption,
     WhereOption,
 )
-from clew.commands.output import print_json
+from clew.commands.output import print_json, print_line
 from clew.commands.pictures import PictureOptions, write_answer_pictures, write_evidence_pictures
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
@@ -93,7 +93,7 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
         return
-    print_evidence(evidence)
+    print_evidence(evidence, question)
     if options.trace:
         print_steps(evidence.steps)
 
@@ -165,6 +165,9 @@ def _print_answer(
         print_json(answer_json(question, retriever, answer))
         return
     print_answer(answer, stream)
+    if not answer.evidence:  # why there is none, which the notes of an answer do not say
+        for note in answer.evidence.notes:
+            print_line(f"note: {note}")
     if options.trace:
         print_steps(answer.evidence.steps)
 
