@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
+from clew.index.async_calls import AsyncIndex
 from clew.index.changes import ChangeableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
@@ -46,7 +47,7 @@ _MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(ChangeableIndex):
+class Index(ChangeableIndex, AsyncIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:
