@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.indexing.kg_formats.files import graph_file
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.report import IndexingReport
+    from clew.indexing.sources.records import RecordColumns
     from clew.models.encoders.registry import EncoderEntry
     from clew.plugins.records import SettingsRecord, setting
     from clew.protocols import Answerer, Encoder, Extractor, Reranker, Retriever
@@ -83,6 +84,7 @@ _NAMES = {
     "clew.indexing.kg_formats.files": ("graph_file",),
     "clew.indexing.kg_import": ("GraphReport",),
     "clew.indexing.report": ("IndexingReport",),
+    "clew.indexing.sources.records": ("RecordColumns",),
     "clew.models.encoders.registry": ("EncoderEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
     "clew.protocols": ("Answerer", "Encoder", "Extractor", "Reranker", "Retriever"),
@@ -135,9 +137,9 @@ __all__ = [
     "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError",
     "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError",
     "LLMRerank", "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank",
-    "Passage", "Place", "PlaceStart", "ProviderError", "Question", "Reranked", "Reranker", "RerankerEntry",
-    "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig",
-    "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
+    "Passage", "Place", "PlaceStart", "ProviderError", "Question", "RecordColumns", "Reranked", "Reranker",
+    "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord",
+    "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         GraphFile,
         GraphReport,
         IndexingReport,
+        RecordColumns,
         ReencodingReport,
         WriterTools,
     )
@@ -42,6 +43,7 @@ class ChangeableIndex(IndexVersion):
         workers: int | None = 1,
         memory: int = 0,
         prune: bool = False,
+        columns: "RecordColumns | None" = None,
     ) -> "IndexingReport":
         """Add documents, replace those that have changed, and leave the others alone.
 
@@ -56,6 +58,7 @@ class ChangeableIndex(IndexVersion):
             memory: Bytes that the run may use; 0 for what is usual.
             prune: Whether documents that were read from a given folder before, and are not there any more, are removed;
                 else the report notes how many there are.
+            columns: The columns of tables, or keys of JSON, that are text, title and id; None for those of these names.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
@@ -77,13 +80,17 @@ class ChangeableIndex(IndexVersion):
         items = [documents] if isinstance(documents, str | Path) else documents
         if prune and isinstance(items, Sequence) and not any(_is_folder(item) for item in items):
             raise InputError("nothing can be pruned: give the folder whose documents are removed when they are gone")
-        source = entry.open_source(items, register=source_register_path(self.table.location))
+        if not isinstance(columns, entry.RecordColumns | None):
+            raise InputError(f"columns is {describe_value(columns)}; give a clew.RecordColumns")
+        register = source_register_path(self.table.location)
+        source = entry.open_source(items, register=register, columns=columns or entry.RecordColumns())
         tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
         with self._writing(memory), closing(source.register):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
             entry.settle_sources(source.register, self.table, report, prune=prune)
+        report.reading = source.read.report
         report.seconds = time.perf_counter() - started
         return report
 

@@ -37,6 +37,7 @@ from clew.indexing.snapshot_builder import match_mentions as match_mentions
 from clew.indexing.sources.folder_state import FolderAbsentError as FolderAbsentError
 from clew.indexing.sources.folder_state import FolderReader as FolderReader
 from clew.indexing.sources.reader import hash_sources as hash_sources
+from clew.indexing.sources.records import RecordColumns as RecordColumns
 from clew.indexing.sources.stream import DocumentSource as DocumentSource
 from clew.indexing.sources.stream import check_ids as check_ids
 from clew.indexing.sources.stream import open_source as open_source
