@@ -25,6 +25,9 @@ StrictOption = Annotated[
         "put together at first use.",
     ),
 ]
+ServerOption = Annotated[
+    bool, typer.Option("--server/--no-server", help="Ask a clew serve of this user that has the index open, if any.")
+]
 PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
 ModelOption = Annotated[
     str | None, typer.Option(help="Language model that writes the answer: openai:NAME, anthropic:, google: or ollama:.")
