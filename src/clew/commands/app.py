@@ -20,7 +20,9 @@ from clew.commands.record_options import expand_records
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 
-_ASKING = frozenset({"search", "evaluate", "explain", "serve"})  # modules of commands that answer questions
+_ASKING = frozenset(
+    {"search", "evaluate", "explain", "serve", "chat", "open"}
+)  # modules of commands that answer questions
 
 COMMANDS = {
     "index": (
@@ -37,6 +39,14 @@ COMMANDS = {
     ),
     "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
     "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
+    "chat": (
+        "chat:chat",
+        'Ask one question after the other; "its", "he" and "the same ship" are taken from what was said before.',
+    ),
+    "open": (
+        "open:open_",
+        "Say what an index holds: counts, languages, fields for --where, names, and questions that it can answer.",
+    ),
     "explain": (
         "explain:explain",
         "Explain why gfm ranks an entity or passage where it does: the walks to it, with the weight of each edge.",

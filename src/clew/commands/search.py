@@ -166,13 +166,12 @@ def _ask_server(
     retriever = settings.retriever if options.retriever.retriever is None else options.retriever.retriever
     if ":" in retriever or (kind == "ask" and settings.model):
         return None
-    server = open_warm_server(location, settings)
-    if server is None:
-        return None
     k = settings.k if options.k is None else options.k
     strict = options.strict_filters and options.where is not None
     topics = tuple(options.topic or ())
-    return server.ask(LocalQuestion(kind, question, retriever, k, options.where, strict, options.paths, topics))
+    asked = LocalQuestion(kind, question, retriever, k, options.where, strict, options.paths, topics)
+    with open_warm_server(location, settings) as server:
+        return None if server is None else server.ask(asked)
 
 
 def _rerank_candidates(

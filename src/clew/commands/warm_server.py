@@ -6,6 +6,8 @@ in full; whatever goes wrong, the command goes on by itself.
 
 import json
 import secrets
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING
@@ -58,30 +60,38 @@ class WarmServer:
         return result
 
 
-def open_warm_server(location: str, settings: "Settings") -> WarmServer | None:
-    """Return the server of an index that commands may use, None where there is none."""
-    if settings.server == "off" or settings.question_names != "rules":
-        return None
-    server = find_server(location, hash_search_settings(settings))
+@contextmanager
+def open_warm_server(location: str, settings: "Settings") -> Iterator[WarmServer | None]:
+    """Yield the server of an index that commands may use, None where there is none."""
+    server = None
+    if settings.server == "on" and settings.question_names == "rules":
+        server = find_server(location, hash_search_settings(settings))
     if server is None:
-        return None
-    connection = HTTPConnection(server.host, server.port, timeout=_GREETING_SECONDS)
+        yield None
+        return
+    with closing(HTTPConnection(server.host, server.port, timeout=_GREETING_SECONDS)) as connection:
+        try:
+            is_proved = _has_proof(server, connection)
+        except ConnectionRefusedError:
+            forget_server(location, server)
+            is_proved = False
+        except (OSError, HTTPException, ValueError):
+            is_proved = False
+        yield WarmServer(server, connection) if is_proved else None
+
+
+def _has_proof(server: LocalServer, connection: HTTPConnection) -> bool:
+    """Return whether who listens knows the token; the connection then waits longer, for answers."""
     nonce = secrets.token_hex(16)
-    try:
-        connection.request("GET", f"{PROOF_PATH}?nonce={nonce}")
-        reply = connection.getresponse()
-        proof = json.loads(reply.read(1_000))
-    except ConnectionRefusedError:
-        forget_server(location, server)
-        return None
-    except (OSError, HTTPException, ValueError):
-        return None
-    if not isinstance(proof, dict) or not secrets.compare_digest(str(proof.get("proof")), prove(server.token, nonce)):
-        return None
+    connection.request("GET", f"{PROOF_PATH}?nonce={nonce}")
+    reply = connection.getresponse()
+    proof = json.loads(reply.read(1_000))
+    if not isinstance(proof, dict):
+        return False
     if connection.sock is not None:
         connection.sock.settimeout(_ANSWER_SECONDS)
     connection.timeout = _ANSWER_SECONDS
-    return WarmServer(server, connection)
+    return secrets.compare_digest(str(proof.get("proof")).encode(), prove(server.token, nonce).encode())
 
 
 def hash_search_settings(settings: "Settings") -> str:
