@@ -37,7 +37,7 @@ _HELP = """Ask a question, or one that goes on from the last: "and who was its l
 
 @dataclass(slots=True)
 class ChatState:
-    """What a conversation goes by, and its last answer."""
+    """The options of a conversation, its turns, and its last answer."""
 
     retriever: str
     k: int

@@ -69,22 +69,22 @@ def decode_record(kind: Any, value: Any) -> Any:
     )  # fmt: skip
 
 
-def answer_question(version: "OpenVersion", asked: LocalQuestion) -> LocalResult:
+def answer_question(version: "OpenVersion", question: LocalQuestion) -> LocalResult:
     """Return what a command would find in a version by itself.
 
     Raises InputError as the command would, for example where the filter cannot be read.
     """
     from clew.retrievers.registry import describe_default, open_retriever, parse_retriever
 
-    index = version.restrict(asked.where) if asked.strict and asked.where is not None else version.index
-    name = str(index.resolve_retriever(asked.retriever))
+    index = version.restrict(question.where) if question.strict and question.where is not None else version.index
+    name = str(index.resolve_retriever(question.retriever))
     spec = parse_retriever(name)
-    key = ("local", index.selection is not None and asked.where, spec, asked.paths)
-    opened = version.retriever(key, lambda: open_retriever(spec, index.context.with_paths_per_passage(asked.paths)))
-    where = None if asked.strict else asked.where
-    evidence = index.search(asked.question, asked.k, opened, where, asked.paths, asked.topics)
-    if asked.retriever == AUTO:
+    key = ("local", index.selection is not None and question.where, spec, question.paths)
+    opened = version.retriever(key, lambda: open_retriever(spec, index.context.with_paths_per_passage(question.paths)))
+    where = None if question.strict else question.where
+    evidence = index.search(question.question, question.k, opened, where, question.paths, question.topics)
+    if question.retriever == AUTO:
         evidence = replace(evidence, notes=(*evidence.notes, *describe_default(name)))
-    if asked.kind == "search":
+    if question.kind == "search":
         return LocalResult(name, evidence=evidence)
-    return LocalResult(name, answer=index.answerer("", spec).answer([asked.question], [evidence])[0])
+    return LocalResult(name, answer=index.answerer("", spec).answer([question.question], [evidence])[0])
