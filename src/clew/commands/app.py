@@ -49,6 +49,14 @@ COMMANDS = {
     ),
     "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
     "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
+    "chat": (
+        "chat:chat",
+        'Ask one question after the other; "its", "he" and "the same ship" are taken from what was said before.',
+    ),
+    "open": (
+        "open:open_",
+        "Say what an index holds: counts, languages, fields for --where, names, and questions that it can answer.",
+    ),
     "explain": (
         "explain:explain",
         "Explain why gfm ranks an entity or passage where it does: the walks to it, with the weight of each edge.",
