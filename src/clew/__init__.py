@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clew.answering.registry import AnswererEntry
     from clew.errors import (
         BudgetError,
         ClewError,
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.report import IndexingReport
     from clew.models.encoders.registry import EncoderEntry
+    from clew.models.llm.registry import ModelEntry
     from clew.plugins.records import SettingsRecord, setting
-    from clew.protocols import Answerer, Encoder, Extractor, Reranker, Retriever
+    from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever
     from clew.query.context import IndexContext
     from clew.rerankers.g_rag.settings import GRag
     from clew.rerankers.registry import CrossEncoder, LLMRerank, RerankerEntry
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, SentenceChain, Triple
 
 _NAMES = {
+    "clew.answering.registry": ("AnswererEntry",),
     "clew.errors": (
         "BudgetError",
         "ClewError",
@@ -69,8 +72,9 @@ _NAMES = {
     "clew.indexing.kg_import": ("GraphReport",),
     "clew.indexing.report": ("IndexingReport",),
     "clew.models.encoders.registry": ("EncoderEntry",),
+    "clew.models.llm.registry": ("ModelEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
-    "clew.protocols": ("Answerer", "Encoder", "Extractor", "Reranker", "Retriever"),
+    "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever"),
     "clew.query.context": ("IndexContext",),
     "clew.rerankers.g_rag.settings": ("GRag",),
     "clew.rerankers.registry": ("CrossEncoder", "LLMRerank", "RerankerEntry"),
@@ -109,14 +113,14 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
-    "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
-    "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT",
-    "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
-    "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError",
-    "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
-    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
-    "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains", "Citation",
+    "ClewError", "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence",
+    "ExtractionTools", "Extractor", "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport",
+    "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError",
+    "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "MissingPackageError",
+    "ModelEntry", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError", "Question", "Reranked",
+    "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings",
+    "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 
