@@ -163,6 +163,25 @@ GROUPS = {
             "remove": ("keys:remove", "Remove keys; a server that runs refuses them from the next request on."),
         },
     ),
+    "entities": (
+        "List the entities of an index, and mend them: merge, split, rename and forget; all can be undone.",
+        {
+            "list": (
+                "entities:list_entities",
+                "List entities by name, those that may be duplicates, or those that may be several.",
+            ),
+            "merge": ("entities:merge", "Make several entities one, which is found by all of their names."),
+            "split": ("entities:split", "Make the mentions of an entity in some passages another entity."),
+            "rename": ("entities:rename", "Give an entity another name; it is found by the old one, too."),
+            "forget": ("entities:forget", "Take an entity out of the graph: its mentions link nothing any more."),
+            "undo": ("entities:undo", "Undo a decision, by default the last that is in force; it stays in the log."),
+            "log": ("entities:log", "List all decisions, also those that were undone, and those without an effect."),
+            "import": (
+                "entities:import_log",
+                "Read decisions that clew entities log --json printed, of another index.",
+            ),
+        },
+    ),
     "kg": (
         "Import graphs of triples, with documents or alone, and list those of an index.",
         {
@@ -213,6 +232,15 @@ class LazyGroup(TyperGroup):
         return name, command.load() if isinstance(command, LazyCommand) else command, rest
 
 
+class ListingGroup(LazyGroup):
+    """A group that lists, where no command of it is named: `clew entities --duplicates`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, those of `list` where an option stands first."""
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, ["list", *args] if is_option else args)
+
+
 def start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
@@ -243,7 +271,8 @@ def root_command() -> TyperGroup:
         root.add_command(LazyCommand(name, target, help_line))
     for name, (help_line, commands) in GROUPS.items():
         lazy = [LazyCommand(own, target, line) for own, (target, line) in commands.items()]
-        root.add_command(LazyGroup(name=name, help=help_line, commands=lazy, rich_markup_mode=None))
+        group = ListingGroup if name == "entities" else LazyGroup
+        root.add_command(group(name=name, help=help_line, commands=lazy, rich_markup_mode=None))
     return root
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
-from clew.index.changes import ChangeableIndex
+from clew.index.entity_changes import MendableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
 from clew.models.llm.access import LLMClientFactory
@@ -46,7 +46,7 @@ _MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(ChangeableIndex):
+class Index(MendableIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:
