@@ -1,6 +1,6 @@
-"""Entities that people mend, over the server: candidates within what a key may see, and decisions of keys that see all.
+"""Entities that people mend, over the server: candidates within what a key may see, and decisions.
 
-A decision holds names of the whole index, and changes it for everyone: a key with a filter neither sees nor makes one.
+A decision holds names of the whole index: who may not write, as no key with a filter may, sees none.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,8 @@ from clew.index.entity_changes import DecisionState
 from clew.server import entity_records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
-from clew.server.refusals import Refusal
 from clew.server.views import view_quote
 from clew.store.entity_decisions import EntityDecision
-
-
-def check_deciding(access: Access) -> None:
-    """Refuse a key that may not write, or does not see everything."""
-    access.check_write()
-    if access.where is not None:
-        raise Refusal(403, "a key with a filter neither sees nor makes decisions on entities", "filter")
 
 
 def find_duplicates(version: OpenVersion, access: Access, text: str, limit: int) -> entity_records.DuplicateList:
@@ -104,6 +96,7 @@ def _view_states(name: str, index: Index, states: Sequence[DecisionState]) -> en
             number=state.decision.number,
             action=state.decision.action,
             description=state.decision.describe(),
+            name=state.decision.new_name,
             time=state.decision.time,
             undone=state.is_undone,
             note=state.note,

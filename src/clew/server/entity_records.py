@@ -13,7 +13,16 @@ _Id = Annotated[str, Field(min_length=1, max_length=4_000)]
 class EntityChange(BaseModel):
     """A decision to be made."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"action": "merge", "names": ["John Smith", "J. Smith"]},
+                {"action": "split", "names": ["John Smith"], "new_name": "John Smith (navy)", "documents": ["navy.md"]},
+                {"action": "undo", "number": 3},
+            ]
+        },
+    )
 
     action: Literal["merge", "split", "rename", "forget", "undo"]
     names: list[_Name] = Field(default=[], max_length=100, description="The entities; none to undo.")
@@ -32,6 +41,7 @@ class EntityDecision(BaseModel):
     number: int
     action: str
     description: str
+    name: str = Field(description="Of the entity after it; empty for one that is forgotten, and to undo.")
     time: str
     undone: bool
     note: str = Field(description="Why it changes nothing, or not all that it names; or that it is undone.")
