@@ -238,6 +238,23 @@ def test_a_selection_shows_nothing_that_decisions_say_of_other_passages(index: I
         assert not len(selected.snapshot.entities_with_name(name))
 
 
+def test_shredding_takes_names_that_are_gone_out_of_decisions(index: Index) -> None:
+    index.merge_entities(["John Smith", "J. Smith", "Horatio Nelson"], "Jack Smith")
+    index.rename_entity("Portsmouth", "Pompey")
+    index.forget_entity("Ola Dahl")
+    index.split_entity("Jack Smith", "Admiral", documents=["admiral", "repair"])
+    index.remove(["admiral"], shred=True)
+    kept = {state.decision.number: state.decision for state in index.entity_decisions}
+    assert set(kept) == {1, 3, 4}
+    assert kept[1].names == ("John Smith", "J. Smith")
+    assert kept[4].documents == ("repair",)
+    folder = Path(index.table.location.name)
+    index.close()
+    stored = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    assert b"Ola Dahl" in stored
+    assert not [word for word in (b"Nelson", b"Portsmouth") if word in stored]
+
+
 def test_decisions_of_another_index_are_added_once(index: Index, tmp_path: Path) -> None:
     mended(index)
     index.undo_entity_decision()

@@ -22,8 +22,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index, keys of three kinds, and a folder of what they print."""
     folder = tmp_path_factory.mktemp("mending")
     make_index(folder / "index", DOCUMENTS, "none")
-    for name, rights in {"all": {"write": True}, "reader": {}, "a": {"where": "team = 'a'"}}.items():
-        (folder / name).write_text(make_key(folder / "keys.json", **rights), encoding="utf-8")
+    keys = folder / "keys.json"
+    for name, key in (
+        ("all", make_key(keys, write=True)),
+        ("reader", make_key(keys)),
+        ("a", make_key(keys, where="team = 'a'")),
+    ):
+        (folder / name).write_text(key, encoding="utf-8")
     return folder
 
 

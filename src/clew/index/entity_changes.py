@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.index.changes import ChangeableIndex
+from clew.index.decision_shredding import strip_absent_names
 from clew.index.entity_names import EntityNames, clean_name, list_names, separate_names
 from clew.plugins.arguments import check_count, check_string, check_strings
 from clew.store.entity_decisions import (
@@ -18,6 +19,7 @@ from clew.store.entity_decisions import (
     UNDO,
     EntityDecision,
     append_decisions,
+    decision_ids,
     effective_decisions,
     next_number,
     read_decisions,
@@ -255,6 +257,18 @@ class MendableIndex(ChangeableIndex):
             stored = {decision.to_triples() for decision in effective_decisions(read_decisions(self.table))}
             wanted = [d for d in effective_decisions(decisions) if d.to_triples() not in stored]
             return self._decide(*wanted) if wanted else []
+
+    def _shred(self) -> None:
+        """Take the names and ids that the index has no longer out of the decisions, too."""
+        states = [(s.decision, not s.note) for s in self.entity_decisions]
+        if states and any(strip_absent_names(self.snapshot, states)):
+            with self._writing():
+                states = [(s.decision, not s.note) for s in self.entity_decisions]
+                changed, dropped = strip_absent_names(self.snapshot, states)
+                append_decisions(self.table, changed)
+                self.table.delete(decision_ids(dropped))
+                self.table.compact()
+        super()._shred()
 
     def _names(self) -> EntityNames:
         return EntityNames(self.context.scope, effective_decisions(read_decisions(self.table)))

@@ -98,8 +98,10 @@ def decision_from_json(fields: object) -> EntityDecision:
 def append_decisions(table: PassageTable, decisions: Sequence[EntityDecision]) -> None:
     """Add decisions to a table opened under the writer lock, in one commit; errors are those of `PassageTable.replace`.
 
-    Their numbers follow the largest that is stored (see `next_number`).
+    Their numbers follow the largest that is stored (see `next_number`); one of a number that is stored replaces that.
     """
+    if not decisions:
+        return
     shards = [
         KGShard(DECISION_GRAPH, d.number, DECISION_SHARD, d.to_triples(), {"time": d.time} if d.time else {})
         for d in decisions
