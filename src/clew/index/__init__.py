@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
 from clew.index.async_calls import AsyncIndex
-from clew.index.changes import ChangeableIndex
 from clew.index.contents import ReadableIndex
+from clew.index.entity_changes import MendableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
 from clew.models.encoders.given import accept_index_encoder
@@ -53,7 +53,7 @@ _MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(ChangeableIndex, ReadableIndex, AsyncIndex):
+class Index(MendableIndex, ReadableIndex, AsyncIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:

@@ -27,6 +27,7 @@ from clew.indexing.pruning import settle_sources as settle_sources
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
 from clew.indexing.report import IndexingReport as IndexingReport
+from clew.indexing.resolution.entity_decisions import split_passages as split_passages
 from clew.indexing.selected_snapshot import PassageSelection as PassageSelection
 from clew.indexing.selected_snapshot import discard_selections as discard_selections
 from clew.indexing.selected_snapshot import ensure_selected_snapshot as ensure_selected_snapshot
