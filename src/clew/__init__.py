@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from clew.models.encoders.registry import EncoderEntry
     from clew.plugins.records import SettingsRecord, setting
     from clew.protocols import Answerer, Encoder, Extractor, Reranker, Retriever
+    from clew.query.contents import IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
     from clew.query.context import IndexContext
+    from clew.query.example_questions import ExampleQuestion
+    from clew.query.overview import FieldOverview, IndexOverview
     from clew.rerankers.g_rag.settings import GRag
     from clew.rerankers.registry import CrossEncoder, LLMRerank, RerankerEntry
     from clew.retrievers.agents.settings import Gear, IRCoT, NaiveGE, SyncGE
@@ -50,7 +53,19 @@ if TYPE_CHECKING:
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
-    from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, SentenceChain, Triple
+    from clew.types import (
+        Answer,
+        Citation,
+        Document,
+        Evidence,
+        Passage,
+        Place,
+        PlaceStart,
+        Question,
+        Scored,
+        SentenceChain,
+        Triple,
+    )
 
 _NAMES = {
     "clew.errors": (
@@ -71,7 +86,10 @@ _NAMES = {
     "clew.models.encoders.registry": ("EncoderEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
     "clew.protocols": ("Answerer", "Encoder", "Extractor", "Reranker", "Retriever"),
+    "clew.query.contents": ("IndexedDocument", "IndexedDocuments", "IndexedEntity", "Neighbour"),
     "clew.query.context": ("IndexContext",),
+    "clew.query.example_questions": ("ExampleQuestion",),
+    "clew.query.overview": ("FieldOverview", "IndexOverview"),
     "clew.rerankers.g_rag.settings": ("GRag",),
     "clew.rerankers.registry": ("CrossEncoder", "LLMRerank", "RerankerEntry"),
     "clew.retrievers.agents.settings": ("Gear", "IRCoT", "NaiveGE", "SyncGE"),
@@ -100,6 +118,8 @@ _NAMES = {
         "Document",
         "Evidence",
         "Passage",
+        "Place",
+        "PlaceStart",
         "Question",
         "Scored",
         "SentenceChain",
@@ -109,14 +129,15 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
-    "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
-    "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT",
-    "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
-    "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError",
-    "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
-    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
-    "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError",
+    "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExampleQuestion",
+    "ExtractionTools", "Extractor", "ExtractorEntry", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear",
+    "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError",
+    "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError",
+    "LLMRerank", "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank",
+    "Passage", "Place", "PlaceStart", "ProviderError", "Question", "Reranked", "Reranker", "RerankerEntry",
+    "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig",
+    "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.commands import seconds_since_start
+from clew.commands.language_model import fill_extractor
 from clew.commands.options import (
     AliasesOption,
     DeviceOption,
@@ -77,7 +79,9 @@ def index(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Files and folders to read; - reads standard input.")
     ] = None,
-    extractor: Annotated[str | None, typer.Option(help="rules, auto, learned, llm:MODEL or published:FILE.")] = None,
+    extractor: Annotated[
+        str | None, typer.Option(help="rules, auto, learned, llm with --model, or published:FILE.")
+    ] = None,
     encoder: EncoderOption = None,
     sentences: SentencesOption = None,
     device: DeviceOption = None,
@@ -91,6 +95,7 @@ def index(
     from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.reader import check_paths, read_documents
 
+    extractor = fill_extractor(extractor, llm.model)
     if not paths and not run.retry_failed:
         raise InputError("no paths to read: give files or folders, or - for standard input (see clew index --help)")
     sources = paths or []
@@ -136,9 +141,8 @@ def index(
         rows = opened.table.count_rows()
         # A new index; for another one, and within a budget, the first search builds what is missing.
         if rows and report.passages == rows and not memory:
-            started = time.perf_counter()
             opened.retriever(AUTO, paths=0)
-            report.seconds += time.perf_counter() - started
+    report.seconds = seconds_since_start()
     print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error
@@ -159,6 +163,7 @@ def commit(
     with progress_on_stderr() as progress:
         opened = open_index(index, progress)
         report = opened.commit_parts(staging, budget)
+    report.seconds = seconds_since_start()
     print_report(report, opened.table.count_rows(), Usage())
 
 

@@ -17,6 +17,7 @@ from clew.commands.answers import (
 )
 from clew.commands.candidates import CandidateOptions, require_index, search_candidates
 from clew.commands.garbage_collection import pause_collection
+from clew.commands.language_model import fill_models, refuse_model
 from clew.commands.options import (
     DeviceOption,
     DtypeOption,
@@ -24,7 +25,6 @@ from clew.commands.options import (
     IndexOption,
     JsonFlag,
     LLMOptions,
-    ModelOption,
     OptionalIndexOption,
     PathsOption,
     PromptsOption,
@@ -32,7 +32,7 @@ from clew.commands.options import (
     StrictOption,
     WhereOption,
 )
-from clew.commands.output import print_json
+from clew.commands.output import print_json, print_line
 from clew.commands.pictures import PictureOptions, write_answer_pictures, write_evidence_pictures
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
@@ -81,6 +81,7 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     from clew.commands.subgraph_answers import refuse_reader
 
     refuse_reader(options)
+    refuse_model(options.retriever, options.llm.model)
     options.pictures.check()
     with pause_collection(), progress_on_stderr() as progress:
         if options.candidates.candidates is None:
@@ -92,7 +93,7 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
         return
-    print_evidence(evidence)
+    print_evidence(evidence, question)
     if options.trace:
         print_steps(evidence.steps)
 
@@ -101,7 +102,6 @@ def ask(
     question: str,
     index: IndexOption,
     options: Annotated[SearchOptions, Without("candidates", "encoder")],
-    model: ModelOption = None,
     feedback: FeedbackOption = None,
     prompts: PromptsOption = "json",
     subgraph_reader: SubgraphReaderOptions = SubgraphReaderOptions(),
@@ -112,6 +112,7 @@ def ask(
     from clew.commands.subgraph_answers import ask_subgraph, reads_subgraph
 
     options.pictures.check()
+    model = options.llm.model
     if reads_subgraph(options, subgraph_reader, model, feedback):
         if prompts != "json":
             raise InputError("--prompts is of answers about paths, and --reader writes this one: leave it out")
@@ -149,7 +150,7 @@ def _rerank_candidates(
         "paths": None if options.paths == 1 else options.paths,
     }
     factory = make_llm_factory(options.llm)
-    given = options.candidates, options.retriever, others, options.k, options.device
+    given = options.candidates, fill_models(options.retriever, options.llm.model), others, options.k, options.device
     name, evidence = search_candidates(question, *given, factory, progress)
     if message := factory.budget.exceeded_message:
         evidence = replace(evidence, notes=(*evidence.notes, message))
@@ -164,6 +165,9 @@ def _print_answer(
         print_json(answer_json(question, retriever, answer))
         return
     print_answer(answer, stream)
+    if not answer.evidence:  # why there is none, which the notes of an answer do not say
+        for note in answer.evidence.notes:
+            print_line(f"note: {note}")
     if options.trace:
         print_steps(answer.evidence.steps)
 
@@ -176,7 +180,7 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
     if options.strict_filters and options.where is not None:
         opened = opened.restrict(options.where)
-    return opened, retriever_names(options.retriever, opened, several=False)[0]
+    return opened, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
 
 
 def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":

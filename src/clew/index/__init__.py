@@ -3,11 +3,14 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
+from clew.index.async_calls import AsyncIndex
 from clew.index.changes import ChangeableIndex
+from clew.index.contents import ReadableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
 from clew.models.llm.access import LLMClientFactory
@@ -34,19 +37,21 @@ from clew.types import Answer, Evidence, Filter, Progress, Triple, ignore_progre
 if TYPE_CHECKING:
     from clew.answering.graph_readers.protocols import GraphReader
     from clew.answering.selected_subgraph import SubgraphSource
+    from clew.query.example_questions import ExampleQuestion
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 AUTO = "auto"
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
+_TRIED_EXAMPLES = 4  # questions that are made for each one that is wanted
 _MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(ChangeableIndex):
+class Index(ChangeableIndex, ReadableIndex, AsyncIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:
@@ -130,13 +135,21 @@ class Index(ChangeableIndex):
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
 
-    def finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
+    def finish(self, evidence: Evidence, where: Filter | None, within: Filter | None = None) -> Evidence:
         """Return what a retriever found with notes on aliases; `search` does this by itself.
+
+        Where the filter allows no passage, that is the only note. `within` is the filter of what the caller may see at
+        all, which `where` includes: nothing else is counted.
 
         Raises RuntimeError where it shows what the filter hides, which is a fault of the retriever.
         """
+        scope = self.context.scope
         if where is not None:
-            check_evidence(evidence, self.context.scope, where)
+            check_evidence(evidence, scope, where)
+            if note := scope.describe_empty(where, within):
+                return replace(evidence, notes=(note,))
+        elif self.selection is not None and not len(scope):
+            return replace(evidence, notes=("no passage meets the filter",))
         return note_aliases(self.table, evidence)
 
     def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
@@ -215,6 +228,23 @@ class Index(ChangeableIndex):
         return select_answerer(
             model, self.open_model, lambda: self._encoder if has_vectors else None, evidence, prompts
         )
+
+    def example_questions(self, count: int = 5) -> "list[ExampleQuestion]":
+        """Return at most `count` questions that the index can answer, made by rules from chains of two facts.
+
+        Each was searched for: the passages that state its facts are among the first five.
+        """
+        from clew.query.example_questions import list_example_questions
+
+        check_count(count, "count")
+        found: list[ExampleQuestion] = []
+        for question in islice(list_example_questions(self.snapshot), _TRIED_EXAMPLES * max(count, 0)):
+            if len(found) == count:
+                break
+            passages = {scored.item.id for scored in self.search(question.text).passages}
+            if question.passages and passages.issuperset(question.passages):
+                found.append(question)
+        return found
 
     def restrict(self, where: Filter) -> "Index":
         """Return an index of the passages alone that a filter allows: its order, scores and counts are of them alone.
