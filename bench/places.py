@@ -2,8 +2,8 @@
 
 Makes a file of each kind whose pages, slides, rows, lines and headings are known, each about lakes of its own, indexes
 them all in one go and asks one question for each lake. Every citation of an answer that names one lake of the files
-must give that lake's place. Printed for each kind: the citations, those with the right place, and the questions
-whose lake no citation names.
+must give that lake's place. Printed for each kind of file: the citations of it, those with the right place, and its
+lakes that no citation of the answer about them names.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def main() -> None:
     wanted = {kind: MAKERS[kind](folder / f"{kind}-lakes.{kind}", book) for kind, book in books.items()}
     print(run_clew("index", str(folder), "--index", str(index_folder)).output)
     with indexes.open(index_folder) as index:
-        tallies = {kind: count_places(index, book, wanted) for kind, book in books.items()}
+        tallies = count_places(index, books, wanted)
     print_tallies(tallies)
 
 
@@ -114,19 +114,19 @@ def make_book(number: int) -> list[Section]:
     ]
 
 
-def count_places(index: indexes.Index, book: Sequence[Section], wanted: dict[str, Places]) -> Tally:
-    """Return how many citations of the answers to a file's questions have the place that was made."""
-    places = {name: place for kind in wanted.values() for name, place in kind.items()}
-    tally = Tally()
-    for lake in (lake for section in book for lake in section.lakes):
+def count_places(index: indexes.Index, books: dict[str, list[Section]], wanted: dict[str, Places]) -> dict[str, Tally]:
+    """Return for each kind of file how many citations of all answers have the place that was made."""
+    kinds = {name: kind for kind, places in wanted.items() for name in places}
+    tallies = {kind: Tally() for kind in wanted}
+    for kind, lake in ((kind, lake) for kind, book in books.items() for lake in _lakes(book)):
         cited = set()
         for citation in index.ask(lake.question).citations:
-            named = [name for name in places if name in citation.quote]
+            named = [name for name in kinds if name in citation.quote]
             if len(named) == 1:
                 cited.add(named[0])
-                _count_citation(tally, citation, places[named[0]])
-        tally.not_cited += lake.name not in cited
-    return tally
+                _count_citation(tallies[kinds[named[0]]], citation, wanted[kinds[named[0]]][named[0]])
+        tallies[kind].not_cited += lake.name not in cited
+    return tallies
 
 
 def _count_citation(tally: Tally, citation: Citation, wanted: Place) -> None:

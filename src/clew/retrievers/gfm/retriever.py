@@ -129,7 +129,9 @@ class GFMRetriever:
 
     def _begin_encoding(self, text: str, thread: BackgroundThread | None) -> PendingVector:
         """Return a function that waits for the vector of a text, encoded in a thread, or without one when asked for."""
-        return cache(partial(self._encode, text)) if thread is None else thread.submit(partial(self._encode, text)).result
+        return (
+            cache(partial(self._encode, text)) if thread is None else thread.submit(partial(self._encode, text)).result
+        )
 
     def _encode(self, text: str) -> FloatArray:
         # No encoder takes a lone surrogate; it is replaced by a question mark.
