@@ -159,7 +159,7 @@ class ExtractiveAnswerer:
         notes += (*counted, f"{RANKED_NOTE if is_sure else UNSURE_NOTE} (probability {probability:.2f})")
         proof = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
         quotes = _quote((*proof, *_order_by_fit(analysis, ranked)))
-        return Answer(best.text, quotes, _scored(ranked), evidence, weak=not is_sure, notes=notes)
+        return Answer(best.text, quotes, _list_candidates(ranked), evidence, weak=not is_sure, notes=notes)
 
 
 def _withhold(
@@ -172,10 +172,10 @@ def _withhold(
 ) -> Answer:
     """Return a weak answer without text, with the sentences that fit best."""
     quotes = _quote(_order_by_fit(analysis, ranked))
-    return Answer("", quotes, _scored(ranked) if shows_candidates else (), evidence, weak=True, notes=notes)
+    return Answer("", quotes, _list_candidates(ranked) if shows_candidates else (), evidence, weak=True, notes=notes)
 
 
-def _scored(ranked: Sequence[RankedSpan]) -> tuple[Scored[str], ...]:
+def _list_candidates(ranked: Sequence[RankedSpan]) -> tuple[Scored[str], ...]:
     return tuple(Scored(one.candidate.text, one.probability) for one in ranked[:MAX_CANDIDATES])
 
 
