@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from clew.commands.app import COMMANDS, GROUPS, root_command
+from clew.commands.lazy import HELP_OPTIONS
 
 WIDTH = 80
 TARGET = Path(__file__).with_name("cli.md")
@@ -36,10 +37,10 @@ def page() -> str:
 def section(path: Sequence[str]) -> str:
     """Return one command's help under a heading, as it looks on a terminal 80 columns wide."""
     command: Any = root_command()
-    context = typer.Context(command, info_name="clew", terminal_width=WIDTH)
+    context = typer.Context(command, info_name="clew", terminal_width=WIDTH, **HELP_OPTIONS)
     for name in path:
         _, command, _ = command.resolve_command(context, [name])
-        context = typer.Context(command, info_name=name, parent=context)
+        context = typer.Context(command, info_name=name, parent=context, **HELP_OPTIONS)
     lines = [line.rstrip() for line in command.get_help(context).strip().splitlines()]
     return "\n".join([f"## {' '.join(['clew', *path])}", "", "```text", *lines, "```", ""])
 

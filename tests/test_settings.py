@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from clew import settings
 from clew.errors import InputError
 from clew.settings import Settings, load_settings
 
@@ -48,7 +49,8 @@ def test_variables_that_name_no_setting_are_left_alone(folder: Path, monkeypatch
         ({"CLEW_PRICES": "cheap"}, "", "setting 'prices' is 'cheap': Input should be a valid dictionary"),
         ({"CLEW_MAX_COST": ""}, "", "setting 'max_cost' is ''"),
         ({"CLEW_MODEL_OUTPUT": "spoken"}, "", "CLEW_MODEL_OUTPUT"),
-        ({}, "nosuch = 1", "setting 'nosuch': Extra"),
+        ({}, "nosuch = 1", "clew.toml has 'nosuch', and there is no such setting; there are index, encoder"),
+        ({}, "passage_token = 1", "did you mean passage_tokens?"),
         ({}, "k = ", "clew.toml cannot be read"),
     ],
 )
@@ -61,6 +63,18 @@ def test_an_unusable_setting_is_bad_input(
     with pytest.raises(InputError, match=r"clew\.toml") as raised:
         load_settings()
     assert message in str(raised.value)
+
+
+def test_a_variable_that_nothing_reads_is_warned_of_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(settings, "_unknown_names", set())
+    monkeypatch.setenv("CLEW_RETREIVER", "bm25")
+    monkeypatch.setenv("CLEW_API_KEY", "secret")
+    monkeypatch.setenv("CLEW_CACHE", str(folder))
+    load_settings()
+    load_settings()
+    assert caplog.messages == ["CLEW_RETREIVER is set, and nothing reads it; did you mean CLEW_RETRIEVER?"]
 
 
 def test_an_unknown_argument_and_a_change_are_refused(folder: Path) -> None:

@@ -53,7 +53,19 @@ if TYPE_CHECKING:
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
-    from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, SentenceChain, Triple
+    from clew.types import (
+        Answer,
+        Citation,
+        Document,
+        Evidence,
+        Passage,
+        Place,
+        PlaceStart,
+        Question,
+        Scored,
+        SentenceChain,
+        Triple,
+    )
 
 _NAMES = {
     "clew.errors": (
@@ -106,6 +118,8 @@ _NAMES = {
         "Document",
         "Evidence",
         "Passage",
+        "Place",
+        "PlaceStart",
         "Question",
         "Scored",
         "SentenceChain",
@@ -115,15 +129,15 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
-    "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExampleQuestion", "ExtractionTools",
-    "Extractor", "ExtractorEntry", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport",
-    "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview",
-    "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LinearRAG",
-    "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "ProviderError",
-    "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
-    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
-    "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError",
+    "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExampleQuestion",
+    "ExtractionTools", "Extractor", "ExtractorEntry", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear",
+    "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError",
+    "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError",
+    "LLMRerank", "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank",
+    "Passage", "Place", "PlaceStart", "ProviderError", "Question", "Reranked", "Reranker", "RerankerEntry",
+    "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig",
+    "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -1,9 +1,11 @@
 """Defaults, and where they come from: the environment (`CLEW_...`), then `clew.toml` in this folder, then here."""
 
 import json
+import logging
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,12 +16,17 @@ from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
+from clew.plugins.names import nearest
 
+_logger = logging.getLogger(__name__)
 _SECRET_NAME = re.compile("key|token$|secret|password", re.IGNORECASE)
 _USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
 _FILE = Path("clew.toml")  # in the folder that a command runs in
 _Price = Annotated[float, Field(ge=0.0, le=1e9)]
 _PREFIX = "clew_"  # of variables of the environment, in capital letters or not
+OTHER_VARIABLES = frozenset({"clew_api_key", "clew_bench", "clew_cache", "clew_data", "clew_server"})
+"""Variables of the environment that are read elsewhere: keys, folders, benchmarks, and a server that runs."""
+_unknown_names: set[str] = set()  # variables that were warned of
 
 
 class Settings(BaseModel):
@@ -37,6 +44,7 @@ class Settings(BaseModel):
         is_default = self.encoder == type(self).model_fields["encoder"].default
         return self.extractor or ("auto" if is_default else "rules")
 
+    index: str = ""  # the index of commands that are given none; "" for none
     encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
     device: str = "auto"  # where models run, checked where one does: auto (a GPU if there is one), cpu, cuda or mps
     extractor: str | None = None  # for new indexes: None is `auto` with the default encoder, `rules` with any other
@@ -103,7 +111,23 @@ def _read_environment() -> dict[str, Any]:
     variables = {name.lower(): text for name, text in os.environ.items()}
     names = [name for name in Settings.model_fields if _PREFIX + name in variables]
     names = [name for name in names if name != "device" or variables[_PREFIX + name]]
+    for line in describe_unknown_variables():
+        if line not in _unknown_names:
+            _unknown_names.add(line)
+            _logger.warning(line)
     return {name: _read_value(name, variables[_PREFIX + name]) for name in names}
+
+
+def describe_unknown_variables() -> list[str]:
+    """Return a line for each variable of the environment that begins with CLEW_ and that nothing reads."""
+    known = {f"{_PREFIX}{name}" for name in Settings.model_fields} | OTHER_VARIABLES
+    unknown = sorted(name for name in os.environ if name.lower().startswith(_PREFIX) and name.lower() not in known)
+    return [f"{name} is set, and nothing reads it{_suggest(name.lower(), known)}" for name in unknown]
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    close = nearest(name, known)
+    return f"; did you mean {close.upper()}?" if close else ""
 
 
 def _read_value(name: str, text: str) -> Any:
@@ -132,6 +156,12 @@ def _describe_value(name: str, value: Any, fault: str) -> str:
     return f" is {_USER_OF_ADDRESS.sub('//...@', repr(value))[:200]}"
 
 
+def _describe_unknown_setting(name: str) -> str:
+    close = nearest(name, Settings.model_fields)
+    hint = f"did you mean {close}?" if close else f"there are {', '.join(Settings.model_fields)}"
+    return f"clew.toml has {name!r}, and there is no such setting; {hint}"
+
+
 def load_settings() -> Settings:
     """Return the settings in force here; an unknown setting or a value it cannot take is an InputError."""
     try:
@@ -139,6 +169,8 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise InputError(_describe_unknown_setting(name)) from error
         message = f"setting {name!r}{_describe_value(name, first['input'], first['type'])}: {first['msg']}"
         raise InputError(f"{message}; mend clew.toml or CLEW_{name.upper()}") from error
     except ValueError as error:

@@ -106,9 +106,7 @@ def test_answers_are_scored_with_what_they_cost(small_folder: Path, server: Runn
     ]
     questions = write_lines(tmp_path / "questions.jsonl", rows)
     options = ("--answer", "--model", "openai:test", "--base-url", server.url, "--no-cache", "--retriever", "bm25")
-    done = run_clew(
-        "eval", "--index", small_folder, "--questions", questions, "--json", tmp_path / "out.json", *options
-    )
+    done = run_clew("eval", "--index", small_folder, "--questions", questions, "--out", tmp_path / "out.json", *options)
     assert done.code == 0, done
     figures = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["retrievers"]["bm25"]
     assert (figures["em"], figures["f1"], figures["containment"], figures["abstained"]) == (0.5, 0.5, 0.5, 0.5)

@@ -46,6 +46,7 @@ def test_json_has_all_chains() -> None:
         "start": 10,
         "end": 40,
         "quote": "Vega was towed\nby a hawser.",
+        "place": None,
     }
 
 

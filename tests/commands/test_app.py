@@ -83,7 +83,7 @@ def test_strict_filters_of_search_ask_eval_and_explain(tmp_path: Path, questions
     figures = []
     for name, given in (("all", options), ("english", ())):
         out, at = tmp_path / f"{name}.json", ("--index", tmp_path / name, "--questions", questions)
-        run_clew("eval", *at, "--retriever", "bm25", "--runs", tmp_path / "runs", "--json", out, *given)
+        run_clew("eval", *at, "--retriever", "bm25", "--runs", tmp_path / "runs", "--out", out, *given)
         figures.append(json.loads(out.read_text(encoding="utf-8"))["retrievers"]["bm25"]["recall@2"])
     assert figures[0] == figures[1]
     assert len(list((tmp_path / "runs").iterdir())) == 1  # the files of the two snapshots are equal
@@ -108,7 +108,7 @@ def test_ask_as_json_cites_the_text_itself(small_folder: Path) -> None:
 def test_eval_writes_the_figures(small_folder: Path, questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     command = ("eval", "--index", small_folder, "--questions", questions, "--retriever", "bm25,pagerank")
-    done = run_clew(*command, "--k", "2,5", "--json", out)
+    done = run_clew(*command, "--k", "2,5", "--out", out)
     assert done.code == 0
     figures = json.loads(out.read_text(encoding="utf-8"))
     assert figures.keys() >= {"index", "questions", "retrievers"}
@@ -131,7 +131,7 @@ def test_eval_scores_a_kept_run_again(small_folder: Path, questions: Path, tmp_p
     assert "karlskrona" in text
     run.write_text(text.replace('"karlskrona"', '"bornholm"'), encoding="utf-8")
     out = tmp_path / "again.json"
-    assert run_clew(*command, "--json", out).code == 0
+    assert run_clew(*command, "--out", out).code == 0
     figures = json.loads(out.read_text(encoding="utf-8"))["retrievers"]["bm25"]
     assert figures["recall@10"] < 2 / 3, "the run was not scored but made again"
 

@@ -57,7 +57,7 @@ def test_a_file_of_each_layout_goes_through_training_eval_and_search(
     assert trained.about["bases"] == []
     given = ("--candidates", files[layout], "--rerank", f"g-rag:{weights[layout]}", "--encoder", "hashing")
     figures = tmp_path / "figures.json"
-    done = run_clew("eval", *given, "--positives", "--json", figures)
+    done = run_clew("eval", *given, "--positives", "--out", figures)
     assert done.code == 0, done
     report = json.loads(figures.read_text(encoding="utf-8"))
     found, reranked = report["retrievers"]

@@ -50,7 +50,7 @@ def write_questions(folder: Path, **gold: list[str]) -> Path:
 
 def evaluate(index: Path, file: Path, *options: str | Path) -> dict[str, dict[str, float]]:
     out = file.with_name("figures.json")
-    done = run_clew("eval", "--index", index, "--questions", file, "--json", out, *options)
+    done = run_clew("eval", "--index", index, "--questions", file, "--out", out, *options)
     assert done.code == 0, done
     retrievers: dict[str, dict[str, float]] = json.loads(out.read_text(encoding="utf-8"))["retrievers"]
     return retrievers
@@ -168,7 +168,7 @@ def test_a_cut_off_far_beyond_the_corpus_is_the_whole_corpus(index: Path, tmp_pa
 
 def test_eval_replaces_an_older_file_and_prints_a_table(index: Path, tmp_path: Path) -> None:
     file, out = write_questions(tmp_path, oslo=["oslo", "gone"]), tmp_path / "new" / "figures.json"
-    command = ("eval", "--index", index, "--questions", file, "--retriever", " bm25,pagerank,bm25", "--json", out)
+    command = ("eval", "--index", index, "--questions", file, "--retriever", " bm25,pagerank,bm25", "--out", out)
     for _ in range(2):
         done = run_clew(*command)
         assert done.code == 0
@@ -280,8 +280,8 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
             "choose one of none, cross-encoder",
         ),
         (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--where", "nosuch = 1"), "nosuch"),
-        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--json", "FOLDER"), "folder"),
-        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--json", "FILE/x.json"), "below a file"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--out", "FOLDER"), "folder"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--out", "FILE/x.json"), "below a file"),
         (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--runs", "FILE"), "FILE"),
         (("index", "--index", "NEW"), "paths"),
         (("index", "", "--index", "NEW"), "path"),
@@ -386,7 +386,7 @@ def test_our_own_fault_is_exit_code_1(index: Path, tmp_path: Path) -> None:
     out = Path("/proc/figures.json")
     if not Path("/proc/self").exists():
         pytest.skip("no file system here that refuses even root")
-    done = run_clew("eval", "--index", index, "--questions", file, "--retriever", "bm25", "--json", out)
+    done = run_clew("eval", "--index", index, "--questions", file, "--retriever", "bm25", "--out", out)
     assert done.code == 1
     assert done.err.count("\n") == 1
     assert "could not be written" in done.err

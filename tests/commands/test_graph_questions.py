@@ -49,7 +49,7 @@ def test_eval_of_questions_on_a_graph(family: Path, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     file = write_questions(tmp_path)
     done = run_clew(
-        "eval", "--index", family, "--questions", file, "--retriever", "frag,frag-simple,frag-complex", "--json", out
+        "eval", "--index", family, "--questions", file, "--retriever", "frag,frag-simple,frag-complex", "--out", out
     )
     assert done.code == 0, done
     report = json.loads(out.read_text(encoding="utf-8"))
@@ -72,7 +72,7 @@ def test_eval_counts_gold_paths_where_they_are_given(family: Path, tmp_path: Pat
     }
     file, out = tmp_path / "q.jsonl", tmp_path / "figures.json"
     file.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    assert run_clew("eval", "--index", family, "--questions", file, "--json", out).code == 0
+    assert run_clew("eval", "--index", family, "--questions", file, "--out", out).code == 0
     assert json.loads(out.read_text(encoding="utf-8"))["retrievers"]["frag"]["path_recall"] == 1.0
 
 
@@ -108,7 +108,7 @@ def write_records(folder: Path, *records: dict[str, object]) -> Path:
 def evaluate_file(index: Path, file: Path, *options: str) -> tuple[dict[str, float], str]:
     """Return the figures of frag-simple on a file of questions, and what `clew eval` wrote to standard error."""
     out = file.with_suffix(".figures.json")
-    chosen = ("--retriever", "frag-simple", "--json", out)
+    chosen = ("--retriever", "frag-simple", "--out", out)
     done = run_clew("eval", "--index", index, "--questions", file, *chosen, *options)
     assert done.code == 0, done
     return json.loads(out.read_text(encoding="utf-8"))["retrievers"]["frag-simple"], done.err
@@ -171,7 +171,7 @@ def test_the_larger_number_of_paths_names_the_coverage(family: Path, tmp_path: P
     """Two classes of 64 paths were printed as coverage@32."""
     out, name = tmp_path / "figures.json", "frag:simple_paths=64,complex_paths=8"
     done = run_clew(
-        *("eval", "--index", family, "--questions", write_records(tmp_path, RIGHT), "--retriever", name, "--json", out)
+        *("eval", "--index", family, "--questions", write_records(tmp_path, RIGHT), "--retriever", name, "--out", out)
     )
     assert done.code == 0, done
     assert "coverage@64" in json.loads(out.read_text(encoding="utf-8"))["retrievers"][name]

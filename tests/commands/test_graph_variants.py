@@ -64,7 +64,7 @@ def write_text(instructions: str, lines: list[str], answers: tuple[str, ...]) ->
 @pytest.mark.slow
 def test_the_first_quarter_adapts_frag_and_the_rest_is_measured_both_ways(family: Path, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
-    options = ("--retriever", "frag,frag-simple", "--adapt", "answers", "--json", out)
+    options = ("--retriever", "frag,frag-simple", "--adapt", "answers", "--out", out)
     done = run_clew("eval", "--index", family, "--questions", write_many(tmp_path), *options)
     assert done.code == 0, done
     report = figures(out)
@@ -83,7 +83,7 @@ def test_a_model_s_paths_adapt_frag(family: Path, tmp_path: Path, monkeypatch: p
     with model_server(reply_with(write_json)) as server:
         options = ("--adapt", "model", "--answer", "--model", "openai:tiny", "--base-url", server.url, "--no-cache")
         questions = write_many(tmp_path)
-        done = run_clew("eval", "--index", family, "--questions", questions, *options, "--json", out)
+        done = run_clew("eval", "--index", family, "--questions", questions, *options, "--out", out)
     assert done.code == 0, done
     assert "frag adapted: learned from 6 of the first 6 questions, by model" in done.err
     assert figures(out)["retrievers"]["frag adapted"]["hits@1"] == 1.0
@@ -127,7 +127,7 @@ def test_the_model_alone_beside_frag(family: Path, tmp_path: Path, monkeypatch: 
 
     with model_server(script) as server:
         model = ("--model", "openai:tiny", "--base-url", server.url, "--no-cache")
-        options = ("--retriever", "frag,none", "--answer", *model, "--json", out)
+        options = ("--retriever", "frag,none", "--answer", *model, "--out", out)
         done = run_clew("eval", "--index", family, "--questions", write_many(tmp_path, 1), *options)
         asked = run_clew("ask", "where is it?", "--index", family, "--retriever", "none", *model)
     assert done.code == 0, done
@@ -145,7 +145,7 @@ def test_replies_in_plain_text(family: Path, tmp_path: Path, monkeypatch: pytest
     out, log = tmp_path / "figures.json", tmp_path / "log.jsonl"
     with model_server(reply_with(write_text)) as server:
         model = ("--prompts", "text", "--model", "openai:tiny", "--base-url", server.url, "--no-cache")
-        options = ("--answer", *model, "--json", out)
+        options = ("--answer", *model, "--out", out)
         done = run_clew("eval", "--index", family, "--questions", write_many(tmp_path, 1), *options)
         asked = run_clew("ask", QUESTIONS[4][0], "--index", family, "--feedback", log, *model)
     assert done.code == 0, done

@@ -161,7 +161,7 @@ PRINTING = [
     ("search", f"Where did {HOSTILE} sail?", "--index", "i", "--json"),
     ("ask", f"Where did {HOSTILE} sail?", "--index", "i"),
     ("ask", f"Where did {HOSTILE} sail?", "--index", "i", "--json"),
-    ("eval", "--index", "i", "--questions", "questions.jsonl", "--retriever", "bm25", "--json", "figures.json"),
+    ("eval", "--index", "i", "--questions", "questions.jsonl", "--retriever", "bm25", "--out", "figures.json"),
     ("corpus", "questions.jsonl"),
     ("diff", "i", "other"),
     ("diff", "i", "other", "--json"),

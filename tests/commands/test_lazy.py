@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.commands.app import COMMANDS, GROUPS, LazyCommand, LazyGroup
+from clew.commands.app import COMMANDS, GROUPS
+from clew.commands.lazy import LazyCommand, LazyGroup
 from tests.faults.commands import load_command, run_clew
 
 HEAVY = ("clew.index", "clew.settings", "lance", "numpy", "rich", "torch")

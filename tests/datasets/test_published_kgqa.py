@@ -230,7 +230,7 @@ def test_published_files_go_through_import_and_evaluation(tmp_path: Path, conten
     imported = run_clew("kg", "import", kg, "--names", names, "--index", index)
     assert imported.code == 0, imported
     retrievers = "frag,frag:preset=paper"
-    done = run_clew("eval", "--index", index, "--questions", questions, "--retriever", retrievers, "--json", out)
+    done = run_clew("eval", "--index", index, "--questions", questions, "--retriever", retrievers, "--out", out)
     assert done.code == 0, done
     rows = json.loads(out.read_text(encoding="utf-8"))["retrievers"]
     assert rows["frag"]["hits@1"] == rows["frag"]["hit"] == 1.0

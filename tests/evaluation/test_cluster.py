@@ -27,7 +27,7 @@ def without_times(report: dict[str, Any]) -> dict[str, Any]:
 
 def options(index: Index, file: Path, *retrievers: str) -> list[str | Path]:
     location = index.table.location.absolute_name
-    return ["eval", "--index", location, "--questions", QUESTIONS, "--retriever", ",".join(retrievers), "--json", file]
+    return ["eval", "--index", location, "--questions", QUESTIONS, "--retriever", ",".join(retrievers), "--out", file]
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ ADDED = ["positives_rr", "tied_rr", "tied_hits@2", "tied_hits@10"]
 def run_eval(index: str | Path, folder: Path, *options: str | Path) -> tuple[dict[str, Any], str]:
     """Return the figures and the printed text."""
     file = folder / "figures.json"
-    done = run_clew("eval", "--index", index, "--questions", QUESTIONS, "--k", "2,10", "--json", file, *options)
+    done = run_clew("eval", "--index", index, "--questions", QUESTIONS, "--k", "2,10", "--out", file, *options)
     assert done.code == 0, done
     figures: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return figures, done.out

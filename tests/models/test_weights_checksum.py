@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import ProviderError
-from clew.models.weights_checksum import check_weights, user_cache
+from clew.models.weights_checksum import check_weights
 
 
 def test_a_file_that_passed_is_remembered_until_it_changes(tmp_path: Path) -> None:
@@ -58,14 +58,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         check_weights(tmp_path / "gone", "0" * 64, tmp_path)
 
 
-def test_the_cache_follows_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert user_cache() == tmp_path / "clew"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert user_cache() == Path.home() / ".cache" / "clew"
-    monkeypatch.setattr("sys.platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert user_cache() == tmp_path / "local" / "clew"
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert user_cache().parts[-3:] == ("Library", "Caches", "clew")
+def test_what_was_checked_is_noted_in_the_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "weights"
+    file.write_bytes(b"weights")
+    check_weights(file, hashlib.sha256(b"weights").hexdigest())
+    assert [path.name[:8] for path in (tmp_path / "cache").iterdir()] == ["weights-"]

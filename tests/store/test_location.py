@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.store.location import cache_folder, locate
+from clew.plugins.folders import cache_folder
+from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
 from clew.store.writer_lock import writer_lock

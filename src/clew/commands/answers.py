@@ -95,7 +95,8 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
         return
     for number, citation in enumerate(answer.citations, 1):
-        place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
+        where = str(citation.place) if citation.place else f"characters {citation.start}-{citation.end}"
+        place = f"{citation.document_id}, {where}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
         print_line(f"    \u201c{plain_line(citation.quote)}\u201d")
     others = [c.item for c in answer.candidates if c.item != answer.text][:5]

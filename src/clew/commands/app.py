@@ -7,22 +7,32 @@ add a command, write its function and add its line to `COMMANDS` or `GROUPS`.
 import os
 import re
 import sys
-from importlib import import_module
 from types import TracebackType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from clew.commands.garbage_collection import exit_without_collection
-from clew.commands.record_options import expand_records
+from clew.commands.lazy import HELP_OPTIONS, LazyCommand, LazyGroup, verbosity_options
+from clew.commands.verbosity import log_on_stderr
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 
-_ASKING = frozenset(
-    {"search", "evaluate", "explain", "serve", "chat", "open"}
-)  # modules of commands that answer questions
+SECTIONS = {
+    "Every day": ("index", "search", "ask", "chat", "open", "watch", "remove"),
+    "Inspect and mend": (
+        *("stats", "doctor", "verify", "repair", "restore", "compact", "reencode", "diff", "entities", "explain"),
+        *("extract", "export", "commit", "help"),
+    ),
+    "Servers": ("serve", "mcp", "keys"),
+    "Graphs": ("kg",),
+    "Evaluate and train": (
+        *("retrievers", "eval", "compare", "corpus", "questions", "adapt", "train", "weights", "cache"),
+    ),
+}
+"""Headings of `clew --help`, with their commands."""
 
 COMMANDS = {
     "index": (
@@ -70,6 +80,11 @@ COMMANDS = {
         "maintain:diff",
         "Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different.",
     ),
+    "doctor": (
+        "doctor:doctor",
+        "Check this installation: packages, folders, settings, and an index if there is one; exit 1 for a fault.",
+    ),
+    "help": ("help_page:show_help", "Print the help of a command, as --help does; without one, the list of all."),
     "remove": ("maintain:remove", "Remove documents and imported graphs, and all that was extracted from them."),
     "verify": (
         "maintain:verify",
@@ -189,38 +204,10 @@ GROUPS = {
 }
 """By name: the help of a group, and its commands."""
 
+_QUESTION, _EXTRA_WORDS = "question", "unexpected extra argument"
 _USER_OF_ADDRESS = re.compile(r"(:/|//)[^/@\s]*@")  # pathlib makes one slash of two
 _COMPLETION = "_CLEW_COMPLETE"
 """Environment variable by which a shell asks for completions."""
-
-
-class LazyCommand(TyperCommand):
-    """A command as its name and one line of help; `load` imports the rest."""
-
-    def __init__(self, name: str, target: str, help_line: str) -> None:
-        super().__init__(name, help=help_line)
-        self._target = target
-
-    def load(self) -> Any:
-        """Return the command with its options."""
-        module, _, function = self._target.partition(":")
-        if module in _ASKING:
-            # Threads of a product of small matrices wait for each other on a busy machine. numpy reads this when it is
-            # loaded.
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        command = getattr(import_module(f"clew.commands.{module}"), function)
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(self.name)(expand_records(command))
-        return typer.main.get_command(app)
-
-
-class LazyGroup(TyperGroup):
-    """A group that loads a command when it is called, or when the options of that command are asked for."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Return the name, the loaded command and its arguments."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, LazyCommand) else command, rest
 
 
 def start(
@@ -246,14 +233,20 @@ def root_command() -> TyperGroup:
         callback=start,
         invoke_without_command=True,
         rich_markup_mode=None,
+        context_settings=dict(HELP_OPTIONS),
     )
     root = typer.main.get_command(app)
-    assert isinstance(root, TyperGroup)
+    assert isinstance(root, LazyGroup)
+    root.sections = SECTIONS
+    root.params += verbosity_options()
     for name, (target, help_line) in COMMANDS.items():
         root.add_command(LazyCommand(name, target, help_line))
     for name, (help_line, commands) in GROUPS.items():
         lazy = [LazyCommand(own, target, line) for own, (target, line) in commands.items()]
-        root.add_command(LazyGroup(name=name, help=help_line, commands=lazy, rich_markup_mode=None))
+        own = LazyGroup(
+            name=name, help=help_line, commands=lazy, rich_markup_mode=None, context_settings=dict(HELP_OPTIONS)
+        )
+        root.add_command(own)
     return root
 
 
@@ -269,7 +262,7 @@ def main() -> NoReturn:
         root.main(prog_name="clew")
     try:
         # Not `root()`: that ends the process by itself, and without a message, on Ctrl-C and on a closed pipe.
-        with root.make_context("clew", sys.argv[1:]) as context:
+        with log_on_stderr(), root.make_context("clew", sys.argv[1:]) as context:
             root.invoke(context)
         sys.stdout.flush()
     except typer.Exit as stop:
@@ -285,9 +278,22 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit flushes into the closed pipe again
     except TyperException as error:
-        # pydantic, which checks the values of options, puts this before messages of its own.
-        _exit_with_error(f"{error.format_message().replace('Value error, ', '')} (see clew --help)", 2)
+        _exit_with_error(_describe_usage_error(error), 2)
     sys.exit(0)
+
+
+def _describe_usage_error(error: TyperException) -> str:
+    """Return what is wrong with the words of a command line, and what to do."""
+    # pydantic, which checks the values of options, puts this before messages of its own.
+    message = error.format_message().replace("Value error, ", "")
+    context = getattr(error, "ctx", None)
+    path = "clew" if context is None else context.command_path
+    if context is not None and _EXTRA_WORDS in message:
+        if any(parameter.name == _QUESTION for parameter in context.command.params):
+            return f'{message}: put the question in quotes, as in {path} "Who led the expedition?"'
+        if path == "clew eval":
+            return f"{message}: --json prints the figures and takes no file; write them to one by --out FILE"
+    return f"{message} (see {path} --help)"
 
 
 def report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import EncoderOption, RetrieverOptions
+from clew.commands.options import EncoderOption, RetrieverOptions, find_default_index
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ def require_index(index: str | None, options: CandidateOptions) -> str:
     """Return the index, for a command without candidates; raises InputError where there is none."""
     if options.encoder is not None:
         raise InputError("--encoder is of what is made of --candidates, and an index has its own: leave it out")
+    index = index or find_default_index()
     if index is None:
-        raise InputError("there is no --index: name a folder or an s3://bucket/prefix, or give --candidates FILE")
+        raise InputError(
+            "there is no --index: name a folder or an s3://bucket/prefix, set CLEW_INDEX, or give --candidates FILE"
+        )
     return index
 
 

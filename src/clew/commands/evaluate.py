@@ -9,12 +9,13 @@ from typing import Annotated, Literal
 import typer
 
 from clew.commands.candidates import CandidateOptions, evaluate_candidate_file, require_index
+from clew.commands.language_model import LLM, fill_models
 from clew.commands.opening import make_llm_factory, retriever_names
 from clew.commands.options import (
     DeviceOption,
     FeedbackOption,
+    JsonFlag,
     LLMOptions,
-    ModelOption,
     OptionalIndexOption,
     PathsOption,
     PromptsOption,
@@ -23,7 +24,7 @@ from clew.commands.options import (
     WhereOption,
     check_file,
 )
-from clew.commands.output import format_json, write_json
+from clew.commands.output import format_json, print_json, write_json
 from clew.commands.pictures import check_new_file, write_plot
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
@@ -59,7 +60,8 @@ class EvaluationOptions:
     where: WhereOption = None
     strict_filters: StrictOption = False
     paths: PathsOption = 0
-    json_: Annotated[Path | None, typer.Option("--json", help="Write the figures to a file.")] = None
+    json_: JsonFlag = False
+    out: Annotated[Path | None, typer.Option(help="Write the figures to a file, as JSON.")] = None
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw recall at the largest cut-off against the seconds of a question, as SVG, into a file."),
@@ -75,7 +77,6 @@ class EvaluationOptions:
         ),
     ] = False
     answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False
-    model: ModelOption = None
     prompts: PromptsOption = "json"
     feedback: FeedbackOption = None
     adapt: Annotated[
@@ -95,8 +96,8 @@ class EvaluationOptions:
 
 def evaluate(options: EvaluationOptions, index: OptionalIndexOption = None) -> None:
     """Evaluate retrievers side by side on questions whose evidence is known."""
-    if options.json_ is not None:
-        check_file("--json", options.json_)
+    if options.out is not None:
+        check_file("--out", options.out)
     if options.plot is not None:
         check_new_file("--plot", options.plot)
     factory = make_llm_factory(options.llm)
@@ -106,11 +107,14 @@ def evaluate(options: EvaluationOptions, index: OptionalIndexOption = None) -> N
         else:
             report = _evaluate_candidates(index, options, factory, progress)
     figures = report.to_json()
-    if options.json_ is not None:
-        write_json(options.json_, figures)
+    if options.out is not None:
+        write_json(options.out, figures)
     if options.plot is not None:
         write_plot(options.plot, figures)
-    print_scores(figures)
+    if options.json_:
+        print_json(figures)
+    else:
+        print_scores(figures)
     if message := factory.budget.exceeded_message:  # last: the figures so far are of use all the same
         raise BudgetError(message)
 
@@ -119,7 +123,7 @@ def _open_answerers(
     index: Index, retrievers: Mapping[str, SettingsRecord], options: EvaluationOptions
 ) -> dict[str, Answerer]:
     """Return the answerer of each retriever, none without --answer; raises InputError where an option has no use."""
-    model = load_settings().model if options.model is None else options.model
+    model = load_settings().model if options.llm.model is None else options.llm.model
     if options.answer:
         return {name: index.answerer(model, spec, options.prompts) for name, spec in retrievers.items()}
     if options.feedback is not None or options.adapt == FROM_MODEL:
@@ -158,11 +162,13 @@ def _own_graph_warnings(path: Path, count: int) -> tuple[str, ...]:
 def _evaluate_candidates(
     index: str | None, options: EvaluationOptions, factory: LLMClientFactory, progress: Progress
 ) -> EvaluationReport:
-    names = ("questions", "where", "runs", "answer", "model", "feedback", "adapt", "ray")
+    names = ("questions", "where", "runs", "answer", "feedback", "adapt", "ray")
     others = {"index": index, **{name: getattr(options, name) for name in names}, "paths": options.paths or None}
+    others["model"] = options.llm.model if options.retrievers.rerank != LLM else None
     others["strict_filters"] = options.strict_filters or None
     others["prompts"] = options.prompts if options.prompts != "json" else None
-    given = options.candidates, options.retrievers, others, _parse_cutoffs(options.cutoffs), options.device
+    retrievers = fill_models(options.retrievers, options.llm.model)
+    given = options.candidates, retrievers, others, _parse_cutoffs(options.cutoffs), options.device
     return evaluate_candidate_file(*given, factory, progress, positives=options.positives)
 
 
@@ -177,7 +183,7 @@ def _evaluate_index(
         open_index(index, progress, factory, options.device), options.where, strict=options.strict_filters
     )
     cutoffs = _parse_cutoffs(options.cutoffs)
-    names = list(map(str.strip, retriever_names(options.retrievers, opened, several=True)))
+    names = list(map(str.strip, retriever_names(options.retrievers, opened, options.llm.model, several=True)))
     questions = load_questions(options.questions)
     retrievers = {name: parse_retriever(name) for name in names}
     answerers = _open_answerers(opened, retrievers, options)

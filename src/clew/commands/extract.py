@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from clew.commands.language_model import fill_extractor
 from clew.commands.options import AliasesOption, JsonFlag, LLMOptions
 from clew.commands.output import print_json, print_line, print_usage
 from clew.errors import InputError
@@ -22,8 +23,11 @@ class ExtractedPassage:
 
 def extract(
     file: Annotated[str, typer.Argument(help="File or folder to read; - reads standard input.")],
-    extractor: Annotated[str | None, typer.Option(help="rules, auto, learned, llm:MODEL or published:FILE.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Server that speaks OpenAI's protocol, for llm:openai:NAME.")] = (
+    extractor: Annotated[
+        str | None, typer.Option(help="rules, auto, learned, llm with --model, or published:FILE.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Language model of --extractor llm, such as openai:NAME.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Server that speaks OpenAI's protocol, for openai:NAME.")] = (
         None
     ),
     aliases: AliasesOption = None,
@@ -45,7 +49,7 @@ def extract(
     check_paths([file])
     settings = load_settings()
     factory = make_llm_factory(LLMOptions(base_url=base_url, cache=False))
-    name = extractor or settings.new_extractor
+    name = fill_extractor(extractor, model) or settings.new_extractor
     opened = open_extractor(name, lambda model: factory.open(model, Path()), settings.extraction_calls)
     chunker = Chunker(settings.passage_tokens, settings.passage_overlap)
     passages: list[Passage] = []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands import seconds_since_start
+from clew.commands.language_model import fill_extractor
 from clew.commands.options import (
     AliasesOption,
     DeviceOption,
@@ -78,7 +79,9 @@ def index(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Files and folders to read; - reads standard input.")
     ] = None,
-    extractor: Annotated[str | None, typer.Option(help="rules, auto, learned, llm:MODEL or published:FILE.")] = None,
+    extractor: Annotated[
+        str | None, typer.Option(help="rules, auto, learned, llm with --model, or published:FILE.")
+    ] = None,
     encoder: EncoderOption = None,
     sentences: SentencesOption = None,
     device: DeviceOption = None,
@@ -92,6 +95,7 @@ def index(
     from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.reader import check_paths, read_documents
 
+    extractor = fill_extractor(extractor, llm.model)
     if not paths and not run.retry_failed:
         raise InputError("no paths to read: give files or folders, or - for standard input (see clew index --help)")
     sources = paths or []

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from clew.arrays.hidden_modules import hide_modules
 from clew.arrays.kernels import hide_optional_modules
+from clew.commands.language_model import fill_models
 from clew.commands.options import LLMOptions, RetrieverOptions
 from clew.errors import InputError
 from clew.index import AUTO, Index
@@ -108,14 +109,17 @@ def make_llm_factory(options: LLMOptions) -> LLMClientFactory:
     return load_settings().model_copy(update=changes).make_llm_factory()
 
 
-def retriever_names(options: RetrieverOptions, index: Index, *, several: bool) -> list[str]:
+def retriever_names(options: RetrieverOptions, index: Index, model: str | None = None, *, several: bool) -> list[str]:
     """Return the retriever, or the `several` separated by commas, in text form, each with the settings that it takes.
+
+    `model` is the language model that options name by the word `llm`.
 
     Raises:
         InputError: There is none of a name, or none of them takes a setting that is given.
     """
     text = load_settings().retriever if options.retriever is None else options.retriever
-    settings = {name: value for name, value in asdict(options).items() if name != "retriever"}
+    filled = fill_models(options, model)
+    settings = {name: value for name, value in asdict(filled).items() if name != "retriever"}
     names = split_list(text) if several else [text]
     return add_options([str(index.resolve_retriever(name)) for name in names], settings)
 

@@ -9,9 +9,50 @@ import typer
 
 from clew.errors import InputError
 
-IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
+
+def find_default_index() -> str | None:
+    """Return the index of the settings (`CLEW_INDEX`, or `index` in clew.toml), None where they name none."""
+    from clew.settings import load_settings
+
+    return load_settings().index or None
+
+
+def choose_index(context: typer.Context, given: str | None) -> str | None:
+    """Return the index that is given, else that of the settings; raise InputError where there is neither."""
+    index = given if given is not None or context.resilient_parsing else find_default_index()
+    if index is None and not context.resilient_parsing:
+        raise InputError(
+            "there is no --index: name a folder or an s3://bucket/prefix, or set CLEW_INDEX, or index in clew.toml"
+        )
+    return index
+
+
+IndexOption = Annotated[
+    str,
+    typer.Option(
+        "--index",
+        default_factory=lambda: None,
+        callback=choose_index,
+        show_default=False,
+        help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
+    ),
+]
+IndexArgument = Annotated[
+    str,
+    typer.Argument(
+        default_factory=lambda: None,
+        callback=choose_index,
+        show_default=False,
+        help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
+    ),
+]
 OptionalIndexOption = Annotated[
-    str | None, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix; or give --candidates.")
+    str | None,
+    typer.Option(
+        "--index",
+        help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml; or give "
+        "--candidates.",
+    ),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WhereOption = Annotated[
@@ -29,9 +70,6 @@ ServerOption = Annotated[
     bool, typer.Option("--server/--no-server", help="Ask a clew serve of this user that has the index open, if any.")
 ]
 PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
-ModelOption = Annotated[
-    str | None, typer.Option(help="Language model that writes the answer: openai:NAME, anthropic:, google: or ollama:.")
-]
 FeedbackOption = Annotated[
     Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
 ]
@@ -88,21 +126,31 @@ class RetrieverOptions:
     reader: Annotated[
         str | None,
         typer.Option(
-            help="Reader of sync-ge, gear and ircot: local, or a language model; of gcn-subgraph and steiner, for ask: "
-            "causal:MODEL, a folder or a name on the hub."
+            help="Reader of sync-ge, gear and ircot: local, llm for that of --model, or a language model; of "
+            "gcn-subgraph and steiner, for ask: causal:MODEL, a folder or a name on the hub."
         ),
     ] = None
     steps: Annotated[int | None, typer.Option(help="Steps of gear and ircot, at most; 4.")] = None
     rerank: Annotated[
-        str | None, typer.Option(help="Reranker of the passages found: g-rag, cross-encoder:NAME, llm:MODEL or none.")
+        str | None,
+        typer.Option(
+            help="Reranker of the passages found: g-rag, cross-encoder:NAME, llm for that of --model, or none."
+        ),
     ] = None
     rerank_depth: Annotated[int | None, typer.Option(min=1, help="Passages that are reranked; 100.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class LLMOptions:
-    """Server, budget and reply cache of language models."""
+    """The language model of a command, its server, budget and reply cache."""
 
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Language model: openai:NAME, anthropic:, google: or ollama:. It writes answers, and is the llm of "
+            "--extractor llm, --rerank llm and --reader llm; else CLEW_MODEL."
+        ),
+    ] = None
     base_url: Annotated[
         str | None, typer.Option(help="Server that speaks OpenAI's protocol, for openai:NAME; its key is CLEW_API_KEY.")
     ] = None

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from clew.commands.verbosity import is_quiet
 from clew.store.atomic import atomic_file
 from clew.text.sanitize import ESCAPED_CODES, escape_control
 from clew.types import Usage
@@ -24,8 +25,9 @@ def print_warning(text: str) -> None:
 
 
 def print_note(note: str) -> None:
-    """Print on standard error what a user should know of the input."""
-    print_warning(f"note: {note}")
+    """Print on standard error what a user should know of the input, unless the command is to be quiet."""
+    if not is_quiet():
+        print_warning(f"note: {note}")
 
 
 def format_usage(usage: Usage) -> str:

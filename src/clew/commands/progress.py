@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew.commands.output import print_warning
-from clew.types import Progress
+from clew.commands.verbosity import is_quiet
+from clew.types import Progress, ignore_progress
 
 _SECONDS_PER_LINE = 10.0
 
@@ -15,6 +16,9 @@ _SECONDS_PER_LINE = 10.0
 @contextmanager
 def progress_on_stderr() -> Iterator[Progress]:
     """Yield a callback that shows a stage, what is done, the rate and the time left."""
+    if is_quiet():
+        yield ignore_progress
+        return
     if not sys.stderr.isatty():
         yield _progress_lines()
         return

@@ -17,6 +17,7 @@ from clew.commands.answers import (
 )
 from clew.commands.candidates import CandidateOptions, require_index, search_candidates
 from clew.commands.garbage_collection import pause_collection
+from clew.commands.language_model import fill_models, refuse_model
 from clew.commands.options import (
     DeviceOption,
     DtypeOption,
@@ -24,7 +25,6 @@ from clew.commands.options import (
     IndexOption,
     JsonFlag,
     LLMOptions,
-    ModelOption,
     OptionalIndexOption,
     PathsOption,
     PromptsOption,
@@ -84,6 +84,7 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     from clew.commands.subgraph_answers import refuse_reader
 
     refuse_reader(options)
+    refuse_model(options.retriever, options.llm.model)
     options.pictures.check()
     with pause_collection(), progress_on_stderr() as progress:
         if options.candidates.candidates is None:
@@ -109,17 +110,15 @@ def ask(
     question: str,
     index: IndexOption,
     options: Annotated[SearchOptions, Without("candidates", "encoder")],
-    model: ModelOption = None,
     feedback: FeedbackOption = None,
     prompts: PromptsOption = "json",
     subgraph_reader: SubgraphReaderOptions = SubgraphReaderOptions(),
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
-    from clew.answering.feedback_log import log_answer
-    from clew.commands.opening import load_settings, parse_retriever
     from clew.commands.subgraph_answers import ask_subgraph, reads_subgraph
 
     options.pictures.check()
+    model = options.llm.model
     if reads_subgraph(options, subgraph_reader, model, feedback):
         if prompts != "json":
             raise InputError("--prompts is of answers about paths, and --reader writes this one: leave it out")
@@ -132,6 +131,9 @@ def ask(
         if warm is not None and warm.answer is not None:
             _print_answer(question, warm.retriever, warm.answer, options)
             return
+    from clew.answering.feedback_log import log_answer
+    from clew.commands.opening import load_settings, parse_retriever
+
     with pause_collection(), progress_on_stderr() as progress:
         opened, retriever = _open_index(index, options, progress)
         writer = load_settings().model if model is None else model
@@ -188,7 +190,7 @@ def _rerank_candidates(
         "paths": None if options.paths == 1 else options.paths,
     }
     factory = make_llm_factory(options.llm)
-    given = options.candidates, options.retriever, others, options.k, options.device
+    given = options.candidates, fill_models(options.retriever, options.llm.model), others, options.k, options.device
     name, evidence = search_candidates(question, *given, factory, progress)
     if message := factory.budget.exceeded_message:
         evidence = replace(evidence, notes=(*evidence.notes, message))
@@ -218,7 +220,7 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
     if options.strict_filters and options.where is not None:
         opened = opened.restrict(options.where)
-    return opened, retriever_names(options.retriever, opened, several=False)[0]
+    return opened, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
 
 
 def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":

@@ -11,6 +11,7 @@ import typer
 
 from clew.commands.options import DeviceOption, LLMOptions
 from clew.commands.output import print_note
+from clew.commands.record_options import Without
 from clew.errors import InputError
 from clew.plugins.extras import require_extra
 
@@ -73,7 +74,7 @@ def serve(
     address: AddressOptions,
     limits: LimitOptions,
     places: PlaceOptions,
-    llm: LLMOptions,
+    llm: Annotated[LLMOptions, Without("model")],
 ) -> None:
     """Answer questions over HTTP and MCP, from any number of indexes, and take documents."""
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
@@ -98,7 +99,7 @@ def serve(
 
 def mcp(
     indexes: IndexesArgument,
-    llm: LLMOptions,
+    llm: Annotated[LLMOptions, Without("model")],
     write: Annotated[bool, typer.Option("--write", help="Offer tools that add and remove documents.")] = False,
     device: DeviceOption = None,
 ) -> None:

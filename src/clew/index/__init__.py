@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
+from clew.index.async_calls import AsyncIndex
 from clew.index.changes import ChangeableIndex
 from clew.index.contents import ReadableIndex
 from clew.index.version import EncoderOpener
@@ -50,7 +51,7 @@ _MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(ChangeableIndex, ReadableIndex):
+class Index(ChangeableIndex, ReadableIndex, AsyncIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:

@@ -1,8 +1,6 @@
 """SHA-256 checks of weights files, remembered between runs, and hashes of weights in memory."""
 
 import hashlib
-import os
-import sys
 import tempfile
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -10,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import ProviderError
+from clew.plugins.folders import cache_folder
 
 
 def hash_weights(digest: blake2b, state: Mapping[str, Any]) -> None:
@@ -31,7 +30,7 @@ def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
     try:
         status = path.stat()
         identity = f"{path.resolve()}\n{status.st_size}\n{status.st_mtime_ns}\n{sha256}\n"
-        note = (cache or user_cache()) / f"weights-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+        note = (cache or cache_folder()) / f"weights-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
         if _read_note(note) == identity:
             return
         with path.open("rb") as file:
@@ -44,15 +43,6 @@ def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
             "model: reinstall it"
         )
     _write_note(note, identity)
-
-
-def user_cache() -> Path:
-    """Return Clew's cache folder by the platform's convention."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "clew"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "clew"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
 def _read_note(note: Path) -> str:

@@ -205,15 +205,12 @@ class GraphBrowser:
 
         Words of the passage's title count a quarter, since its sentences leave them out and its heading repeats them.
         """
-        s = self._snapshot
-        text, start, title = s.texts[passage], s.starts[passage], set(token_keys(s.titles[passage]))
+        cited = self._snapshot.passage(passage)
+        text, title = cited.text, set(token_keys(cited.title))
         worth = {word: _TITLE_WORD if word in title else 1.0 for name in names for word in token_keys(name)}
         spans = sentence_spans(text) or [(0, len(text))]
         scores = [sum(worth.get(word, 0.0) for word in set(token_keys(text[a:b]))) for a, b in spans]
-        a, b = spans[scores.index(max(scores))]
-        return Citation(
-            s.document_ids[passage], s.passage_ids[passage], s.titles[passage], start + a, start + b, text[a:b]
-        )
+        return cited.cite(*spans[scores.index(max(scores))])
 
     def _find_visible(self, where: Filter | None) -> _Visible:
         s, allowed = self._snapshot, self._scope.mask(where)

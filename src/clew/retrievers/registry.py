@@ -4,6 +4,7 @@ To add a retriever: write its file with a settings record and a builder, and add
 entry point of the group `clew.retrievers` in a package of your own (docs/add-a-retriever.md).
 """
 
+import logging
 from typing import Any, ClassVar
 
 from clew.errors import InputError
@@ -20,6 +21,7 @@ from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
 from clew.retrievers.spec import OpenRetriever, RetrieverEntry
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
 
+_logger = logging.getLogger(__name__)
 NO_RERANKER = "none"
 RERANKED = "reranked"
 RERANKING_SETTINGS = ("rerank", "rerank_depth", "amr")
@@ -265,7 +267,9 @@ def open_retriever(spec: SettingsRecord | str, context: IndexContext) -> Retriev
     if not is_path_retriever(searched) and not len(context.scope):
         return EmptyIndexRetriever(context.scope)  # some read millions of triples before they find nothing
     # Each retriever pays for the vectors of its questions, and shares them with those that it is built from.
-    return _build(spec, context.with_fresh_cache())
+    retriever = _build(spec, context.with_fresh_cache())
+    _logger.info("opened the retriever %s over %d passages", _entry_name(searched), len(context.scope))
+    return retriever
 
 
 def parse_retriever(text: str) -> SettingsRecord:

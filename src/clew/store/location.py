@@ -1,15 +1,15 @@
 """Paths of the parts of an index, on a disk or in an object store."""
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from clew.errors import InputError
+from clew.plugins.folders import cache_folder
 
 _PARTS = ("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged")
 
@@ -64,20 +64,15 @@ def locate(location: str | Path | Location, storage_options: Mapping[str, str] |
         table = f"{name.rstrip('/')}/passages.lance"
         options = dict(storage_options or {})
         return Location(name, table, home / "derived", home / "clew.lock", remote=True, storage_options=options)
-    folder = Path(unquote(urlsplit(name).path)) if name.startswith("file://") else Path(name).expanduser()
-    folder = folder.absolute()
+    folder = (_path_of_address(name) if name.startswith("file://") else Path(name).expanduser()).absolute()
     return Location(name, str(folder / "passages.lance"), folder / "derived", folder / "clew.lock")
 
 
-def cache_folder() -> Path:
-    """Return the folder for data that can be recomputed: `CLEW_CACHE`, else the platform's cache folder for `clew`."""
-    if path := os.environ.get("CLEW_CACHE"):
-        return Path(path).expanduser().absolute()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "clew" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "clew"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
+def _path_of_address(address: str) -> Path:
+    """Return the path that a `file://` address names, with a drive on Windows."""
+    from urllib.request import url2pathname  # loads the modules of HTTP
+
+    return Path(url2pathname(urlsplit(address).path))
 
 
 def reply_cache_path(location: Location) -> Path:

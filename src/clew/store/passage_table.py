@@ -1,6 +1,7 @@
 """The passages table: the primary data of an index, changed by one atomic commit at a time."""
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import FragmentMetadata
 
+_logger = logging.getLogger(__name__)
 _OPEN_ATTEMPTS = 10  # a writer that compacts has to be faster so many times
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
@@ -106,6 +108,7 @@ class PassageTable:
                 if newest_version(location) == newest:
                     raise
                 continue
+            _logger.info("opened version %d of %s", table.version, location.name)
             if newest == 0 or manifest_path(location, table.version).exists():
                 return table
         return cls(location, open_existing(location))
@@ -216,6 +219,7 @@ class PassageTable:
             raise IndexLockedError(f"{message}: run the same command again when it has finished")
         self._dataset = committed
         _move_to_version(self, self._dataset)
+        _logger.info("committed version %d of %s", self.version, location.name)
         return removal.removed.rows
 
     def read_fragments(self, fragments: Sequence[str], columns: Sequence[str]) -> pa.Table:
@@ -346,6 +350,14 @@ class PassageTable:
             if columns is None:
                 check_rows(rows, self.location.name)
             yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
+
+    def read_graph(self, name: str) -> pa.Table:
+        """Return the shards of one graph, by their ids; each row's checksum is verified."""
+        prefix = name.replace("'", "''")
+        with map_errors(self.location.name, "reading"):
+            rows = self._readable().to_table(filter=f"{_SHARD_FILTER} AND starts_with(id, '{prefix}#')")
+        check_rows(rows, self.location.name)
+        return rows.drop_columns(list(INTEGRITY_COLUMNS)).sort_by("id")
 
     def versions(self) -> list[StoredVersion]:
         """Return the versions that are there, the newest first."""

@@ -1,6 +1,7 @@
 """Rows of numbers in a file, read and written by blocks, so that memory holds a small part of them at any time."""
 
 import mmap
+import sys
 from pathlib import Path
 from typing import final
 
@@ -48,6 +49,6 @@ class VectorFile:
     def _note(self, rows: int) -> None:
         self._resident_bytes += rows * (self._rows.strides[0] + _PAGE_BYTES)  # a row reaches into another page
         if self._resident_bytes > RESIDENT_BYTES:
-            if hasattr(mmap, "MADV_DONTNEED"):  # Windows has nothing like it
+            if sys.platform != "win32":  # which has nothing like it
                 self._mapping.madvise(mmap.MADV_DONTNEED)
             self._resident_bytes = 0

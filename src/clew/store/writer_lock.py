@@ -70,11 +70,11 @@ def try_lock(descriptor: int) -> bool:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
             return False
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+    else:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
     return True
 
 
@@ -127,11 +127,14 @@ def unpin(holder: object) -> None:
 
 def _share(descriptor: int, mark: Path) -> bool:
     """Lock a mark that is open; return False where another process has it locked, or it was removed meanwhile."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return os.fstat(descriptor).st_ino == mark.stat().st_ino
-    except OSError:
-        return False
+    if sys.platform == "win32":
+        return False  # nothing is marked there
+    else:  # noqa: RET505 - mypy looks for `fcntl` in the branch alone
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return os.fstat(descriptor).st_ino == mark.stat().st_ino
+        except OSError:
+            return False
 
 
 def pinned_versions(derived: Path) -> set[int]:

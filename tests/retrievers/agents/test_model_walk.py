@@ -173,7 +173,7 @@ def test_evaluation_reports_steps_calls_and_tokens_and_refuses_an_incomplete_run
     assert (stopped.code, stopped.out) == (1, "")
     assert "an evaluation needs all questions" in stopped.err
     assert not list((tmp_path / "runs").iterdir())
-    outcome = run_clew(*command, *options, "--json", tmp_path / "out.json")
+    outcome = run_clew(*command, *options, "--out", tmp_path / "out.json")
     assert outcome.code == 0, outcome
     figures = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["retrievers"]
     model, plain = figures["gear:reader=openai:test"], figures["bm25"]

@@ -1,6 +1,7 @@
 """Limits of a merge: how many threads it takes, and whether the arrays that it has finished stay in memory."""
 
 import mmap
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -99,7 +100,7 @@ class FileWorkspace:
     def release(self) -> None:
         """Give back the memory of mapped arrays, which stay valid, and what is free inside the process."""
         for mapping in list(self._mappings):
-            if hasattr(mmap, "MADV_DONTNEED"):  # Windows has nothing like it
+            if sys.platform != "win32":  # which has nothing like it
                 mapping.madvise(mmap.MADV_DONTNEED)
         return_free_memory()
 

@@ -11,7 +11,7 @@ from clew.indexing.sources.markdown import (
     strip_markup,
 )
 from clew.text.normalization import fold
-from clew.types import Document
+from clew.types import Document, Place, PlaceStart
 
 _UTF_16_MARKS = (BOM_UTF16_LE, BOM_UTF16_BE)
 _MAX_TITLE_CHARACTERS = 100
@@ -61,7 +61,8 @@ def _make_document(
     for name in (*names[1:], *more_aliases):
         aliases.setdefault(fold(name), name)
     aliases.pop(fold(title), None)
-    return Document(document_id, title, text, aliases=tuple(aliases.values()), links=link_targets)
+    places = (PlaceStart(0, Place(line=1)),)
+    return Document(document_id, title, text, aliases=tuple(aliases.values()), links=link_targets, places=places)
 
 
 def _first_line_title(text: str) -> str:

@@ -17,7 +17,7 @@ KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "
 CUSTOM_KEY_VARIABLE = "CLEW_API_KEY"
 _PACKAGES = ("pydantic_ai", "anyio", "httpx2", "genai_prices")
 _KEY_HEADERS = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
-_OLLAMA_URL = "http://localhost:11434/v1"
+OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "none"
 _CLOSE_SECONDS = 2.0
 
@@ -91,7 +91,7 @@ def _build_model(provider: str, model: str, key: str, base_url: str, client: "ht
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    address = base_url or (_OLLAMA_URL if provider == "ollama" else None)
+    address = base_url or (OLLAMA_URL if provider == "ollama" else None)
     openai = OpenAIProvider(base_url=address, api_key=key, http_client=client)
     if not address:
         return OpenAIChatModel(model, provider=openai)

@@ -4,6 +4,7 @@ All calls share one budget and one back-off: when a server limits the rate of on
 """
 
 import asyncio
+import logging
 import random
 import time
 from contextlib import suppress
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
 
+_logger = logging.getLogger(__name__)
 MAX_QUOTED_CHARACTERS = 2000  # characters of a reply that a failure quotes, and that are sent back for correction
 _FIRST_WAIT, _MAX_WAIT = 1.0, 120.0  # seconds
 _MAX_CONSECUTIVE_FAILURES = 10  # calls in a row that fail in all their attempts before the run gives up
@@ -155,6 +157,7 @@ class RetryingClient:
             )
         wait = error.retry_after or min(_FIRST_WAIT * 2**attempt, _MAX_WAIT)
         self._resume_at = max(self._resume_at, time.monotonic() + wait)
+        _logger.info("%s gave no reply, and is asked again in %.1f s: %s", self.name, wait, self._redact(error))
 
     async def _request_once(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall

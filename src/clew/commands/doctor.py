@@ -1,0 +1,44 @@
+"""`clew doctor`: whether this installation can do what it is to do, and what to do where it cannot."""
+
+from typing import Annotated
+
+import typer
+
+from clew.commands.health.findings import FAULT, Finding
+from clew.commands.options import JsonFlag, find_default_index
+from clew.commands.output import print_json, print_line
+
+OptionalPlace = Annotated[
+    str | None, typer.Option("--index", help="Also check an index; else CLEW_INDEX, or index in clew.toml.")
+]
+
+
+def doctor(index: OptionalPlace = None, json_: JsonFlag = False) -> None:
+    """Check this installation: packages, folders, settings, and an index if there is one; exit 1 for a fault."""
+    from clew.commands.health.index_checks import check_index
+    from clew.commands.health.machine_checks import check_machine
+    from clew.commands.health.package_checks import check_packages
+    from clew.commands.health.settings_checks import check_settings
+
+    findings = [*check_machine(), *check_packages(), *check_settings()]
+    if not any(finding.name == "settings" and finding.state == FAULT for finding in findings):
+        index = index or find_default_index()
+    if index is not None:
+        findings += check_index(index)
+    if json_:
+        print_json([finding.to_json() for finding in findings])
+    else:
+        _print_findings(findings)
+    if any(finding.state == FAULT for finding in findings):
+        raise typer.Exit(1)
+
+
+def _print_findings(findings: list[Finding]) -> None:
+    widest = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        print_line(f"{finding.state:5} {finding.name:{widest}}  {finding.detail}")
+        if finding.step:
+            print_line(f"{'':5} {'':{widest}}  -> {finding.step}")
+    counts = {state: sum(finding.state == state for finding in findings) for state in ("warn", "fault")}
+    summary = [f"{count} {state if count == 1 else state + 's'}" for state, count in counts.items() if count]
+    print_line(f"\n{', '.join(summary) if summary else 'nothing is wrong'}")

@@ -1,0 +1,1 @@
+"""Clew on other platforms than the one that the tests run on, as far as this one can tell."""
