@@ -429,9 +429,7 @@ def _passage_dict(scored: Scored[Passage]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON holds it: tuples are lists, and those with names are objects."""
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
+    """Return a value as JSON holds it: tuples are lists."""
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, tuple | list) else value

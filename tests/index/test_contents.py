@@ -179,7 +179,7 @@ def test_evidence_and_answers_are_sequences_and_json(index: Index) -> None:
     assert not Evidence()
     placed = replace(evidence[0].item, places=(PlaceStart(0, Place(page=2)),))
     shown = Evidence((Scored(placed, 1.0),)).to_dict()["passages"][0]["places"]
-    assert (shown[0]["offset"], shown[0]["place"]["page"]) == (0, 2)
+    assert (shown[0]["offset"], shown[0]["page"]) == (0, 2)
     answer = index.ask("Who designed Fram?")
     assert list(answer) == list(answer.evidence)
     assert bool(answer) == bool(answer.text)
