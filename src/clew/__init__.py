@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clew.answering.registry import AnswererEntry
     from clew.errors import (
         BudgetError,
         ClewError,
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from clew.indexing.kg_formats.files import graph_file
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.report import IndexingReport
+    from clew.indexing.sources.records import RecordColumns
     from clew.models.encoders.registry import EncoderEntry
+    from clew.models.llm.registry import ModelEntry
     from clew.plugins.records import SettingsRecord, setting
-    from clew.protocols import Answerer, Encoder, Extractor, Reranker, Retriever
+    from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever
     from clew.query.contents import IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
     from clew.query.context import IndexContext
     from clew.query.example_questions import ExampleQuestion
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
+    "clew.answering.registry": ("AnswererEntry",),
     "clew.errors": (
         "BudgetError",
         "ClewError",
@@ -83,9 +87,11 @@ _NAMES = {
     "clew.indexing.kg_formats.files": ("graph_file",),
     "clew.indexing.kg_import": ("GraphReport",),
     "clew.indexing.report": ("IndexingReport",),
+    "clew.indexing.sources.records": ("RecordColumns",),
     "clew.models.encoders.registry": ("EncoderEntry",),
+    "clew.models.llm.registry": ("ModelEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
-    "clew.protocols": ("Answerer", "Encoder", "Extractor", "Reranker", "Retriever"),
+    "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever"),
     "clew.query.contents": ("IndexedDocument", "IndexedDocuments", "IndexedEntity", "Neighbour"),
     "clew.query.context": ("IndexContext",),
     "clew.query.example_questions": ("ExampleQuestion",),
@@ -129,15 +135,16 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError",
-    "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExampleQuestion",
-    "ExtractionTools", "Extractor", "ExtractorEntry", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear",
-    "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError",
-    "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError",
-    "LLMRerank", "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank",
-    "Passage", "Place", "PlaceStart", "ProviderError", "Question", "Reranked", "Reranker", "RerankerEntry",
-    "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig",
-    "Steiner", "SyncGE", "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains", "Citation",
+    "ClewError", "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence",
+    "ExampleQuestion", "ExtractionTools", "Extractor", "ExtractorEntry", "FieldOverview", "Frag", "Fused",
+    "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext",
+    "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity",
+    "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "MissingPackageError",
+    "ModelEntry", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart",
+    "ProviderError", "Question", "RecordColumns", "Reranked", "Reranker", "RerankerEntry", "Retriever",
+    "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE",
+    "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

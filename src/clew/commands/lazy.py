@@ -12,7 +12,7 @@ from clew.commands.record_options import expand_records
 from clew.commands.verbosity import raise_level, set_quiet
 
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
-_ASKING = frozenset({"search", "evaluate", "explain", "serve"})  # modules of commands that answer questions
+_ASKING = frozenset({"search", "evaluate", "explain", "serve", "chat", "open"})  # modules that answer questions
 _OTHERS = "Other"
 
 

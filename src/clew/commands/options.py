@@ -57,6 +57,9 @@ StrictOption = Annotated[
         "put together at first use.",
     ),
 ]
+ServerOption = Annotated[
+    bool, typer.Option("--server/--no-server", help="Ask a clew serve of this user that has the index open, if any.")
+]
 PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
 FeedbackOption = Annotated[
     Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
