@@ -89,6 +89,7 @@ def test_eval_takes_every_option_of_search() -> None:
     assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
     alone = {"--trace", "--topic"}  # the steps of many questions are no figure, and each question has topics of its own
     alone |= {"--svg", "--html"}  # drawings of one question
+    alone |= {"--server", "--no-server"}  # a server is asked single questions
     assert options["eval"] >= options["search"] - alone
     of_subgraphs = {"--soft-prompt", "--dtype"}  # readers of selected subgraphs are measured by clew compare
     assert options["eval"] >= options["ask"] - alone - of_subgraphs
@@ -115,18 +116,19 @@ def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
 
 def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
     keys = {"question", "retriever", "answer", "weak", "citations", "candidates", "notes", "usage", "evidence"}
-    for question, retriever, weak, quotes in (
-        ("Where was Louis Palander born?", "chains", False, True),
-        ("zeppelin", "chains", True, True),
-        ("zeppelin", "pagerank", True, False),
+    for question, retriever, text, quotes in (
+        ("Where was Louis Palander born?", "chains", "Karlskrona", True),
+        ("zeppelin", "chains", "", True),
+        ("zeppelin", "pagerank", "", False),
     ):
         options = () if retriever == "chains" else ("--retriever", retriever)
         done = run_clew("ask", question, "--index", small_folder, "--json", *options)
         assert (done.code, done.err) == (0, "")
         answer = json.loads(done.out)
         assert answer.keys() == keys
-        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, retriever, weak)
-        assert (bool(answer["answer"]), bool(answer["citations"])) == (not weak, quotes)
+        # Without the encoder of the trained ranker the rules rank, and assert no name.
+        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, retriever, True)
+        assert (answer["answer"], bool(answer["citations"])) == (text, quotes)
         assert answer["evidence"]["question"] == question
         for citation in answer["citations"]:
             assert citation.keys() >= {"document_id", "passage_id", "start", "end", "quote"}
