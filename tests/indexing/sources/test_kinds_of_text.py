@@ -1,0 +1,127 @@
+"""Texts, code and records as they lie on a desk: encodings, titles, columns, delimiters, and the report of it."""
+
+from pathlib import Path
+
+import pytest
+
+from clew.indexing.sources.front_matter import read_front_matter
+from clew.indexing.sources.reader import ReadingProgress, read_documents
+from clew.indexing.sources.records import RecordColumns
+from clew.types import Document, Failure, Place
+from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
+
+WORDS = "Café Zürich\n\nDas Café Zürich gehört Jürgen Köhler seit 1998.\n"
+
+
+def read(path: Path, columns: RecordColumns | None = None) -> tuple[list[Document], ReadingProgress]:
+    progress = ReadingProgress()
+    documents = read_documents([path], progress=progress, columns=columns or RecordColumns())
+    return only_documents(list(documents)), progress
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le-bom", "utf-32"])
+def test_other_encodings_are_read_and_said(tmp_path: Path, encoding: str) -> None:
+    data = b"\xff\xfe" + WORDS.encode("utf-16-le") if encoding == "utf-16-le-bom" else WORDS.encode(encoding)
+    (document,), progress = read(write_file(tmp_path / "a.txt", data))
+    assert (document.text, document.title) == (WORDS, "Café Zürich")
+    assert "since it is not UTF-8" in progress.report.lines()[0]
+
+
+def test_a_text_of_utf_8_that_is_damaged_is_no_other_encoding(tmp_path: Path) -> None:
+    assert "byte offset" in read_failure(write_file(tmp_path / "a.txt", WORDS.encode() + b"\xff")).reason
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("curl(1)          curl Manual          curl(1)\n\nNAME\n", "curl"),
+        ("The Project Gutenberg eBook of News from Nowhere\n\nTitle: News from Nowhere\n\nIt is.", "News from Nowhere"),
+        ("The Project Gutenberg eBook, of a book\n\nIt is.", "a b"),
+    ],
+)
+def test_running_heads_and_licences_are_no_titles(tmp_path: Path, text: str, title: str) -> None:
+    assert read_single(write_file(tmp_path / "a-b.txt", text)).title == title
+
+
+def test_source_code_has_lines_and_names(tmp_path: Path) -> None:
+    text = "import os\n\n\nclass Ship:\n    def sail(self):\n        return 'north'\n\n\ndef moor():\n    pass\n"
+    document = read_single(write_file(tmp_path / "ship_yard.py", text))
+    assert document.title == "ship_yard.py"
+    assert [start.place for start in document.places] == [
+        Place(line=1),
+        Place(line=4, heading="Ship"),
+        Place(line=5, heading="Ship > sail"),
+        Place(line=9, heading="moor"),
+    ]
+
+
+def test_a_readme_without_a_suffix_is_a_text(tmp_path: Path) -> None:
+    assert read_single(write_file(tmp_path / "README", "Rope guide\n\nIt is long.\n")).title == "Rope guide"
+
+
+@pytest.mark.parametrize(("delimiter", "name"), [(",", "t.csv"), (";", "t.csv"), ("|", "t.csv"), ("\t", "t.tsv")])
+def test_rows_without_a_text_are_texts_with_the_names_of_columns(tmp_path: Path, delimiter: str, name: str) -> None:
+    rows = [("key", "name", "role"), ("7", "Ann Lee", "captain"), ("8", "Bo, Ray", "")]
+    lines = [delimiter.join(f'"{cell}"' for cell in row) for row in rows]
+    (first, second), _ = read(write_file(tmp_path / name, "\n".join(lines)))
+    assert (first.text, first.metadata) == (
+        "key: 7; name: Ann Lee; role: captain",
+        {"key": 7, "name": "Ann Lee", "role": "captain"},
+    )
+    assert (second.id, second.text) == (f"{name}:3", "key: 8; name: Bo, Ray")
+
+
+COLUMNS = RecordColumns(text=("subject", "body"), title="subject", id="_id")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.jsonl", '{"_id": "t1", "subject": "Leak", "body": "It leaks.", "year": 2024}\n'),
+        ("t.json", '{"tickets": [{"_id": "t1", "subject": "Leak", "body": "It leaks.", "year": 2024}]}'),
+        ("t.csv", "_id;subject;body;year\nt1;Leak;It leaks.;2024\n"),
+    ],
+)
+def test_columns_that_are_named(tmp_path: Path, name: str, content: str) -> None:
+    (document,), _ = read(write_file(tmp_path / name, content), COLUMNS)
+    assert (document.id, document.title, document.text) == ("t1", "Leak", "Leak\nIt leaks.")
+    assert document.metadata == {"year": 2024}
+
+
+def test_a_column_that_is_not_there_is_said(tmp_path: Path) -> None:
+    (failure,) = read_documents([write_file(tmp_path / "t.csv", "a,b\n1,2\n")], columns=COLUMNS)
+    assert isinstance(failure, Failure)
+    assert 'it has no column "subject", only: a, b' in failure.reason
+
+
+def test_json_without_records_is_its_keys_and_values(tmp_path: Path) -> None:
+    document = read_single(write_file(tmp_path / "a.json", '{"ship": {"name": "Fram", "crew": [1, 2]}, "none": null}'))
+    assert document.text == "ship.name: Fram\nship.crew: 1, 2"
+    assert "not valid JSON" in read_failure(write_file(tmp_path / "b.json", "{")).reason
+    assert "cannot be read" in read_failure(write_file(tmp_path / "c.json", "[" * 200_000)).reason
+
+
+def test_front_matter_is_metadata() -> None:
+    text = "---\ntitle: A\nyear: 2025\ntags: [a, 1]\nday: 2024-05-03\nby:\n  name: Ann\ndraft: true\nempty:\n---\nbody"
+    fields = {"year": 2025, "tags": ["a", "1"], "day": "2024-05-03", "by.name": "Ann", "draft": True}
+    assert read_front_matter(text).fields == fields
+
+
+def test_front_matter_that_is_no_yaml_is_read_entry_by_entry() -> None:
+    front = read_front_matter("---\ntitle: Vega: a ship\nyear: 2025\nbad: [1\n---\n")
+    assert (front.title, front.fields) == ("Vega: a ship", {"year": 2025, "bad": "[1"})
+
+
+def test_yaml_that_stands_for_billions_is_not_expanded() -> None:
+    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+    front = read_front_matter(f"---\n{bomb}---\n")
+    assert sum(len(str(value)) for value in front.fields.values()) < 5000
+
+
+def test_files_have_a_path_and_a_time(tmp_path: Path) -> None:
+    path = write_file(tmp_path / "f" / "n" / "a.md", "# A\n\ntext")
+    (document,), progress = read(tmp_path / "f")
+    assert document.origin["path"] == "n/a.md"
+    assert document.origin["modified"].endswith("Z")
+    path.touch()
+    assert progress.report.summary == "1 .md"
