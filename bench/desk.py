@@ -3,7 +3,7 @@
 `bench/desk/` has what a firm has lying about, and questions that were fixed before anything was searched. Everything is
 indexed in one go with the default settings. For each retriever that needs no language model: the share of questions
 whose evidence is among the first five passages, and the mean reciprocal rank of the first passage of it; by part, by
-language, and the default against each other retriever. The questions are for evaluation alone: nothing is tuned on them.
+language, and the default against each other retriever. The questions are for evaluation alone: none decides a setting.
 """
 
 import argparse
@@ -50,7 +50,7 @@ class DeskQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """For each question (n,): whether all its evidence is in the first five, and 1 / rank of its first passage, or 0."""
+    """Of each question (n,): whether all its evidence is in the first five; 1 / rank of its first passage, or 0."""
 
     complete: DoubleArray
     reciprocal_ranks: DoubleArray
@@ -159,7 +159,7 @@ def print_findings(questions: Sequence[DeskQuestion], findings: dict[str, Findin
 def print_groups(
     questions: Sequence[DeskQuestion], findings: dict[str, Findings], group_of: Callable[[DeskQuestion], str]
 ) -> None:
-    """Print for each group of questions how many have their evidence in the first five, and the mean reciprocal rank."""
+    """Print for each group of questions how many have their evidence in the first five, and the MRR."""
     groups = np.array([group_of(question) for question in questions])
     names = list(dict.fromkeys(groups.tolist()))
     print()

@@ -89,6 +89,7 @@ def test_eval_takes_every_option_of_search() -> None:
     assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
     alone = {"--trace", "--topic"}  # the steps of many questions are no figure, and each question has topics of its own
     alone |= {"--svg", "--html"}  # drawings of one question
+    alone |= {"--server", "--no-server"}  # a server is asked single questions
     assert options["eval"] >= options["search"] - alone
     of_subgraphs = {"--soft-prompt", "--dtype"}  # readers of selected subgraphs are measured by clew compare
     assert options["eval"] >= options["ask"] - alone - of_subgraphs
@@ -208,7 +209,7 @@ def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> No
     assert done.err.count("failed: ") == done.err.count("\n") == 2
 
 
-@pytest.mark.parametrize("stdin", [b"", b"\xff\xfe\x00binary\x00", b"\n\n\n"])
+@pytest.mark.parametrize("stdin", [b"", b"\x7fELF\x00binary\x00", b"\n\n\n"])
 def test_standard_input_of_no_use_is_told_and_leaves_an_empty_index(stdin: bytes, tmp_path: Path) -> None:
     done = run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=stdin)
     assert done.code == 1

@@ -159,7 +159,7 @@ class _Factory(LLMClientFactory):
         super().__init__()
         self._scripted = model
 
-    def open(self, name: str, kept: Path | None = None) -> ScriptedModel:  # type: ignore[override]
+    def open(self, name: str, kept: Path | None = None) -> ScriptedModel:
         del name, kept
         return self._scripted
 

@@ -89,6 +89,8 @@ def test_what_cannot_be_resolved_is_told() -> None:
 def test_a_text_is_no_answer_to_refer_to() -> None:
     conversation = talk(("Who was Nansen?", "He was an explorer. He was born in Norway."))
     assert conversation.turns[0].answer is None
+    assert talk(("Where was Colin Archer born?", "Colin Archer was born in Larvik.")).turns[0].answer is None
+    assert talk(("Who built it?", "J. Samuel White")).turns[0].answer is not None
     assert conversation.resolve("When was he born?").text == "When was Nansen born?"
 
 

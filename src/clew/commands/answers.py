@@ -37,8 +37,10 @@ def print_evidence(evidence: Evidence, question: str = "") -> None:
     snippets = SnippetMaker(question, evidence)
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
-        print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
         snippet = snippets.make(passage)
+        place = None if snippet.start is None else passage.place_at(snippet.start)
+        where = f", {place}" if place is not None and str(place) else ""
+        print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}{where}]  {scored.score:.4f}")
         print_marked("   ", snippet.text, snippet.marks)
     if evidence.paths:
         print_line("\nHow they connect:" if evidence.passages else "Paths:")

@@ -10,8 +10,9 @@ from clew.graph.names.spellings import find_spelling
 from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.text.bm25 import BM25Index, terms_of_words
+from clew.text.bm25 import BM25Index
 from clew.text.normalization import key_hash, tokens
+from clew.text.terms import terms_of_words
 from clew.types import Citation, Scored, SentenceChain
 
 

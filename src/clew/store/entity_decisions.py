@@ -5,15 +5,17 @@ changed: to undo a decision is one more row, so that the rows are a record of al
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, final
 
-from clew.errors import IndexFormatError
+from clew.errors import IndexFormatError, InputError
 from clew.store.kg_shards import DECISION_GRAPH, DECISION_SHARD, KGShard, shards_to_table
 from clew.store.passage_table import PassageTable
 
 MERGE, SPLIT, RENAME, FORGET, UNDO = "merge", "split", "rename", "forget", "undo"
+_ACTIONS = (MERGE, SPLIT, RENAME, FORGET, UNDO)
+_NAME_COUNTS = {MERGE: range(2, 1000), SPLIT: (1,), RENAME: (1,), FORGET: (1,), UNDO: (0,)}
 _NAME, _NEW_NAME, _DOCUMENT, _PASSAGE, _FORM, _NUMBER = "name", "new name", "document", "passage", "form", "number"
 
 
@@ -32,6 +34,23 @@ class EntityDecision:
     target: int = 0  # number of the decision that is undone
     time: str = ""  # of the decision, ISO 8601 in UTC; "" where it is not known
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that say something, as `decision_from_json` reads them."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items() if v}
+
+    def describe(self) -> str:
+        """Return what is decided, as a sentence without a verb of time: `merge 'A' and 'B' as 'A'`."""
+        names = " and ".join(map(repr, self.names))
+        if self.action == UNDO:
+            return f"undo decision {self.target}"
+        if self.action == FORGET:
+            return f"forget {names}"
+        if self.action == SPLIT:
+            form = [f"written {self.form!r}"] if self.form else []
+            places = [*_count(self.documents, "document"), *_count(self.passages, "passage"), *form]
+            return f"split {self.new_name!r} from {names}: {', '.join(places)}"
+        return f"{self.action} {names} as {self.new_name!r}"
+
     def to_triples(self) -> tuple[tuple[str, str, str], ...]:
         """Return the decision as the triples of its row, (action, field, value), without its number and time."""
         fields: list[tuple[str, Sequence[str]]] = [
@@ -45,11 +64,44 @@ class EntityDecision:
         return tuple((self.action, field, value) for field, values in fields for value in values)
 
 
+def decision_from_json(fields: object) -> EntityDecision:
+    """Return a decision from the JSON form of its fields; another form is an InputError."""
+    problem = f"a decision is {fields!r:.80}: wanted one as `clew entities log --json` prints them"
+    if not isinstance(fields, Mapping):
+        raise InputError(problem)
+    texts = {key: fields.get(key, "") for key in ("action", "new_name", "form", "time")}
+    lists = {key: fields.get(key, []) for key in ("names", "documents", "passages")}
+    numbers = {key: fields.get(key, 0) for key in ("number", "target")}
+    action = texts["action"]
+    if not (
+        action in _ACTIONS
+        and all(isinstance(text, str) for text in texts.values())
+        and all(isinstance(number, int) and number >= 0 for number in numbers.values())
+        and all(isinstance(own, list) and all(isinstance(text, str) for text in own) for own in lists.values())
+        and len(lists["names"]) in _NAME_COUNTS[action]
+        and bool(texts["new_name"]) == (action in (MERGE, SPLIT, RENAME))
+    ):
+        raise InputError(problem)
+    return EntityDecision(
+        number=numbers["number"],
+        action=action,
+        names=tuple(lists["names"]),
+        new_name=texts["new_name"],
+        documents=tuple(lists["documents"]),
+        passages=tuple(lists["passages"]),
+        form=texts["form"],
+        target=numbers["target"],
+        time=texts["time"],
+    )
+
+
 def append_decisions(table: PassageTable, decisions: Sequence[EntityDecision]) -> None:
     """Add decisions to a table opened under the writer lock, in one commit; errors are those of `PassageTable.replace`.
 
-    Their numbers follow the largest that is stored (see `next_number`).
+    Their numbers follow the largest that is stored (see `next_number`); one of a number that is stored replaces that.
     """
+    if not decisions:
+        return
     shards = [
         KGShard(DECISION_GRAPH, d.number, DECISION_SHARD, d.to_triples(), {"time": d.time} if d.time else {})
         for d in decisions
@@ -92,10 +144,16 @@ def effective_decisions(decisions: Sequence[EntityDecision]) -> list[EntityDecis
     return [d for d in decisions if d.action != UNDO and d.number not in undone]
 
 
+def _count(ids: Sequence[str], noun: str) -> list[str]:
+    if not ids:
+        return []
+    return [f"{noun} {ids[0]!r}" if len(ids) == 1 else f"{len(ids)} {noun}s"]
+
+
 def _read_decision(id_: str, metadata: str, triples: Sequence[dict[str, str]]) -> EntityDecision:
     actions = {triple["head"] for triple in triples}
     number = id_.rpartition("#")[2]
-    if len(actions) != 1 or not actions <= {MERGE, SPLIT, RENAME, FORGET, UNDO} or not number.isdecimal():
+    if len(actions) != 1 or not actions <= set(_ACTIONS) or not number.isdecimal():
         raise IndexFormatError(f"the row {id_!r} is no decision on entities: run `clew verify`")
 
     def values(field: str) -> tuple[str, ...]:

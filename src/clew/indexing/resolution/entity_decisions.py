@@ -58,6 +58,19 @@ def apply_decisions(
     return state.finish(tuple((number, problem) for number, problem in problems if problem))
 
 
+def split_passages(snapshot: Snapshot, decision: EntityDecision, entity: int, passages: Sequence[int]) -> list[int]:
+    """Return those of the passages of an entity whose mentions of it a decision splits off."""
+    documents, chosen = frozenset(decision.documents), frozenset(decision.passages)
+    form = name_key(decision.form)
+    return [
+        passage
+        for passage in passages
+        if snapshot.document_ids[passage] in documents
+        or snapshot.passage_ids[passage] in chosen
+        or (form and name_key(find_spelling(snapshot, passage, entity)) == form)
+    ]
+
+
 @dataclass(slots=True)
 class _Entity:
     """An entity that a decision has changed or made."""
@@ -150,11 +163,10 @@ class _State:
 
     def _split(self, decision: EntityDecision, number: int) -> str:
         whole = self._change(number)
-        pairs = [
-            (entity, passage)
-            for entity, passage in self._mentions(number)
-            if self._is_chosen(decision, entity, passage)
-        ]
+        mentions: dict[int, list[int]] = defaultdict(list)
+        for entity, passage in self._mentions(number):
+            mentions[entity].append(passage)
+        pairs = [(e, p) for e, own in mentions.items() for p in split_passages(self._snapshot, decision, e, own)]
         if not pairs:
             return NO_MENTION
         new = self._count + len(self._changed)
@@ -182,15 +194,6 @@ class _State:
             for passage in self._snapshot.mentioned_in.row(entity).tolist():
                 if self._current(moved.get(passage, entity)) == number:
                     yield entity, passage
-
-    def _is_chosen(self, decision: EntityDecision, entity: int, passage: int) -> bool:
-        if self._snapshot.document_ids[passage] in decision.documents:
-            return True
-        if self._snapshot.passage_ids[passage] in decision.passages:
-            return True
-        if not decision.form:
-            return False
-        return name_key(find_spelling(self._snapshot, passage, entity)) == name_key(decision.form)
 
     def _current(self, number: int) -> int:
         while number in self._merged:
