@@ -12,6 +12,7 @@ from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Path, Place, SentenceChain
 
+_READ_QUOTES = "No answer is clear; the sentences that fit best:"
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
 _MAX_VALUES = 5
 _MAX_PATHS = 10
@@ -94,9 +95,7 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     if shown:
         sys.stdout.write("\n")
     if not shown or " ".join(shown.split()) != answer.text:
-        print_line(
-            answer.text or (_NO_USABLE_REPLY if answer.failure else "No answer: the evidence does not hold one.")
-        )
+        print_line(answer.headline or (_NO_USABLE_REPLY if answer.failure else _no_answer(answer)))
     if answer.failure:
         print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
         return
@@ -115,6 +114,10 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     _print_chains(answer.evidence, 1)
     _print_notes(answer.notes)
     print_usage(answer.evidence.usage + answer.usage)
+
+
+def _no_answer(answer: Answer) -> str:
+    return _READ_QUOTES if answer.citations else "No answer: the evidence does not hold one."
 
 
 def _format_path(path: Path) -> str:
