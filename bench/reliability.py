@@ -44,7 +44,8 @@ def main() -> None:
         answered += [*pairs, *((None, answer) for _, answer in without)]
     print()
     print_table(
-        ("set", "questions", "asserted", "right", "wrong", "reliability %", "not sure", "right there", "no answer"), rows
+        ("set", "questions", "asserted", "right", "wrong", "reliability %", "not sure", "right there", "no answer"),
+        rows,
     )
     print()
     print_table(("probability", "answers", "mean %", "right %"), bins(answered))

@@ -122,3 +122,10 @@ def test_representations_are_short() -> None:
     assert repr(answer) == (f"Answer('Karlskrona', weak, citations=['Karlskrona'], {evidence!r}, failure='no reply')")
     long = replace(answer, citations=(quote("man", "x" * 200, "x" * 200),))
     assert len(repr(long)) < 300
+
+
+def test_carriage_returns_are_not_shown() -> None:
+    passage = Passage("a#1", "a", "A", "one\r\ntwo\rthree", 0, 14)
+    shown = render_evidence(Evidence((Scored(passage, 1.0),)))
+    assert "one\ntwo\nthree" in shown
+    assert "x0d" not in shown
