@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands.answers import print_answer, print_evidence
-from clew.commands.options import DeviceOption, LLMOptions, ServerOption, WhereOption
+from clew.commands.options import DeviceOption, IndexArgument, LLMOptions, ServerOption, WhereOption
 from clew.commands.output import print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import ClewError, InputError
@@ -102,7 +102,7 @@ class IndexAnswers:
 
 
 def chat(
-    index: Annotated[str, typer.Argument(help="The index: a folder, or s3://bucket/prefix.", envvar="CLEW_INDEX")],
+    index: IndexArgument,
     retriever: Annotated[str | None, typer.Option(help="As of clew ask; :retriever changes it.")] = None,
     k: Annotated[int | None, typer.Option("-k", help="How many passages.")] = None,
     where: WhereOption = None,
@@ -262,4 +262,6 @@ def _show(name: str, state: ChatState) -> None:
     for number, scored in enumerate(answer.evidence, 1):
         passage = scored.item
         title = (passage.title or passage.document_id)[:_MAX_SOURCE]
-        print_line(f"{number}. {title}  [{passage.id}]  characters {passage.start}-{passage.end} of its document")
+        place = passage.place_at(0)
+        where = f"from {place} on" if place is not None and str(place) else f"characters {passage.start}-{passage.end}"
+        print_line(f"{number}. {title}  [{passage.id}]  {where}")

@@ -9,8 +9,8 @@ from clew.indexing.extraction.registry import EXTRACTORS
 from clew.retrievers.registry import parse_retriever
 from clew.store.location import locate
 
-ROOT = Path(__file__).parent.parent
-WINDOWS_INDEX = r"C:\Users\me\my index"
+ROOT = Path(__file__).parent.parent.parent
+WINDOWS_INDEX = str(PureWindowsPath("D:", "/", "corpora", "my index"))
 
 
 def test_everything_is_imported_and_works_without_posix(tmp_path: Path) -> None:
@@ -33,4 +33,4 @@ def test_a_drive_in_a_setting_is_no_separator() -> None:
     assert PureWindowsPath(str(spec.weights)) == PureWindowsPath(rf"{WINDOWS_INDEX}\w")
     kind, _, argument = rf"published:{WINDOWS_INDEX}\triples.jsonl".partition(":")
     assert kind in EXTRACTORS
-    assert PureWindowsPath(argument).drive == "C:"
+    assert PureWindowsPath(argument).drive == "D:"
