@@ -8,6 +8,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?= tests
+NEIGHBOURS ?= .venv-neighbours
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -17,7 +18,8 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu test-browser check release-check site faults mutations rot readers fuzz leaks format docs clean
+.PHONY: help demo test test-gpu test-browser neighbours test-neighbours check release-check site faults mutations rot
+.PHONY: readers fuzz leaks format docs clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +40,12 @@ test-gpu: $(VENV)/installed-dev  ## Run the tests of kernels and devices on this
 
 test-browser: $(VENV)/installed-dev  ## Try the server's page in Chromium, which has to be installed
 	$(BIN)/python -m pytest -m browser $(TESTS)
+
+neighbours: $(NEIGHBOURS)/installed  ## Make the environment of test-neighbours
+
+test-neighbours: $(NEIGHBOURS)/installed  ## Try the adapters in LangChain, LlamaIndex, Haystack and PyTerrier
+	HAYSTACK_TELEMETRY_ENABLED=False PT_TEST_TRANSFORMER_REPORTS=0 $(NEIGHBOURS)/bin/python -m pytest \
+	  -p no:asyncio -p no:socket -p no:syrupy tests/integrations
 
 check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
 	$(BIN)/ruff format --check .
@@ -81,7 +89,7 @@ site: $(VENV)/installed-dev  ## Write the documentation as a site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
 
 clean:  ## Remove what the other targets made
-	rm -rf .venv $(INDEX) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv $(NEIGHBOURS) $(INDEX) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -98,3 +106,17 @@ $(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
 	@$(PIP) install -c constraints.txt -e '.[docs,encoders,eval,files,graphs,llm,local-llm,otel,ray,server,train,watch,dev]'
 	@touch $@ $(VENV)/installed
+
+# Only the neighbours are installed there: all else is that of $(VENV). pyterrier-rag without what it brings, which is
+# another torch; its parts that are tried need the packages after it.
+$(NEIGHBOURS)/installed: $(VENV)/installed-dev
+	@echo "installing into $(NEIGHBOURS); the first time takes a minute"
+	@rm -rf $(NEIGHBOURS)
+	@$(BIN)/python -m venv $(NEIGHBOURS)
+	@$(BIN)/python -c 'import sysconfig as s; print("import site; site.addsitedir(%r)" % s.get_path("purelib"))' \
+	  > "$$($(NEIGHBOURS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/development.pth"
+	@$(NEIGHBOURS)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt \
+	  haystack-ai langchain-core langchain-tests llama-index-core python-terrier
+	@$(NEIGHBOURS)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt --no-deps \
+	  pyterrier-rag pyterrier-adaptive pyterrier-alpha pyterrier-dr absl-py fschat markdown2 nh3 npids rouge_score shortuuid
+	@touch $@

@@ -1,13 +1,18 @@
 """Processes that live long: indexes that are closed or left, many settings, and children by fork."""
 
 import gc
+import os
 import shutil
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import clew
+from clew.models.threads import BackgroundThread
 from clew.settings import Settings
 from clew.store.passage_table import PassageTable
 from tests.faults.commands import make_voyage
@@ -116,3 +121,44 @@ def test_retrievers_of_many_settings_are_bounded_and_the_latest_stay(folder: Pat
         assert retriever(1) is first
     assert len(index._retrievers) <= 32
     assert retriever(2) is not retriever(3)
+
+
+FORKED = """
+import os, signal, sys
+import clew
+
+QUESTION = "Which captain took Voyage 12 to Hobart?"
+documents = [clew.Document(f"v{n}", f"Voyage {n}", f"Captain Moe took Voyage {n} to Hobart.") for n in range(20)]
+index = clew.create(sys.argv[1])
+index.add(documents)
+found = {name: index.search(QUESTION, 3, name).passages for name in ("gfm", "chains", "dense")}
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # a child that waits for ever is killed
+    for name, passages in found.items():
+        assert index.search(QUESTION, 3, name).passages == passages, name
+        assert index.search("Who took Voyage 7?", 3, name).passages, name
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert index.search(QUESTION, 3, "gfm").passages == found["gfm"]
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_child_by_fork_searches_as_its_parent(tmp_path: Path) -> None:
+    """In a process of its own (seconds): a fork of the tests' process would take over the threads of other tests."""
+    script = tmp_path / "forked.py"
+    script.write_text(FORKED, encoding="utf-8")
+    command = [sys.executable, "-W", "ignore", str(script), str(tmp_path / "index")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_another_process_starts_a_background_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = BackgroundThread("clew-test")
+    first, again = (thread.submit(threading.get_ident).result() for _ in range(2))
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    executor = thread._executor
+    assert first == again
+    assert thread.submit(threading.get_ident).result() != first
+    assert executor is not thread._executor is not None

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clew.answering.registry import AnswererEntry
     from clew.errors import (
         BudgetError,
         ClewError,
@@ -24,10 +25,15 @@ if TYPE_CHECKING:
     from clew.indexing.kg_formats.files import graph_file
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.report import IndexingReport
+    from clew.indexing.sources.records import RecordColumns
     from clew.models.encoders.registry import EncoderEntry
+    from clew.models.llm.registry import ModelEntry
     from clew.plugins.records import SettingsRecord, setting
-    from clew.protocols import Answerer, Encoder, Extractor, Reranker, Retriever
+    from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever
+    from clew.query.contents import IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
     from clew.query.context import IndexContext
+    from clew.query.example_questions import ExampleQuestion
+    from clew.query.overview import FieldOverview, IndexOverview
     from clew.rerankers.g_rag.settings import GRag
     from clew.rerankers.registry import CrossEncoder, LLMRerank, RerankerEntry
     from clew.retrievers.agents.settings import Gear, IRCoT, NaiveGE, SyncGE
@@ -50,9 +56,22 @@ if TYPE_CHECKING:
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
-    from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, SentenceChain, Triple
+    from clew.types import (
+        Answer,
+        Citation,
+        Document,
+        Evidence,
+        Passage,
+        Place,
+        PlaceStart,
+        Question,
+        Scored,
+        SentenceChain,
+        Triple,
+    )
 
 _NAMES = {
+    "clew.answering.registry": ("AnswererEntry",),
     "clew.errors": (
         "BudgetError",
         "ClewError",
@@ -68,10 +87,15 @@ _NAMES = {
     "clew.indexing.kg_formats.files": ("graph_file",),
     "clew.indexing.kg_import": ("GraphReport",),
     "clew.indexing.report": ("IndexingReport",),
+    "clew.indexing.sources.records": ("RecordColumns",),
     "clew.models.encoders.registry": ("EncoderEntry",),
+    "clew.models.llm.registry": ("ModelEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
-    "clew.protocols": ("Answerer", "Encoder", "Extractor", "Reranker", "Retriever"),
+    "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever"),
+    "clew.query.contents": ("IndexedDocument", "IndexedDocuments", "IndexedEntity", "Neighbour"),
     "clew.query.context": ("IndexContext",),
+    "clew.query.example_questions": ("ExampleQuestion",),
+    "clew.query.overview": ("FieldOverview", "IndexOverview"),
     "clew.rerankers.g_rag.settings": ("GRag",),
     "clew.rerankers.registry": ("CrossEncoder", "LLMRerank", "RerankerEntry"),
     "clew.retrievers.agents.settings": ("Gear", "IRCoT", "NaiveGE", "SyncGE"),
@@ -100,6 +124,8 @@ _NAMES = {
         "Document",
         "Evidence",
         "Passage",
+        "Place",
+        "PlaceStart",
         "Question",
         "Scored",
         "SentenceChain",
@@ -109,14 +135,16 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "BudgetError", "Chains", "Citation", "ClewError", "CrossEncoder",
-    "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence", "ExtractionTools", "Extractor",
-    "ExtractorEntry", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT",
-    "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexingReport", "InputError", "LLMRerank",
-    "LinearRAG", "MaxSim", "MissingPackageError", "ModelReplyError", "NaiveGE", "PageRank", "Passage", "ProviderError",
-    "Question", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
-    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
-    "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains", "Citation",
+    "ClewError", "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence",
+    "ExampleQuestion", "ExtractionTools", "Extractor", "ExtractorEntry", "FieldOverview", "Frag", "Fused",
+    "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext",
+    "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity",
+    "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "MissingPackageError",
+    "ModelEntry", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart",
+    "ProviderError", "Question", "RecordColumns", "Reranked", "Reranker", "RerankerEntry", "Retriever",
+    "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE",
+    "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -66,6 +66,7 @@ class Settings(BaseModel):
     linker_floor: float = Field(default=0.8, ge=-1.0, le=1.0)  # least cosine of names linked by embedding or maxsim
     question_names: str = "rules"  # what finds the names in questions: rules, or a language model, `provider:name`
     k: int = Field(default=5, ge=1, le=1_000_000_000)  # passages returned
+    server: Literal["on", "off"] = "on"  # whether search, ask and chat ask a running `clew serve` of the same index
     model: str = ""  # language model that writes answers, `provider:name`; "" for none
     base_url: str = ""  # of a server that speaks OpenAI's protocol; "" for the provider's own
     extraction_calls: int = Field(default=2, ge=1, le=2)  # a passage: names and triples at once, or apart (HippoRAG)

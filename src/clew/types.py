@@ -1,9 +1,9 @@
 """The records that every part of Clew exchanges: frozen, slotted, and free of any heavy import."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -23,6 +23,31 @@ Filter = str  # a SQL-like predicate over a passage's metadata, for example `yea
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a source as a person finds it there; all numbers count from 1, None and "" where there is none."""
+
+    page: int | None = None
+    slide: int | None = None
+    sheet: str = ""
+    row: int | None = None  # of a sheet
+    line: int | None = None  # of a text file
+    heading: str = ""  # the headings above, from the highest to the lowest: "Guide > Installation"
+
+    def __str__(self) -> str:
+        """Return the place in words, such as `page 3` or `line 14, Guide > Installation`; "" for nowhere."""
+        numbers = (("page", self.page), ("slide", self.slide), ("sheet", self.sheet), ("row", self.row))
+        words = [f"{name} {value}" for name, value in (*numbers, ("line", self.line)) if value]
+        return ", ".join([*words, self.heading] if self.heading else words)
+
+
+class PlaceStart(NamedTuple):
+    """The place of a text from an offset on, up to the next one; its line is that at the offset."""
+
+    offset: int  # in characters
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A source text before it is cut into passages."""
 
@@ -32,6 +57,8 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)  # strings, numbers, booleans, lists of strings
     aliases: tuple[str, ...] = ()  # other names of the subject (front matter, headings, the file's name)
     links: tuple[str, ...] = ()  # targets of hyperlinks, Markdown links and wiki links, as written in the source
+    places: tuple[PlaceStart, ...] = ()  # by offset in the text, ascending; () for a source without places
+    origin: Mapping[str, Any] = field(default_factory=dict)  # further metadata, whose change is none of the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +72,22 @@ class Passage:
     start: int
     end: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    places: tuple[PlaceStart, ...] = ()  # by offset in the passage's text, ascending
+
+    def place_at(self, offset: int) -> Place | None:
+        """Return the place of a character of the text, by its offset; None for a source without places."""
+        before = [start for start in self.places if start.offset <= offset]
+        if not before:
+            return None
+        place = before[-1].place
+        if place.line is None:
+            return place
+        return replace(place, line=place.line + self.text.count("\n", before[-1].offset, offset))
+
+    def cite(self, start: int, end: int) -> "Citation":
+        """Return the citation of `text[start:end]`."""
+        span, quote = (self.start + start, self.start + end), self.text[start:end]
+        return Citation(self.document_id, self.id, self.title, *span, quote, self.place_at(start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +163,7 @@ class Citation:
     start: int
     end: int
     quote: str
+    place: Place | None = None  # of the first character; None for a source without places
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +178,8 @@ class SentenceChain:
 class Evidence:
     """The result of a search for one question: passages, paths and chains, best first, and notes for people.
 
-    A notebook shows it as a page: the chain hop by hop, and the passages with the quotes marked.
+    A notebook shows it as a page: the chain hop by hop, and the passages with the quotes marked. It is iterated,
+    counted and indexed as its passages; it is false where nothing was found.
     """
 
     passages: tuple[Scored[Passage], ...] = ()
@@ -156,6 +201,37 @@ class Evidence:
         html: str = import_module(_RENDERING).render_evidence(self)
         return html
 
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def __bool__(self) -> bool:
+        return bool(self.passages or self.paths or self.chains)  # a path retriever finds no passages
+
+    def __iter__(self) -> Iterator[Scored[Passage]]:
+        return iter(self.passages)
+
+    @overload
+    def __getitem__(self, rank: int) -> Scored[Passage]: ...
+    @overload
+    def __getitem__(self, rank: slice) -> tuple[Scored[Passage], ...]: ...
+    def __getitem__(self, rank: int | slice) -> Scored[Passage] | tuple[Scored[Passage], ...]:
+        return self.passages[rank]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON object: passages, paths, notes, usage, steps, topics and chains, as `clew search --json`."""
+        return {
+            "passages": [_passage_dict(each) for each in self.passages],
+            "paths": [
+                {"score": path.score, "triples": [_plain(asdict(triple)) for triple in path.item]}
+                for path in self.paths
+            ],
+            "notes": list(self.notes),
+            "usage": asdict(self.usage),
+            "steps": [_plain(asdict(step)) for step in self.steps],
+            "topics": list(self.topics),
+            "chains": [{"score": chain.score, **_plain(asdict(chain.item))} for chain in self.chains],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -173,7 +249,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """An answer, its citations, and the evidence that it was read from; a notebook shows it as a page."""
+    """An answer, its citations, and the evidence that it was read from; a notebook shows it as a page.
+
+    It is iterated, counted and indexed as the passages of its evidence; it is false where there is no answer.
+    """
 
     text: str  # the answer; "" when the evidence does not hold one
     citations: tuple[Citation, ...]
@@ -194,6 +273,34 @@ class Answer:
     def _repr_html_(self) -> str:
         html: str = import_module(_RENDERING).render_answer(self)
         return html
+
+    def __len__(self) -> int:
+        return len(self.evidence)
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __iter__(self) -> Iterator[Scored[Passage]]:
+        return iter(self.evidence)
+
+    @overload
+    def __getitem__(self, rank: int) -> Scored[Passage]: ...
+    @overload
+    def __getitem__(self, rank: slice) -> tuple[Scored[Passage], ...]: ...
+    def __getitem__(self, rank: int | slice) -> Scored[Passage] | tuple[Scored[Passage], ...]:
+        return self.evidence[rank]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON object: answer, weak, citations, candidates, notes, usage, evidence, as `clew ask --json`."""
+        return {
+            "answer": self.text,
+            "weak": self.weak,
+            "citations": [_plain(asdict(citation)) for citation in self.citations],
+            "candidates": [{"text": each.item, "score": each.score} for each in self.candidates],
+            "notes": list(self.notes),
+            "usage": asdict(self.usage),
+            "evidence": self.evidence.to_dict(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +416,23 @@ class Thought:
 
 
 Progress = Callable[[str, int, int], None]  # a callback for progress: `(stage, done, total)`
+
+
+def _passage_dict(scored: Scored[Passage]) -> dict[str, Any]:
+    passage = scored.item
+    return {
+        **_plain(asdict(replace(passage, metadata={}, places=()))),
+        "score": scored.score,
+        "metadata": dict(passage.metadata),
+        "places": [{"offset": start.offset, **asdict(start.place)} for start in passage.places],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON holds it: tuples are lists."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 def count_progress(progress: Progress, stage: str) -> Callable[[int], None]:

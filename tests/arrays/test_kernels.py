@@ -64,7 +64,8 @@ def test_numba_is_loaded_by_the_first_call_and_not_before() -> None:
 
 
 def test_a_long_compilation_is_announced(caplog, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(kernels, "_NOTICE_SECONDS", -1.0)
+    monkeypatch.setattr(kernels, "_compiling", kernels.CompilingTime())
+    monkeypatch.setattr(kernels._compiling, "_notice", 1e-9)
 
     @njit
     def cube(x):  # type: ignore[no-untyped-def]
@@ -73,4 +74,16 @@ def test_a_long_compilation_is_announced(caplog, monkeypatch) -> None:  # type: 
     cube.dispatcher().stats.cache_misses.clear()
     assert cube(2) == 8
     compiled_now = bool(cube.dispatcher().stats.cache_misses)
-    assert ("prepared compiled code in" in caplog.text) == compiled_now
+    assert ("compiling, once" in caplog.text) == compiled_now
+
+
+def test_notes_on_compiling_are_of_all_functions_together(caplog) -> None:  # type: ignore[no-untyped-def]
+    compiling = kernels.CompilingTime()
+    lines = []
+    for _ in range(40):
+        compiling.add(0.25)
+        lines.append(len(caplog.records))
+    assert lines.index(1) == 3  # at one second
+    assert lines.index(2) == 15  # at four
+    assert lines[-1] == 2
+    assert caplog.records[0].getMessage() == "compiling, once: 1 s so far; later runs load the compiled code"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from clew.commands.answers import evidence_json, print_evidence
-from clew.types import Citation, Evidence, Scored, SentenceChain
+from clew.types import Citation, Evidence, Passage, Scored, SentenceChain
 
 CHAIN = SentenceChain(
     (
@@ -46,4 +46,28 @@ def test_json_has_all_chains() -> None:
         "start": 10,
         "end": 40,
         "quote": "Vega was towed\nby a hawser.",
+        "place": None,
     }
+
+
+RUDDER = Evidence((Scored(Passage("a#1", "a", "A", "# A\r\n\r\nThe [rudder](b.md) \x1b[31mbroke.", 0, 30), 0.5),))
+
+
+def test_snippets_are_plain_where_output_is_piped(capsys: pytest.CaptureFixture[str]) -> None:
+    print_evidence(RUDDER, "Which rudder?")
+    assert capsys.readouterr().out == "1. A  [a#1]  0.5000\n   The rudder [31mbroke.\n"
+
+
+def test_matches_are_highlighted_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    print_evidence(RUDDER, "Which rudder?")
+    shown = capsys.readouterr().out
+    assert "\x1b[1;33mrudder\x1b[0m" in shown
+    assert "\x1b[31m" not in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_evidence(RUDDER, "Which rudder?")
+    assert "33m" not in capsys.readouterr().out

@@ -89,6 +89,7 @@ def test_eval_takes_every_option_of_search() -> None:
     assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
     alone = {"--trace", "--topic"}  # the steps of many questions are no figure, and each question has topics of its own
     alone |= {"--svg", "--html"}  # drawings of one question
+    alone |= {"--server", "--no-server"}  # a server is asked single questions
     assert options["eval"] >= options["search"] - alone
     of_subgraphs = {"--soft-prompt", "--dtype"}  # readers of selected subgraphs are measured by clew compare
     assert options["eval"] >= options["ask"] - alone - of_subgraphs

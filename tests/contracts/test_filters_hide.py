@@ -159,7 +159,7 @@ class _Factory(LLMClientFactory):
         super().__init__()
         self._scripted = model
 
-    def open(self, name: str, kept: Path | None = None) -> ScriptedModel:  # type: ignore[override]
+    def open(self, name: str, kept: Path | None = None) -> ScriptedModel:
         del name, kept
         return self._scripted
 
@@ -169,3 +169,20 @@ def test_a_misspelt_field_lists_no_other(folders: dict[tuple[str, bool], Path]) 
     with pytest.raises(InputError) as caught:
         index.search("Karlskrona", where="yaer = 1872")
     assert not leaks(str(caught.value), "")
+
+
+def test_reading_the_contents_within_a_filter_shows_nothing_hidden(folders: dict[tuple[str, bool], Path]) -> None:
+    """Documents are those of an index without the hidden ones; names are among its names."""
+    whole, alone = (clew.open(folders["hashing", hidden]) for hidden in (True, False))
+    assert list(whole.documents.filter(WHERE)) == list(alone.documents)
+    entities = list(whole.entities(where=WHERE))
+    assert {entity.name for entity in entities} <= {entity.name for entity in alone.entities()}
+    facts = [str(triple) for triple in whole.triples(where=WHERE)]
+    assert not leaks(" ".join([*facts, *(e.name for e in entities)]), "")
+    for entity in entities:
+        assert not leaks(" ".join(map(str, whole.neighbours(entity.name, WHERE))), "")
+    for name in ("Ysolde Trunkbarrow", "Zorblax Vault", "secretdoc1"):
+        with pytest.raises(InputError, match="no entity is called"):
+            whole.neighbours(name, WHERE)
+        assert whole.get(name, WHERE) is None
+    assert whole.get("secretdoc1") is not None

@@ -33,9 +33,10 @@ TABLE = "passages.lance"
 KILL = "kill"
 ERRORS = (KILL, "EIO", "ENOSPC", "EMFILE", "EACCES", "EFBIG")
 COMMANDS = (
-    "index", "update", "remove", "compact", "import", "change", "broken", "reencode", "commit", "repair", "restore"
+    "index", "update", "remove", "compact", "import", "change", "broken", "reencode", "commit", "repair", "restore",
+    "decide",
 )  # fmt: skip
-_WHOLE = frozenset({"remove", "compact", "import", "change", "broken", "reencode", "commit", "restore"})
+_WHOLE = frozenset({"remove", "compact", "import", "change", "broken", "reencode", "commit", "restore", "decide"})
 """Commands of one commit: a reader sees all of the state before or all of that after."""
 _BATCH = 12
 _DOCUMENTS = 30
@@ -184,6 +185,9 @@ class Cases:
     def _make_import(self) -> tuple[Path | None, list[str]]:
         return self.result("index"), ["kg", "import", str(self._graph("one", 200)), "--name", "g"]
 
+    def _make_decide(self) -> tuple[Path | None, list[str]]:
+        return self.result("index"), ["entities", "merge", "Voyage 1", "Voyage 2"]
+
     def _make_change(self) -> tuple[Path | None, list[str]]:
         return self.result("import"), ["kg", "import", str(self._graph("other", 120, state=2)), "--name", "g"]
 
@@ -263,7 +267,7 @@ def _find_problems(index: Path) -> list[str]:
 
 def _finish(disturber: Disturber, case: Case, index: Path) -> str | None:
     """Run the command again, undisturbed, and return what is wrong after that."""
-    was_done = case.name in ("remove", "commit") and read_state(index) == case.after
+    was_done = case.name in ("remove", "commit", "decide") and read_state(index) == case.after
     code, messages, _ = disturber.run(case.arguments, index)
     if code != case.code and not was_done:
         return f"cannot be run again: {messages.strip()}"

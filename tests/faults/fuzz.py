@@ -33,9 +33,16 @@ from clew.datasets.loaders import load_corpus, load_questions
 from clew.errors import ClewError
 from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.kg_formats.files import FILE_KINDS, graph_file
-from clew.indexing.sources.conversion import limit_memory
-from clew.indexing.sources.plain_text import decode_text, make_markdown_document, make_text_document
-from clew.indexing.sources.records import read_json_lines, read_table_rows
+from clew.indexing.sources.conversion import convert, limit_memory
+from clew.indexing.sources.encodings import decode_bytes
+from clew.indexing.sources.plain_text import (
+    check_text,
+    make_contents_document,
+    make_markdown_document,
+    make_text_document,
+)
+from clew.indexing.sources.record_files import read_table_rows
+from clew.indexing.sources.records import STANDARD_COLUMNS, read_json_lines
 from clew.models.llm.reply_parsing import parse_reply
 from clew.query.filters import parse_filter
 from clew.rerankers.registry import parse_reranker
@@ -93,9 +100,20 @@ def _read_jsonl(data: bytes, _: Path) -> None:
     _read_all(read_json_lines(iter(data.splitlines(keepends=True)), "a.jsonl", "a.jsonl"))
 
 
+def _read_text(data: bytes, _: Path) -> None:
+    text, _encoding = decode_bytes(data)
+    check_text(text)
+    make_text_document("a", "a", text)
+
+
+def _read_file(data: bytes, _: Path, suffix: str) -> None:
+    for contents in convert(suffix, data):
+        make_contents_document("a", "a", contents)
+
+
 def _read_rows(data: bytes, _: Path, delimiter: str) -> None:
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="surrogateescape", newline="")
-    _read_all(read_table_rows(text, delimiter, "a.csv", "a.csv"))
+    _read_all(read_table_rows(text, delimiter, "a.csv", "a.csv", None, STANDARD_COLUMNS))
 
 
 def _read_graph(data: bytes, folder: Path, suffix: str) -> None:
@@ -177,12 +195,20 @@ _BODIES: dict[type[BaseModel], bytes] = {
     records.NewDocuments: b'{"documents": [{"id": "a", "title": "Oslo", "text": "It is.", "metadata": {"a": [1]}}]}',
 }
 _TABLES = b'id,title,text,year\na,Oslo,"It is, yes",1048\nb,Bergen,"a ""b""",\n'
+_FILES = {
+    ".html": b"<h1>Oslo</h1><nav>x</nav><p>It <a href='n.html'>is</a>.<table><tr><th>a<tr><td>b</table><pre>c</pre>",
+    ".eml": b"From: Ann <ann@example.org>\nSubject: Oslo\nDate: Fri, 3 May 2024 10:00:00 +0200\n\nIt is in Norway.\n",
+    ".mbox": b"From ann@example.org Fri May  3\nFrom: ann\nSubject: Oslo\n\nOne\n\nFrom bob\nFrom: bob\n\nTwo\n",
+    ".ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# Oslo"]}, {"cell_type": "code", "source": "1"}]}',
+    ".rst": b"Oslo\n====\n\nIt is in *Norway*.\n\nPort\n----\n\n.. include:: x\n\n* a\n",
+}
 TARGETS = (
     Target("jsonl", (_JSONL, _JSONL + b"\n" + _JSONL), _read_jsonl),
     Target("csv", (_TABLES,), partial(_read_rows, delimiter=",")),
     Target("tsv", (_TABLES.replace(b",", b"\t"),), partial(_read_rows, delimiter="\t")),
-    Target("markdown", (_MARKDOWN,), lambda data, _: make_markdown_document("a", "a", decode_text(data))),
-    Target("text", (b"Oslo\n\nOslo is in Norway.\n",), lambda data, _: make_text_document("a", "a", decode_text(data))),
+    Target("markdown", (_MARKDOWN,), lambda data, _: make_markdown_document("a", "a", decode_bytes(data)[0])),
+    Target("text", (b"Oslo\n\nOslo is in Norway.\n",), _read_text),
+    *(Target(f"file {suffix}", (data,), partial(_read_file, suffix=suffix)) for suffix, data in _FILES.items()),
     Target("filter", _FILTERS, lambda data, _: parse_filter(data.decode("utf-8", "surrogateescape"))),
     Target("retriever", _SPECS, lambda data, _: parse_retriever(data.decode("utf-8", "surrogateescape"))),
     Target("reranker", (b"words", b"g-rag"), lambda data, _: parse_reranker(data.decode("utf-8", "surrogateescape"))),

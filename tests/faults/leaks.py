@@ -181,7 +181,7 @@ class RecordingFactory(LLMClientFactory):
         self._names = case.names
         self.model = ScriptedModel(self._reply)
 
-    def open(self, name: str, kept: Path | None = None) -> ScriptedModel:  # type: ignore[override]
+    def open(self, name: str, kept: Path | None = None) -> ScriptedModel:
         """Return the model."""
         del name, kept
         return self.model

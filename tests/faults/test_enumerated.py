@@ -31,6 +31,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cases]:
         ("change", "kill", 0.5),
         ("change", "EFBIG", 0.3),
         ("broken", "kill", 0.8),
+        ("decide", "kill", 0.4),
+        ("decide", "ENOSPC", 0.7),
         ("repair", "kill", 0.5),
         ("repair", "EACCES", 0.3),
     ],

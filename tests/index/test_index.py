@@ -232,3 +232,26 @@ def test_limits_of_the_settings_hold_from_python(small_folder: Path, monkeypatch
     assert answer.failure is not None
     assert "the budget of 1 tokens is reached" in answer.failure.reason
     assert answer.evidence.passages
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("year = 5", "no passage meets the filter (0 of 2)"),
+        ("year >= 'old'", "no passage meets the filter (0 of 2); 'year' has numbers, and 'old' is a text"),
+    ],
+)
+def test_a_filter_that_allows_nothing_is_the_only_note(index: Index, where: str, expected: str) -> None:
+    for retriever in ("bm25", "pagerank", "frag"):
+        assert index.search("boat", 5, retriever, where).notes == (expected,)
+    assert expected in index.ask("Who built the Fram?", where=where).evidence.notes
+    assert index.restrict("year = 5").search("boat", retriever="bm25").notes == ("no passage meets the filter",)
+
+
+def test_a_caller_s_own_filter_is_what_is_counted(index: Index) -> None:
+    within = "year = 1832"
+    empty = clew.Evidence()
+    shown = index.finish(empty, f"({within}) AND (title = 'Fram')", within)
+    assert shown.notes == ("no passage meets the filter (0 of 1)",)
+    shown = index.finish(empty, f"({within}) AND (title = 5 OR year = 'x')", within)
+    assert shown.notes == ("no passage meets the filter (0 of 1); 'title' has texts, and 5 is a number",)

@@ -1,4 +1,4 @@
-"""A package of somebody else adds a retriever, a reranker, an extractor and an encoder: built, installed and used."""
+"""A package of somebody else adds a retriever, a reranker, an extractor, an encoder, a model and an answerer."""
 
 import json
 import os
@@ -22,6 +22,7 @@ print(ids(index.search("?", 2, Alphabetical(descending=True))))
 print(ids(index.search("?", 3, clew.Reranked(base="alphabetical", rerank="reversed"))))
 print(ids(index.search("?", 1, AlphabeticalRetriever(index.context, False))))
 print(ids(clew.open(sys.argv[1]).search("ice", 1, "dense")), "Gjoa." in index.snapshot.entities)
+print(index.ask("ice", 1, "bm25", model="constant:Oslo").text, index.ask("ice", 1, "bm25", model="title").text)
 """
 
 
@@ -41,13 +42,13 @@ def run(environment: dict[str, str], *command: str) -> subprocess.CompletedProce
 
 
 @pytest.mark.slow
-def test_all_four_work_from_python(environment: dict[str, str], tmp_path: Path) -> None:
+def test_all_work_from_python(environment: dict[str, str], tmp_path: Path) -> None:
     done = run(environment, "-c", FROM_PYTHON.replace("{texts}", repr(TEXTS)), str(tmp_path / "index"))
-    assert done.stdout.split("\n")[:5] == ["ab", "cb", "cba", "a", "c True"], done.stderr
+    assert done.stdout.split("\n")[:6] == ["ab", "cb", "cba", "a", "c True", "Oslo C"], done.stderr
 
 
 @pytest.mark.slow
-def test_all_four_work_from_the_command_line(environment: dict[str, str], tmp_path: Path) -> None:
+def test_all_work_from_the_command_line(environment: dict[str, str], tmp_path: Path) -> None:
     corpus, index = tmp_path / "corpus.jsonl", str(tmp_path / "index")
     rows = [json.dumps({"id": id_, "title": id_.upper(), "text": text}) for id_, text in TEXTS.items()]
     corpus.write_text("\n".join(rows) + "\n", encoding="utf-8")
@@ -62,5 +63,10 @@ def test_all_four_work_from_the_command_line(environment: dict[str, str], tmp_pa
     wrong = run(environment, *search, "alphabetical:descend=yes")
     assert wrong.returncode == 2
     assert "alphabetical has no setting 'descend'; did you mean descending?" in wrong.stderr
+    for model, answer in {"constant:Oslo": "Oslo", "title": "C"}.items():
+        asked = run(
+            environment, *clew, "ask", "ice", "--index", index, "--retriever", "bm25", "-k", "1", "--model", model
+        )
+        assert asked.stdout.split("\n")[0] == answer, asked.stderr
     near = run(environment, *search, "alphabetic")
     assert "no retriever is called 'alphabetic'; did you mean alphabetical?" in near.stderr

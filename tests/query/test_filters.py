@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -292,3 +293,30 @@ def _by_sqlite(expression: str, rows: Sequence[dict[str, Any]]) -> list[int]:
 def test_agrees_with_sqlite(expression: Pair, rows: list[dict[str, Any]]) -> None:
     mask = parse_filter(expression[0]).mask(RowColumns(rows))
     assert [number for number, keep in enumerate(mask) if keep] == _by_sqlite(expression[1], rows)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("draft = 'yes'", ["'draft' has booleans, and 'yes' is a text"]),
+        ("'old' <= tags AND tags = 5", ["'tags' has texts, and 5 is a number"]),
+        ("lang IN (1, TRUE)", ["'lang' has texts, and 1 is a number"]),
+        ("lang IN (1, 'x')", []),
+        ("author.born LIKE '18%'", ["'author.born' has numbers, and '18%' is a text"]),
+        ("author.born BETWEEN 'a' AND 'b'", ["'author.born' has numbers, and 'a' is a text"]),
+        ("year = 'x'", []),  # it has numbers and a text
+        ("nothing = 5", []),
+        ("title IS NULL", []),
+        ("title = year", []),
+    ],
+)
+def test_comparisons_of_other_types_are_described(expression: str, expected: list[str]) -> None:
+    rows = np.ones(len(BOOKS), dtype=bool)
+    assert parse_filter(expression).describe_clashes(RowColumns(BOOKS), rows, frozenset()) == expected
+
+
+def test_clashes_are_of_the_rows_and_fields_that_may_be_seen() -> None:
+    rows = np.array([False, False, True, False])
+    predicate, columns = parse_filter("year > 5 OR draft = 'x'"), RowColumns(BOOKS)
+    assert predicate.describe_clashes(columns, rows, frozenset()) == ["'year' has texts, and 5 is a number"]
+    assert predicate.describe_clashes(columns, rows, frozenset({"year"})) == []

@@ -132,3 +132,18 @@ def test_a_message_of_another_form_is_refused(client: TestClient) -> None:
         assert reply.json()["error"]["type"] == "invalid_request_error"
     long = {"model": "clew/small", "messages": [{"role": "user", "content": "a" * 5_000}]}
     assert client.post("/v1/chat/completions", json=long).status_code == 400
+
+
+def test_a_follow_up_is_made_whole_from_the_messages_before(served: Served, small: Index) -> None:
+    expected = small.ask("Where was Louis Palander born?")
+    talk: list[Any] = [
+        {"role": "user", "content": "Who commanded the Vega?"},
+        {"role": "assistant", "content": "Louis Palander"},
+        {"role": "user", "content": "and where was he born?"},
+    ]
+    reply = served.client.chat.completions.create(model="clew/small", messages=talk)
+    extra = reply.model_extra or {}
+    assert extra["question"] == "Where was Louis Palander born?"
+    assert [c["quote"] for c in extra["citations"]] == [c.quote for c in expected.citations]
+    *_, last = served.client.chat.completions.create(model="clew/small", messages=talk, stream=True)
+    assert (last.model_extra or {})["question"] == "Where was Louis Palander born?"

@@ -260,3 +260,11 @@ def without_seconds(reply: Any) -> Any:
     if isinstance(reply, dict):
         return {k: without_seconds(v) for k, v in reply.items() if k not in ("version", "seconds")}
     return [without_seconds(one) for one in reply] if isinstance(reply, list) else reply
+
+
+def test_a_filter_that_allows_nothing_counts_the_visible_alone(clients: Clients) -> None:
+    body = {"question": "Vega", "where": "title = 5", "retriever": "bm25"}
+    filtered, reduced = (client.post("/v1/own/search", json=body).json() for client in clients)
+    notes = filtered["results"][0]["notes"]
+    assert notes == reduced["results"][0]["notes"]
+    assert notes[0].startswith(f"no passage meets the filter (0 of {len(SHOWN)}); 'title' has texts")

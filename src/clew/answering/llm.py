@@ -106,8 +106,7 @@ def _check_quotes(
         number, passage, (start, end) = match
         if number != quotation.passage:
             dropped.append(f"a quote attributed to passage {quotation.passage} is from {passage.title or passage.id}")
-        span = (passage.start + start, passage.start + end)
-        citations[Citation(passage.document_id, passage.id, passage.title, *span, passage.text[start:end])] = None
+        citations[passage.cite(start, end)] = None
     return tuple(citations), dropped
 
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.free_text import TextPathAnswerer, UnaidedAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
 from clew.answering.llm import LLMAnswerer
+from clew.answering.registry import ANSWERERS
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
 from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.llm.given import accept_model
+from clew.plugins.arguments import check_members
 from clew.protocols import Answerer, Encoder, LanguageModel
 
 JSON, TEXT = "json", "text"
@@ -17,6 +21,33 @@ PROMPT_FORMS = (JSON, TEXT)
 """Forms of the replies to prompts about paths and without evidence: JSON, or plain text as published."""
 PATHS, PASSAGES, NOTHING = "paths", "passages", "nothing"
 """Kinds of evidence that answers are made from."""
+
+
+ModelSpec = str | LanguageModel | Answerer | Callable[[str], str]
+"""The model that answers: a name, an object, or a function from a prompt to a reply; or an answerer in its place."""
+
+
+def open_answerer(
+    model: ModelSpec,
+    open_model: Callable[[str], LanguageModel],
+    encoder: Callable[[], Encoder | None],
+    evidence: str,
+    prompts: str = JSON,
+) -> Answerer:
+    """Return the answerer that a model stands for; an answerer, or the name of an installed one, stands for itself.
+
+    The other arguments, and what is raised, are those of `select_answerer`.
+    """
+    if isinstance(model, str):
+        kind, _, argument = model.partition(":")
+        if kind in ANSWERERS:
+            return ANSWERERS.entry(kind).build(argument)
+        return select_answerer(model, open_model, encoder, evidence, prompts)
+    if hasattr(model, "answer"):
+        check_members(model, "answerer", {"answer": None})
+        return cast("Answerer", model)
+    accepted = accept_model(model)
+    return select_answerer(accepted.name, lambda _: accepted, encoder, evidence, prompts)
 
 
 def select_answerer(

@@ -44,9 +44,7 @@ class Sentence:
     @property
     def citation(self) -> Citation:
         """The sentence as a citation of its document."""
-        passage, shift = self.passage, self.passage.start
-        place = (shift + self.start, shift + self.end)
-        return Citation(passage.document_id, passage.id, passage.title, *place, self.text)
+        return self.passage.cite(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)

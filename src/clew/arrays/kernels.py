@@ -12,13 +12,13 @@ from functools import update_wrapper
 from pathlib import Path
 from threading import RLock
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, final
 
 from clew.arrays.hidden_modules import hide_modules
 
 _logger = logging.getLogger(__name__)
 _lock = RLock()
-_NOTICE_SECONDS = 2.0
+_FIRST_NOTICE, _NEXT_NOTICE = 1.0, 4.0  # seconds of compiling in all; then at four times as many
 
 prange = range  # replaced by numba's when a function is compiled
 
@@ -49,6 +49,26 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return CompiledFunction(function, options)
 
 
+@final
+class CompilingTime:
+    """The seconds that this process has spent on compiling, and a note on them when they become noticeable."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._notice = _FIRST_NOTICE
+
+    def add(self, seconds: float) -> None:
+        """Count a function that was compiled; a note is logged from one second in all on, then at 4, 16, 64 seconds."""
+        self._seconds += seconds
+        if self._seconds >= self._notice:
+            _logger.warning("compiling, once: %.0f s so far; later runs load the compiled code", self._seconds)
+        while self._seconds >= self._notice:
+            self._notice *= _NEXT_NOTICE
+
+
+_compiling = CompilingTime()
+
+
 class CompiledFunction:
     """A function that numba compiles on its first call, or loads from its cache on disk."""
 
@@ -67,8 +87,8 @@ class CompiledFunction:
         started = time.perf_counter()
         result = self.dispatcher()(*arguments)
         seconds = time.perf_counter() - started
-        if seconds > _NOTICE_SECONDS and self._dispatcher.stats.cache_misses:
-            _logger.warning("prepared compiled code in %.0f s; later runs load it", seconds)
+        if self._dispatcher.stats.cache_misses:
+            _compiling.add(seconds)
         self._is_first_call = False
         return result
 

@@ -2,16 +2,17 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
+from clew.commands.display import print_heading, print_marked
 from clew.commands.output import print_line, print_usage
+from clew.rendering.markup import plain_line
 from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
-from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored, SentenceChain
+from clew.types import AgentStep, Answer, Evidence, Path, SentenceChain
 
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
-_MAX_CHARACTERS = 300
 _MAX_VALUES = 5
 _MAX_PATHS = 10
 _MAX_CHAINS = 3
@@ -19,43 +20,25 @@ _MAX_CHAINS = 3
 
 def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
     """Return evidence in the shape of `clew search --json`."""
-    return {
-        "question": question,
-        "retriever": retriever,
-        "passages": [_passage_json(scored) for scored in evidence.passages],
-        "paths": [
-            {"score": path.score, "triples": [{**asdict(t), "passages": list(t.passages)} for t in path.item]}
-            for path in evidence.paths
-        ],
-        "notes": list(evidence.notes),
-        "usage": asdict(evidence.usage),
-        "steps": [asdict(step) for step in evidence.steps],
-        "topics": list(evidence.topics),
-        "chains": [{"score": chain.score, **asdict(chain.item)} for chain in evidence.chains],
-    }
+    return {"question": question, "retriever": retriever, **evidence.to_dict()}
 
 
 def answer_json(question: str, retriever: str, answer: Answer) -> dict[str, Any]:
     """Return an answer in the shape of `clew ask --json`."""
-    return {
-        "question": question,
-        "retriever": retriever,
-        "answer": answer.text,
-        "weak": answer.weak,
-        "citations": [asdict(citation) for citation in answer.citations],
-        "candidates": [{"text": c.item, "score": c.score} for c in answer.candidates],
-        "notes": list(answer.notes),
-        "usage": asdict(answer.usage),
-        "evidence": evidence_json(question, retriever, answer.evidence),
-    }
+    shape = {"question": question, "retriever": retriever, **answer.to_dict()}
+    return {**shape, "evidence": evidence_json(question, retriever, answer.evidence)}
 
 
-def print_evidence(evidence: Evidence) -> None:
-    """Print ranked passages, then the paths that lead to them."""
+def print_evidence(evidence: Evidence, question: str = "") -> None:
+    """Print ranked passages, each by what of it speaks to the question, then the paths that lead to them."""
+    from clew.rendering.snippets import SnippetMaker
+
+    snippets = SnippetMaker(question, evidence)
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
-        print_line(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
-        print_line(f"   {_shorten(passage.text)}")
+        print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
+        snippet = snippets.make(passage)
+        print_marked("   ", snippet.text, snippet.marks)
     if evidence.paths:
         print_line("\nHow they connect:" if evidence.passages else "Paths:")
     for path in evidence.paths[:_MAX_PATHS]:
@@ -112,9 +95,10 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
         return
     for number, citation in enumerate(answer.citations, 1):
-        place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
+        where = str(citation.place) if citation.place else f"characters {citation.start}-{citation.end}"
+        place = f"{citation.document_id}, {where}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
-        print_line(f"    \u201c{citation.quote}\u201d")
+        print_line(f"    \u201c{plain_line(citation.quote)}\u201d")
     others = [c.item for c in answer.candidates if c.item != answer.text][:5]
     if others:
         print_line(f"\nOther candidates: {', '.join(others)}")
@@ -125,20 +109,6 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     _print_chains(answer.evidence, 1)
     _print_notes(answer.notes)
     print_usage(answer.evidence.usage + answer.usage)
-
-
-def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
-    passage = scored.item
-    return {
-        "id": passage.id,
-        "document_id": passage.document_id,
-        "title": passage.title,
-        "text": passage.text,
-        "score": scored.score,
-        "start": passage.start,
-        "end": passage.end,
-        "metadata": dict(passage.metadata),
-    }
 
 
 def _format_path(path: Path) -> str:
@@ -164,8 +134,7 @@ def _print_chains(evidence: Evidence, count: int) -> None:
 
 def _format_chain(chain: SentenceChain) -> str:
     quotes = [
-        f"{c.title or c.document_id}: \u201c{' '.join(c.quote.split())}\u201d  ({c.passage_id})"
-        for c in chain.sentences
+        f"{c.title or c.document_id}: \u201c{plain_line(c.quote)}\u201d  ({c.passage_id})" for c in chain.sentences
     ]
     return "\n    ".join(
         [quotes[0], *(f"by {name}: {quote}" for name, quote in zip(chain.bridges, quotes[1:], strict=True))]
@@ -175,8 +144,3 @@ def _format_chain(chain: SentenceChain) -> str:
 def _print_notes(notes: tuple[str, ...]) -> None:
     if notes:
         print_line("\n" + "\n".join(f"note: {' '.join(note.split())}" for note in notes))
-
-
-def _shorten(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _MAX_CHARACTERS else flat[:_MAX_CHARACTERS].rsplit(" ", 1)[0] + " ..."

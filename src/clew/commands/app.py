@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from clew.commands.garbage_collection import exit_without_collection
-from clew.commands.lazy import HELP_OPTIONS, LazyCommand, LazyGroup, verbosity_options
+from clew.commands.lazy import HELP_OPTIONS, LazyCommand, LazyGroup, ListingGroup, verbosity_options
 from clew.commands.verbosity import log_on_stderr
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
@@ -49,6 +49,14 @@ COMMANDS = {
     ),
     "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
     "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
+    "chat": (
+        "chat:chat",
+        'Ask one question after the other; "its", "he" and "the same ship" are taken from what was said before.',
+    ),
+    "open": (
+        "open:open_",
+        "Say what an index holds: counts, languages, fields for --where, names, and questions that it can answer.",
+    ),
     "explain": (
         "explain:explain",
         "Explain why gfm ranks an entity or passage where it does: the walks to it, with the weight of each edge.",
@@ -180,6 +188,25 @@ GROUPS = {
             "remove": ("keys:remove", "Remove keys; a server that runs refuses them from the next request on."),
         },
     ),
+    "entities": (
+        "List the entities of an index, and mend them: merge, split, rename and forget; all can be undone.",
+        {
+            "list": (
+                "entities:list_entities",
+                "List entities by name, those that may be duplicates, or those that may be several.",
+            ),
+            "merge": ("entities:merge", "Make several entities one, which is found by all of their names."),
+            "split": ("entities:split", "Make the mentions of an entity in some passages another entity."),
+            "rename": ("entities:rename", "Give an entity another name; it is found by the old one, too."),
+            "forget": ("entities:forget", "Take an entity out of the graph: its mentions link nothing any more."),
+            "undo": ("entities:undo", "Undo a decision, by default the last that is in force; it stays in the log."),
+            "log": ("entities:log", "List all decisions, also those that were undone, and those without an effect."),
+            "import": (
+                "entities:import_log",
+                "Read decisions that clew entities log --json printed, of another index.",
+            ),
+        },
+    ),
     "kg": (
         "Import graphs of triples, with documents or alone, and list those of an index.",
         {
@@ -234,7 +261,8 @@ def root_command() -> TyperGroup:
         root.add_command(LazyCommand(name, target, help_line))
     for name, (help_line, commands) in GROUPS.items():
         lazy = [LazyCommand(own, target, line) for own, (target, line) in commands.items()]
-        own = LazyGroup(
+        group = ListingGroup if name == "entities" else LazyGroup
+        own = group(
             name=name, help=help_line, commands=lazy, rich_markup_mode=None, context_settings=dict(HELP_OPTIONS)
         )
         root.add_command(own)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from clew.commands import seconds_since_start
 from clew.commands.opening import make_llm_factory, open_or_create
 from clew.commands.options import (
     DeviceOption,
@@ -82,6 +83,7 @@ def import_graph(
         opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
         report = opened.import_graph(source, graph_name, memory=budget)
         snapshot = opened.snapshot
+    report = replace(report, seconds=seconds_since_start())
     print_graph_report(report, len(snapshot.entities), len(snapshot.triples), len(snapshot.passage_ids))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.commands import seconds_since_start
 from clew.commands.language_model import fill_extractor
 from clew.commands.options import (
     AliasesOption,
@@ -28,13 +29,31 @@ from clew.plugins.ray_cluster import check_address
 
 if TYPE_CHECKING:
     from clew.index import Index
+    from clew.indexing.sources.records import RecordColumns
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnOptions:
+    """The columns of tables, or keys of JSON, that are the text, the title and the id of a record."""
+
+    text_column: Annotated[
+        str | None, typer.Option(help="Column or key of a record's text, or several, such as subject,body.")
+    ] = None
+    title_column: Annotated[str | None, typer.Option(help="Column or key of a record's title.")] = None
+    id_column: Annotated[str | None, typer.Option(help="Column or key of a record's id.")] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="Character between the columns of a table, or tab; else as its header."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """The kind of an indexing run, its processes, machines and memory."""
+
+    columns: ColumnOptions = ColumnOptions()
 
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
@@ -101,11 +120,12 @@ def index(
     if sources:
         check_paths(sources)  # refuses a missing path before an index is created
     _check_run(run, sources)
+    columns = _parse_columns(run.columns)
     llm_factory = make_llm_factory(llm)
     memory = 0 if run.memory is None else parse_memory(run.memory)
     check_run_memory(memory, run.workers or 1, merges=run.shard is None)  # before an index is created
     if run.estimate:
-        documents = read_documents(sources) if sources else iter(())
+        documents = read_documents(sources, columns=columns) if sources else iter(())
         given = {"encoder": encoder, "sentences": sentences, "aliases": run.aliases}
         defaults = load_settings().model_copy(update={name: word for name, word in given.items() if word is not None})
         print_estimate(
@@ -136,13 +156,13 @@ def index(
                 workers=run.workers,
                 memory=memory,
                 prune=run.prune,
+                columns=columns,
             )
         rows = opened.table.count_rows()
         # A new index; for another one, and within a budget, the first search builds what is missing.
         if rows and report.passages == rows and not memory:
-            started = time.perf_counter()
             opened.retriever(AUTO, paths=0)
-            report.seconds += time.perf_counter() - started
+    report.seconds = seconds_since_start()
     print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error
@@ -163,6 +183,7 @@ def commit(
     with progress_on_stderr() as progress:
         opened = open_index(index, progress)
         report = opened.commit_parts(staging, budget)
+    report.seconds = seconds_since_start()
     print_report(report, opened.table.count_rows(), Usage())
 
 
@@ -176,6 +197,16 @@ def _open_patiently(open_index: Callable[[], "Index"], is_made_elsewhere: Callab
                 raise
         time.sleep(_CREATION_PAUSE)
     return open_index()
+
+
+def _parse_columns(options: ColumnOptions) -> "RecordColumns":
+    from clew.indexing.sources.records import RecordColumns
+
+    delimiter = "\t" if options.delimiter in ("tab", "\\t") else options.delimiter or ""
+    if len(delimiter) > 1 or (delimiter and (delimiter.isalnum() or delimiter in '"\r\n')):
+        raise InputError(f"--delimiter is {options.delimiter!r}: give one character, such as ; or the word tab")
+    text = tuple(name.strip() for name in (options.text_column or "").split(",") if name.strip())
+    return RecordColumns(text, options.title_column or "", options.id_column or "", delimiter)
 
 
 def _check_run(run: RunOptions, sources: list[str]) -> None:
@@ -202,6 +233,8 @@ def _check_run(run: RunOptions, sources: list[str]) -> None:
         raise InputError(f"--prune is not for {elsewhere or '--estimate'}: run it by itself afterwards")
     if run.prune and not any(source != "-" and Path(source).is_dir() for source in sources):
         raise InputError("--prune is given without a folder: name the folder whose documents are removed when gone")
+    if elsewhere and run.columns != ColumnOptions():
+        raise InputError(f"columns are not for {elsewhere}: name them text, title and id in the files")
     if elsewhere and run.retry_failed:
         raise InputError(f"--retry-failed is not for {elsewhere}: run it by itself afterwards")
     if run.shard and run.workers not in (None, 1):

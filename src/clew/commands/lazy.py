@@ -12,7 +12,7 @@ from clew.commands.record_options import expand_records
 from clew.commands.verbosity import raise_level, set_quiet
 
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
-_ASKING = frozenset({"search", "evaluate", "explain", "serve"})  # modules of commands that answer questions
+_ASKING = frozenset({"search", "evaluate", "explain", "serve", "chat", "open"})  # modules that answer questions
 _OTHERS = "Other"
 
 
@@ -97,3 +97,12 @@ def _take_verbosity(
         ),
     ] = False,
 ) -> None: ...
+
+
+class ListingGroup(LazyGroup):
+    """A group that lists, where no command of it is named: `clew entities --duplicates`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, those of `list` where an option stands first."""
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, ["list", *args] if is_option else args)

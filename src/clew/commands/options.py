@@ -37,6 +37,15 @@ IndexOption = Annotated[
         help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
     ),
 ]
+IndexArgument = Annotated[
+    str,
+    typer.Argument(
+        default_factory=lambda: None,
+        callback=choose_index,
+        show_default=False,
+        help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
+    ),
+]
 OptionalIndexOption = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +65,9 @@ StrictOption = Annotated[
         help="Search as if there were no passages but those that --where allows, in order and scores too; they are "
         "put together at first use.",
     ),
+]
+ServerOption = Annotated[
+    bool, typer.Option("--server/--no-server", help="Ask a clew serve of this user that has the index open, if any.")
 ]
 PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
 FeedbackOption = Annotated[

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.indexing.report import IndexingReport
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
-_MAX_FAILURES = 20
+_MAX_FAILURES, _MAX_READING_LINES = 20, 5
 
 
 def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
@@ -31,7 +31,7 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
     if report.stop_error is not None:
         print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
     print_usage(spent)
-    for note in report.notes:
+    for note in [*report.notes, *report.reading.lines(_MAX_READING_LINES)]:
         print_note(note)
     for failure in report.failures[:_MAX_FAILURES]:
         print_warning(f"failed: {failure.item}: {failure.reason}")

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -29,10 +29,11 @@ from clew.commands.options import (
     PathsOption,
     PromptsOption,
     RetrieverOptions,
+    ServerOption,
     StrictOption,
     WhereOption,
 )
-from clew.commands.output import print_json
+from clew.commands.output import print_json, print_line
 from clew.commands.pictures import PictureOptions, write_answer_pictures, write_evidence_pictures
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
@@ -41,6 +42,7 @@ from clew.errors import InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
+    from clew.server.local_questions import LocalResult
     from clew.types import Answer, Evidence, Progress
 
 
@@ -63,6 +65,7 @@ class SearchOptions:
     json_: JsonFlag = False
     pictures: PictureOptions = field(default_factory=PictureOptions)
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
+    server: ServerOption = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +88,20 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     options.pictures.check()
     with pause_collection(), progress_on_stderr() as progress:
         if options.candidates.candidates is None:
-            opened, retriever = _open_index(require_index(index, options.candidates), options, progress)
-            evidence = _find_evidence(opened, retriever, question, options)
+            place = require_index(index, options.candidates)
+            warm = _ask_server("search", question, place, options)
+            if warm is not None and warm.evidence is not None:
+                retriever, evidence = warm.retriever, warm.evidence
+            else:
+                opened, retriever = _open_index(place, options, progress)
+                evidence = _find_evidence(opened, retriever, question, options)
         else:
             retriever, evidence = _rerank_candidates(question, index, options, progress)
     write_evidence_pictures(options.pictures, question, evidence)
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
         return
-    print_evidence(evidence)
+    print_evidence(evidence, question)
     if options.trace:
         print_steps(evidence.steps)
 
@@ -120,6 +128,11 @@ def ask(
             retriever, answer = ask_subgraph(question, index, options, subgraph_reader, progress)
         _print_answer(question, retriever, answer, options)
         return
+    if not model and feedback is None and prompts == "json":
+        warm = _ask_server("ask", question, index, options)
+        if warm is not None and warm.answer is not None:
+            _print_answer(question, warm.retriever, warm.answer, options)
+            return
     with pause_collection(), progress_on_stderr() as progress:
         opened, retriever = _open_index(index, options, progress)
         writer = load_settings().model if model is None else model
@@ -134,6 +147,32 @@ def ask(
     _print_answer(question, retriever, answer, options, stream)
     if answer.failure and answer.failure.run_error:
         raise answer.failure.run_error
+
+
+def _ask_server(
+    kind: Literal["search", "ask"], question: str, location: str, options: SearchOptions
+) -> "LocalResult | None":
+    """Return what a running server of the index finds; None where there is none, or an option is not for it."""
+    if not options.server or options.device is not None or options.llm != LLMOptions():
+        return None
+    others = replace(options.retriever, retriever=None)
+    if others != RetrieverOptions() or ":" in (options.retriever.retriever or ""):
+        return None
+    from clew.commands.warm_server import open_warm_server
+    from clew.server.local_questions import LocalQuestion
+    from clew.settings import load_settings
+
+    check_strict(options.where, strict=options.strict_filters)
+    settings = load_settings()
+    retriever = settings.retriever if options.retriever.retriever is None else options.retriever.retriever
+    if ":" in retriever or (kind == "ask" and settings.model):
+        return None
+    k = settings.k if options.k is None else options.k
+    strict = options.strict_filters and options.where is not None
+    topics = tuple(options.topic or ())
+    asked = LocalQuestion(kind, question, retriever, k, options.where, strict, options.paths, topics)
+    with open_warm_server(location, settings) as server:
+        return None if server is None else server.ask(asked)
 
 
 def _rerank_candidates(
@@ -165,6 +204,9 @@ def _print_answer(
         print_json(answer_json(question, retriever, answer))
         return
     print_answer(answer, stream)
+    if not answer.evidence:  # why there is none, which the notes of an answer do not say
+        for note in answer.evidence.notes:
+            print_line(f"note: {note}")
     if options.trace:
         print_steps(answer.evidence.steps)
 

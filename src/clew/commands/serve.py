@@ -80,8 +80,9 @@ def serve(
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
     locations = parse_indexes(indexes)
     check_address(address)
-    from clew.commands.serving import check_indexes, make_opener, run_server, start_tracing
+    from clew.commands.serving import announce, check_indexes, make_opener, run_server, start_tracing
     from clew.server.http.app import make_app, make_state
+    from clew.server.local_server import make_token
 
     check_indexes(locations)
     hosts = (*_LOOPBACK, *(name.lower() for name in address.allow_host or ()))
@@ -89,7 +90,11 @@ def serve(
     opener = make_opener(llm, places.device)
     start_tracing()
     state = make_state(locations, opener, options, address.keys)
-    run_server(make_app(state), address.host, address.port)
+    if address.keys is not None or not is_loopback(address.host):
+        run_server(make_app(state), address.host, address.port)
+        return
+    token = make_token()
+    run_server(make_app(state, token), address.host, address.port, announce(locations, token, places.device))
 
 
 def mcp(

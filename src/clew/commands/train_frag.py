@@ -42,9 +42,9 @@ class HopTraining:
     ] = DEFAULT_ENCODER
     epochs: Annotated[
         int | None,
-        typer.Option(help="Passes over the questions; 14, of feedback alone 3, of a tuned classifier 10."),
+        typer.Option(min=1, help="Passes over the questions; 14, of feedback alone 3, of a tuned classifier 10."),
     ] = None
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
 
 
 def router(

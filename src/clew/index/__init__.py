@@ -3,17 +3,21 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
-from clew.index.changes import ChangeableIndex
+from clew.index.async_calls import AsyncIndex
+from clew.index.contents import ReadableIndex
+from clew.index.entity_changes import MendableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
+from clew.models.encoders.given import accept_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.arguments import check_count, check_string, check_strings, describe_value
 from clew.plugins.records import SettingsRecord, record_label
-from clew.protocols import Answerer, Retriever, TopicRetriever
+from clew.protocols import Answerer, Encoder, Extractor, Retriever, TopicRetriever
 from clew.query.alias_notes import describe_aliases, note_aliases
 from clew.query.entity_linker import LinkerSettings
 from clew.query.evidence_gate import check_evidence
@@ -34,19 +38,22 @@ from clew.types import Answer, Evidence, Filter, Progress, Triple, ignore_progre
 if TYPE_CHECKING:
     from clew.answering.graph_readers.protocols import GraphReader
     from clew.answering.selected_subgraph import SubgraphSource
+    from clew.answering.selection import ModelSpec
+    from clew.query.example_questions import ExampleQuestion
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 AUTO = "auto"
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
+_TRIED_EXAMPLES = 4  # questions that are made for each one that is wanted
 _MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(ChangeableIndex):
+class Index(MendableIndex, ReadableIndex, AsyncIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:
@@ -130,13 +137,21 @@ class Index(ChangeableIndex):
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
 
-    def finish(self, evidence: Evidence, where: Filter | None) -> Evidence:
+    def finish(self, evidence: Evidence, where: Filter | None, within: Filter | None = None) -> Evidence:
         """Return what a retriever found with notes on aliases; `search` does this by itself.
+
+        Where the filter allows no passage, that is the only note. `within` is the filter of what the caller may see at
+        all, which `where` includes: nothing else is counted.
 
         Raises RuntimeError where it shows what the filter hides, which is a fault of the retriever.
         """
+        scope = self.context.scope
         if where is not None:
-            check_evidence(evidence, self.context.scope, where)
+            check_evidence(evidence, scope, where)
+            if note := scope.describe_empty(where, within):
+                return replace(evidence, notes=(note,))
+        elif self.selection is not None and not len(scope):
+            return replace(evidence, notes=("no passage meets the filter",))
         return note_aliases(self.table, evidence)
 
     def describe_aliases(self, triples: Sequence[Triple]) -> tuple[str, ...]:
@@ -152,11 +167,13 @@ class Index(ChangeableIndex):
         retriever: RetrieverSpec = AUTO,
         where: Filter | None = None,
         paths: int = 1,
-        model: str = "",
+        model: "ModelSpec" = "",
         topics: Sequence[str] = (),
     ) -> Answer:
-        """Return an answer quoted from the evidence, or written by a language model with quotes that were checked."""
-        check_string(model, "model")
+        """Return an answer quoted from the evidence, or written by a language model with quotes that were checked.
+
+        The model is as in `answerer`.
+        """
         evidence = self.search(question, k, retriever, where, paths, topics)
         return self.answerer(model, retriever).answer([question], [evidence])[0]
 
@@ -196,25 +213,40 @@ class Index(ChangeableIndex):
             return answer
         return replace(answer, notes=(*answer.notes, OTHER_SELECTION_NOTE))
 
-    def answerer(self, model: str = "", retriever: RetrieverSpec = AUTO, prompts: str = "json") -> Answerer:
+    def answerer(self, model: "ModelSpec" = "", retriever: RetrieverSpec = AUTO, prompts: str = "json") -> Answerer:
         """Return the answerer for evidence of a retriever; paths of a path retriever are answered by their ends.
 
         A model is `provider:model`, or "" for sentences quoted without a language model; an unknown provider, a missing
-        package or key is an InputError. `prompts` is "json", or "text" for replies in plain text, from paths alone and
-        for the retriever `none`, which has to have a model.
+        package or key is an InputError. It is also an object with `name` and `complete`, a function from a prompt to a
+        reply, or an `Answerer` in its place. `prompts` is "json", or "text" for replies in plain text, from paths alone
+        and for the retriever `none`, which has to have a model.
         """
-        from clew.answering.selection import NOTHING, PASSAGES, PATHS, select_answerer
+        from clew.answering.selection import NOTHING, PASSAGES, PATHS, open_answerer
 
-        check_string(model, "model")
         if isinstance(retriever, str | SettingsRecord):
             spec = self.resolve_retriever(retriever)
             evidence = NOTHING if finds_nothing(spec) else PATHS if is_path_retriever(spec) else PASSAGES
         else:
             evidence = PATHS if isinstance(retriever, TopicRetriever) else PASSAGES
         has_vectors = bool(self.table.dimension)
-        return select_answerer(
-            model, self.open_model, lambda: self._encoder if has_vectors else None, evidence, prompts
-        )
+        return open_answerer(model, self.open_model, lambda: self._encoder if has_vectors else None, evidence, prompts)
+
+    def example_questions(self, count: int = 5) -> "list[ExampleQuestion]":
+        """Return at most `count` questions that the index can answer, made by rules from chains of two facts.
+
+        Each was searched for: the passages that state its facts are among the first five.
+        """
+        from clew.query.example_questions import list_example_questions
+
+        check_count(count, "count")
+        found: list[ExampleQuestion] = []
+        for question in islice(list_example_questions(self.snapshot), _TRIED_EXAMPLES * max(count, 0)):
+            if len(found) == count:
+                break
+            passages = {scored.item.id for scored in self.search(question.text).passages}
+            if question.passages and passages.issuperset(question.passages):
+                found.append(question)
+        return found
 
     def restrict(self, where: Filter) -> "Index":
         """Return an index of the passages alone that a filter allows: its order, scores and counts are of them alone.
@@ -261,6 +293,8 @@ def open(  # noqa: A001
     progress: Progress = ignore_progress,
     llm_factory: LLMClientFactory | None = None,
     device: str | None = None,
+    encoder: Encoder | None = None,
+    extractor: Extractor | None = None,
 ) -> Index:
     """Open the newest version of an index.
 
@@ -269,10 +303,12 @@ def open(  # noqa: A001
         progress: Called with `(stage, done, total)` where something takes long.
         llm_factory: How language models are asked, where one is; else as the settings say.
         device: Where models run: "auto", "cpu", "cuda" or "mps"; else as the settings say.
+        encoder: The object that the index was made with, where it was made with one.
+        extractor: Likewise; it is needed for adding documents alone.
 
     Raises:
         IndexFormatError: There is no index, or one this version of Clew cannot read.
-        InputError: This machine has no such device.
+        InputError: This machine has no such device, or the index was made with another encoder or extractor.
     """
     _check_location(location)
     settings = load_settings()
@@ -280,14 +316,24 @@ def open(  # noqa: A001
     if device is not None:
         check_device(device)
     where = settings.device if device is None else device
-    return Index(
-        PassageTable.open(location),
+    table = PassageTable.open(location)
+    index = Index(
+        table,
         factory,
         progress,
         where,
         similar_names=settings.unknown_names == "similar",
         linking=_linker_settings(settings),
     )
+    if encoder is not None:
+        accepted = accept_index_encoder(encoder, table.settings, table.dimension, table.location.name)
+        vars(index)["_encoder_opener"] = EncoderOpener(table, where, accepted)
+    if extractor is not None:
+        from clew.indexing import entry
+
+        entry.check_index_extractor(entry.accept_extractor(extractor), str(table.settings["extractor"]))
+        vars(index)["_extractor"] = extractor
+    return index
 
 
 def create(
@@ -296,10 +342,14 @@ def create(
     progress: Progress = ignore_progress,
     llm_factory: LLMClientFactory | None = None,
     device: str | None = None,
+    encoder: Encoder | None = None,
+    extractor: Extractor | None = None,
 ) -> Index:
     """Make an empty index; its settings are stored in it and need not be given again.
 
-    `device` is where models run, "auto", "cpu", "cuda" or "mps"; else as the settings say.
+    `device` is where models run, "auto", "cpu", "cuda" or "mps"; else as the settings say. An `encoder` or `extractor`
+    is an object in the place of the one that the settings name; opening the index needs it again (see
+    docs/extend.md).
 
     Raises:
         InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
@@ -311,21 +361,25 @@ def create(
     _check_location(location)
     if not isinstance(settings, Settings | None):
         raise InputError(f"the settings are {type(settings).__name__} {settings!r:.80}; give a Settings, or None")
-    chosen, encoder = entry.choose_settings(load_settings() if settings is None else settings, device)
+    chosen, opened = entry.choose_settings(load_settings() if settings is None else settings, device, encoder)
     asked = llm_factory or LLMClientFactory()
     place = locate(location)
-    entry.open_extractor(
-        chosen.new_extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
-    )
-    stored = entry.stored_settings(chosen, encoder)
+    if extractor is None:
+        entry.open_extractor(
+            chosen.new_extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls
+        )
+    else:
+        entry.accept_extractor(extractor)
+    stored = entry.stored_settings(chosen, opened, extractor)
     entry.Chunker(chosen.passage_tokens, chosen.passage_overlap)
-    if encoder.dimension:
-        encoder.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
+    if opened.dimension:
+        opened.encode_queries(["a"])  # what it lacks is refused now, and leaves no empty index that is tied to it
     with writer_lock(place):
-        table = PassageTable.create(place, stored, encoder.dimension)
+        table = PassageTable.create(place, stored, opened.dimension)
         similar, linking = chosen.unknown_names == "similar", _linker_settings(chosen)
         index = Index(table, asked, progress, chosen.device, similar_names=similar, linking=linking)
-    vars(index)["_encoder_opener"] = EncoderOpener(table, chosen.device, encoder)  # is loaded
+    vars(index)["_encoder_opener"] = EncoderOpener(table, chosen.device, opened)  # is loaded
+    vars(index)["_extractor"] = extractor
     return index
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexLockedError, InputError, ProviderError
 from clew.index.version import EncoderOpener, IndexVersion
 from clew.models.devices import check_device
+from clew.models.encoders.given import accept_encoder
 from clew.models.encoders.registry import open_encoder
 from clew.models.threads import worker_count
 from clew.plugins.arguments import check_count, check_string, check_strings, check_switch, describe_value
+from clew.protocols import Encoder, Extractor
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import source_register_path, watched_state_path
 from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         GraphFile,
         GraphReport,
         IndexingReport,
+        RecordColumns,
         ReencodingReport,
         WriterTools,
     )
@@ -36,26 +39,28 @@ class ChangeableIndex(IndexVersion):
     def add(
         self,
         documents: Iterable[Document | Failure] | Sequence[str | Path],
-        extractor: str | None = None,
+        extractor: str | Extractor | None = None,
         *,
         retry_failed: bool = False,
         workers: int | None = 1,
         memory: int = 0,
         prune: bool = False,
+        columns: "RecordColumns | None" = None,
     ) -> "IndexingReport":
         """Add documents, replace those that have changed, and leave the others alone.
 
         Args:
             documents: Documents, or paths of files and folders ("-" for standard input); an iterator is never held as
                 a whole.
-            extractor: `published:FILE` when the published triples have moved, or `llm:MODEL` for another model; else
-                what the index was made with.
+            extractor: `published:FILE` when the published triples have moved, `llm:MODEL` for another model, or the
+                object that the index was made with; else what the index was made or opened with.
             retry_failed: Whether passages that the extractor failed at before are extracted again after that.
             workers: Processes of this machine that extract and encode; None for as many as are worth it. They are
                 started anew, so that a script that asks for several has to guard its own start by `__main__`.
             memory: Bytes that the run may use; 0 for what is usual.
             prune: Whether documents that were read from a given folder before, and are not there any more, are removed;
                 else the report notes how many there are.
+            columns: The columns of tables, or keys of JSON, that are text, title and id; None for those of these names.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
@@ -69,7 +74,6 @@ class ChangeableIndex(IndexVersion):
         if not isinstance(documents, str | Path | Iterable) or isinstance(documents, bytes | Mapping | Document):
             given = describe_value(documents)
             raise InputError(f"documents is {given}; give a list of documents or paths, or an iterator of documents")
-        check_string(extractor, "extractor", optional=True)
         check_count(workers, "workers", optional=True)
         check_count(memory, "memory")
         check_switch(retry_failed, "retry_failed")
@@ -77,13 +81,17 @@ class ChangeableIndex(IndexVersion):
         items = [documents] if isinstance(documents, str | Path) else documents
         if prune and isinstance(items, Sequence) and not any(_is_folder(item) for item in items):
             raise InputError("nothing can be pruned: give the folder whose documents are removed when they are gone")
-        source = entry.open_source(items, register=source_register_path(self.table.location))
+        if not isinstance(columns, entry.RecordColumns | None):
+            raise InputError(f"columns is {describe_value(columns)}; give a clew.RecordColumns")
+        register = source_register_path(self.table.location)
+        source = entry.open_source(items, register=register, columns=columns or entry.RecordColumns())
         tools = self._writer_tools(extractor, source)
         started = time.perf_counter()
         with self._writing(memory), closing(source.register):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
             entry.settle_sources(source.register, self.table, report, prune=prune)
+        report.reading = source.read.report
         report.seconds = time.perf_counter() - started
         return report
 
@@ -215,13 +223,13 @@ class ChangeableIndex(IndexVersion):
         reader.store(written, stored)
         return report
 
-    def reencode(self, encoder: str, sentences: str | None = None, memory: int = 0) -> "ReencodingReport":
+    def reencode(self, encoder: str | Encoder, sentences: str | None = None, memory: int = 0) -> "ReencodingReport":
         """Give all passages the vectors of another encoder, in one new version; nothing is extracted again.
 
         Readers keep the version before until they open the index again; a run that was stopped goes on.
 
         Args:
-            encoder: As for a new index.
+            encoder: As for a new index: a name, or an object, which has to be given again to open the index.
             sentences: "vectors" for vectors of sentences, too, "none" for none; None for what the index was made with.
             memory: Bytes that the merge may use; 0 for what is usual.
 
@@ -231,11 +239,10 @@ class ChangeableIndex(IndexVersion):
         """
         from clew.indexing import entry
 
-        check_string(encoder, "encoder")
         started = time.perf_counter()
         if sentences not in (None, WITH_VECTORS, WITHOUT_VECTORS):
             raise InputError(f"sentences is {sentences!r}: give {WITH_VECTORS} or {WITHOUT_VECTORS}")
-        opened = open_encoder(encoder, device=self.device)
+        opened = open_encoder(encoder, device=self.device) if isinstance(encoder, str) else accept_encoder(encoder)
         with self._writing(memory, opened.dimension):
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
             self._encoder_opener = EncoderOpener(self.table, self.device, opened)
@@ -340,11 +347,17 @@ class ChangeableIndex(IndexVersion):
         with self._writing(memory):
             self.table = self.table.restore(version)
 
-    def _writer_tools(self, extractor: str | None, source: "DocumentSource") -> "WriterTools":
+    def _writer_tools(self, extractor: str | Extractor | None, source: "DocumentSource") -> "WriterTools":
         from clew.indexing import entry
 
         self._check_whole()
-        chosen = entry.choose_extractor(extractor, str(self.table.settings["extractor"]))
+        given, stored = self._extractor if extractor is None else extractor, str(self.table.settings["extractor"])
+        chosen: str | Extractor
+        if given is None or isinstance(given, str):
+            chosen = entry.choose_extractor(given, stored)
+        else:
+            chosen = entry.accept_extractor(given)
+            entry.check_index_extractor(chosen, stored)
         return entry.WriterTools(chosen, self.open_model, self.device, source.count_bytes(self._progress))
 
     @contextmanager

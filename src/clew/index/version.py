@@ -10,7 +10,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.registry import open_index_encoder
 from clew.models.llm.access import LLMClientFactory
-from clew.protocols import Encoder, LanguageModel
+from clew.protocols import Encoder, Extractor, LanguageModel
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
 from clew.store.atomic import remove_leftovers
@@ -49,6 +49,7 @@ class IndexVersion:
         self._progress = progress
         self.selection = selection
         self._encoder_opener = EncoderOpener(table, device)
+        self._extractor: Extractor | None = None  # that was given as an object
 
     def __enter__(self) -> Self:
         return self

@@ -24,6 +24,7 @@ from clew.indexing.sentence_vectors import EncodedPassages, encode_with_sentence
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments
 from clew.store.schema import PassageRow, alias_triples, has_aliases, mention_cells, rows_to_table, triple_cells
+from clew.text.places import pack_metadata
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Extraction, Failure, Passage
 
@@ -212,7 +213,7 @@ def _make_row(
         text=passage.text,
         start=passage.start,
         end=passage.end,
-        metadata=dict(passage.metadata),
+        metadata=pack_metadata(passage.metadata, passage.places),
         aliases=document.aliases,
         links=document.links,
         document_hash=changed.hash,

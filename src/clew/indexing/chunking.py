@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import cast
 
 from clew.errors import InputError
+from clew.text.places import cut_places
 from clew.types import Document, Passage
 
 _CHARACTERS_PER_TOKEN = 16
@@ -71,13 +72,22 @@ class Chunker:
             text=document.text[start:end],
             start=start,
             end=end,
-            metadata=document.metadata,
+            metadata={**document.origin, **document.metadata},
         )
         if count_tokens(whole.text) <= self.max_tokens:
-            return [whole]
+            return [replace(whole, places=next(cut_places(document.places, document.text, [(start, end)])))]
+        spans = list(self._passage_spans(document.text, start, end))
+        places = cut_places(document.places, document.text, spans)
         return [
-            replace(whole, id=f"{document.id}#{number}", text=document.text[first:last], start=first, end=last)
-            for number, (first, last) in enumerate(self._passage_spans(document.text, start, end), 1)
+            replace(
+                whole,
+                id=f"{document.id}#{number}",
+                text=document.text[first:last],
+                start=first,
+                end=last,
+                places=own,
+            )
+            for number, ((first, last), own) in enumerate(zip(spans, places, strict=True), 1)
         ]
 
     def _passage_spans(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from clew.indexing.chunking import Chunker as Chunker
 from clew.indexing.cluster import ClusterRun as ClusterRun
+from clew.indexing.extraction.given import accept_extractor as accept_extractor
+from clew.indexing.extraction.given import check_index_extractor as check_index_extractor
 from clew.indexing.extraction.registry import asks_model as asks_model
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.index_stats import IndexStats as IndexStats
@@ -25,6 +27,7 @@ from clew.indexing.pruning import settle_sources as settle_sources
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
 from clew.indexing.report import IndexingReport as IndexingReport
+from clew.indexing.resolution.entity_decisions import split_passages as split_passages
 from clew.indexing.selected_snapshot import PassageSelection as PassageSelection
 from clew.indexing.selected_snapshot import discard_selections as discard_selections
 from clew.indexing.selected_snapshot import ensure_selected_snapshot as ensure_selected_snapshot
@@ -37,6 +40,7 @@ from clew.indexing.snapshot_builder import match_mentions as match_mentions
 from clew.indexing.sources.folder_state import FolderAbsentError as FolderAbsentError
 from clew.indexing.sources.folder_state import FolderReader as FolderReader
 from clew.indexing.sources.reader import hash_sources as hash_sources
+from clew.indexing.sources.records import RecordColumns as RecordColumns
 from clew.indexing.sources.stream import DocumentSource as DocumentSource
 from clew.indexing.sources.stream import check_ids as check_ids
 from clew.indexing.sources.stream import open_source as open_source

@@ -15,7 +15,15 @@ from clew.indexing.kg_formats.statements import (
     Statement,
     no_triples_message,
 )
-from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, KGShard, shards_by_graph, shards_to_table
+from clew.store.kg_shards import (
+    DECISION_GRAPH,
+    MENTION_SHARD,
+    NAME_SHARD,
+    TRIPLE_SHARD,
+    KGShard,
+    shards_by_graph,
+    shards_to_table,
+)
 from clew.store.passage_table import PassageTable
 from clew.types import Progress
 
@@ -58,6 +66,8 @@ class GraphReport:
 def clean_graph_name(raw_name: str) -> str:
     """Return a graph's name without surrounding white space; one that is empty or not printable is an InputError."""
     name = raw_name.strip()
+    if name == DECISION_GRAPH:
+        raise InputError(f"the name {name!r} is that of the decisions on entities: give the graph another by --name")
     if not name or not name.isprintable():
         raise InputError(f"the name {name!r} cannot be a graph's: give another by --name, with printable characters")
     return name

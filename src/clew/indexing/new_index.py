@@ -3,24 +3,32 @@
 from hashlib import blake2b
 from typing import Any
 
+from clew.indexing.extraction.given import given_extractor_name
 from clew.indexing.extraction.registry import asks_model, open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS
 from clew.models.devices import check_device
+from clew.models.encoders.given import accept_encoder
 from clew.models.encoders.registry import open_encoder
-from clew.protocols import Encoder
+from clew.protocols import Encoder, Extractor
 from clew.settings import Settings
 from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES
 
 
-def choose_settings(settings: Settings, device: str | None) -> tuple[Settings, Encoder]:
-    """Return the settings of a new index on a device, and its encoder; errors are those of `create`."""
+def choose_settings(settings: Settings, device: str | None, given: object = None) -> tuple[Settings, Encoder]:
+    """Return the settings of a new index on a device, and its encoder; errors are those of `create`.
+
+    `given` is an encoder in the place of the one that the settings name, None for that one.
+    """
     chosen = settings if device is None else settings.model_copy(update={"device": device})
     check_device(chosen.device)
-    return chosen, open_encoder(chosen.encoder, device=chosen.device)
+    if given is None:
+        return chosen, open_encoder(chosen.encoder, device=chosen.device)
+    encoder = accept_encoder(given)
+    return chosen.model_copy(update={"encoder": encoder.name}), encoder
 
 
-def stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
-    """Return the settings that are stored in an index."""
+def stored_settings(chosen: Settings, encoder: Encoder, extractor: Extractor | None = None) -> dict[str, Any]:
+    """Return the settings that are stored in an index; `extractor` is one that was given as an object."""
     others = {
         name: getattr(chosen, name)
         for name in ("synonym_names", "synonym_relative")
@@ -29,7 +37,7 @@ def stored_settings(chosen: Settings, encoder: Encoder) -> dict[str, Any]:
     return {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
-        "extractor": chosen.new_extractor,
+        "extractor": chosen.new_extractor if extractor is None else given_extractor_name(extractor),
         "passage_tokens": chosen.passage_tokens,
         "passage_overlap": chosen.passage_overlap,
         SENTENCES: chosen.sentences,

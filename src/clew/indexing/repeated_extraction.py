@@ -1,6 +1,5 @@
 """Extraction once more of the passages at which it failed in earlier runs; other passages stay as they are."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from clew.indexing.resolution.document_aliases import add_document_aliases
 from clew.protocols import Extractor
 from clew.store.passage_table import PassageTable
 from clew.store.schema import has_aliases, read_extractions
+from clew.text.places import unpack_metadata
 from clew.types import Extraction, Failure, Passage, Progress
 
 _PASSAGE_COLUMNS = ["id", "document_id", "title", "text", "start", "end"]
@@ -90,9 +90,9 @@ def _document_batches(table: PassageTable, documents: Sequence[str], size: int) 
 
 
 def _rows_to_passages(rows: pa.Table) -> list[Passage]:
-    metadata = map(json.loads, rows["metadata"].to_pylist())
+    stored = map(unpack_metadata, rows["metadata"].to_pylist())
     values = rows.select(_PASSAGE_COLUMNS).to_pylist()
-    return [Passage(**row, metadata=row_metadata) for row, row_metadata in zip(values, metadata, strict=True)]
+    return [Passage(**row, metadata=own, places=places) for row, (own, places) in zip(values, stored, strict=True)]
 
 
 def _set_columns(rows: pa.Table, cells: Mapping[str, Sequence[Any]]) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from clew.indexing.sources.reading_report import ReadingReport
 from clew.types import Failure
 
 
@@ -22,6 +23,7 @@ class IndexingReport:
     stop_error: Exception | None = None  # what ended the run early, such as an exhausted budget
     remaining: int = 0  # documents that were not processed
     seconds: float = 0.0  # duration of the run
+    reading: ReadingReport = field(default_factory=ReadingReport)  # how the files were read
 
     def add(self, other: "IndexingReport") -> None:
         """Add the counts and failures of a part of the same run."""

@@ -81,7 +81,7 @@ def ensure_selected_snapshot(
         home = _home(table, selection)
         files = _write_segments(table, selection, segments_folder(home), progress)
         # No two texts have one hash under this salt: it is that of the whole version.
-        source = SnapshotSource(table, home, lambda _: files, selection.salt)
+        source = SnapshotSource(table, home, lambda _: files, selection.salt, show_given_names=False)
         build_snapshot(source, encoder, folder, progress, usual_workspace())
     _discard_oldest(folder.parent.parent)
     return folder

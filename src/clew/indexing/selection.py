@@ -16,10 +16,12 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.report import IndexingReport
 from clew.store.document_ids import IdSet, StoredDocuments, numbered_parent, root_id, text_hash
 from clew.store.kg_shards import shards_by_graph
+from clew.text.places import PLACES_KEY, describe_places, is_part_of_text
 from clew.types import Document, Failure
 
 _GRAPH = "an imported graph has this id; rename the document, or import the graph by another --name"
 _EMPTY = "it holds nothing but white space; give it a text"
+_RESERVED = f"its metadata have the key {PLACES_KEY!r}, under which places are stored; rename it"
 _REPEATED = "another document of this id was given before it"
 _POSTPONED_DOCUMENTS = 256
 
@@ -103,6 +105,8 @@ class DocumentSelector:
             return _GRAPH
         if not document.text or document.text.isspace():
             return _EMPTY
+        if PLACES_KEY in document.metadata:
+            return _RESERVED
         conflict = self._conflicting_passage(document)
         return None if conflict is None else _conflict(conflict)
 
@@ -152,6 +156,15 @@ def _conflict(passage: str) -> str:
 
 def document_hash(document: Document, fingerprints: str) -> str:
     """Return a hash of a document and of the fingerprints of what cuts and extracts it, 32 hexadecimal digits."""
-    values = [document.id, document.title, document.text, dict(document.metadata), document.aliases, document.links]
+    values: list[object] = [
+        document.id,
+        document.title,
+        document.text,
+        dict(document.metadata),
+        document.aliases,
+        document.links,
+    ]
+    if not is_part_of_text(document.places):
+        values.append(describe_places(document.places))
     text = json.dumps([*values, fingerprints], sort_keys=True, ensure_ascii=False, default=str)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -35,9 +35,11 @@ from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, 
 from clew.indexing.merging.known_match_files import StoredMatches
 from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.memory_needs import merge_workspace
+from clew.indexing.merging.mended_arrays import with_mended_entities
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.resolution.comparison_lists import VectorRows
+from clew.indexing.resolution.entity_decisions import MendedEntities, apply_decisions
 from clew.indexing.resolution.packed_names import first_rows
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
@@ -48,10 +50,12 @@ from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_folder import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers, temporary_folder
-from clew.store.kg_shards import MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, shard_triples, stored_graphs
+from clew.store.entity_decisions import effective_decisions, read_decisions
+from clew.store.kg_shards import DECISION_SHARD, MENTION_SHARD, NAME_SHARD, TRIPLE_SHARD, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import read_segment_names, segments_folder
 from clew.store.snapshot_files import (
+    DECISION_PROBLEMS,
     MANIFEST_FILE,
     SNAPSHOT_FORMAT,
     hash_files,
@@ -80,6 +84,7 @@ class SnapshotSource:
     derived: Path  # folder of derived data that is for these passages alone
     segments: Callable[[int], list[SegmentFile]]  # returns the files of their segments, hashed with a salt
     salt: int = 0  # that is tried first
+    show_given_names: bool = True  # whether names that decisions give to entities are shown and found
 
 
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress, memory: int = 0) -> Path:
@@ -109,7 +114,10 @@ def build_snapshot(
     table = source.table
     snapshot, segments, positions = _merge_segments(source, folder, progress, space)
     snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
-    snapshot = _add_synonyms(snapshot, source, encoder, progress)
+    mended = _mend_entities(snapshot, source)
+    if mended is not None:
+        snapshot = with_mended_entities(snapshot, mended)
+    snapshot = _add_synonyms(snapshot, source, encoder, progress, None if mended is None else mended.origins)
     progress("writing", 0, 0)
     earlier = _newest_snapshot(folder)
     with (
@@ -136,7 +144,8 @@ def build_snapshot(
         save_places(snapshot, temporary)
         lexical.result()
         files = {**arrays.hashes, **hash_files(temporary, arrays.hashes)}
-        write_manifest({**inputs.result(), "files": dict(sorted(files.items()))}, temporary)
+        decided = {} if mended is None else {DECISION_PROBLEMS: [list(problem) for problem in mended.problems]}
+        write_manifest({**inputs.result(), **decided, "files": dict(sorted(files.items()))}, temporary)
 
 
 def _write_lexical(segments: Sequence[Segment], positions: Sequence[IntArray], count: int, folder: Path) -> None:
@@ -199,7 +208,7 @@ def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> 
     graphs, done = GraphTexts(), 0
     for rows in table.iter_shards():
         for kind, triples in shard_triples(rows):
-            if kind == MENTION_SHARD:
+            if kind in (MENTION_SHARD, DECISION_SHARD):
                 continue
             add = {TRIPLE_SHARD: graphs.add_triples, NAME_SHARD: graphs.add_names}[kind]
             add(triples)
@@ -242,8 +251,19 @@ def _has_mentions(table: PassageTable) -> bool:
     return any(graph.mentions for graph in stored_graphs(table.iter_shards(["metadata"])))
 
 
-def _add_synonyms(snapshot: Snapshot, source: SnapshotSource, encoder: Encoder, progress: Progress) -> Snapshot:
-    """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
+def _mend_entities(snapshot: Snapshot, source: SnapshotSource) -> MendedEntities | None:
+    """Return the entities of a snapshot after the decisions of people; None where none is in force."""
+    decisions = effective_decisions(read_decisions(source.table))
+    return apply_decisions(snapshot, decisions, show_names=source.show_given_names) if decisions else None
+
+
+def _add_synonyms(
+    snapshot: Snapshot, source: SnapshotSource, encoder: Encoder, progress: Progress, origins: IntArray | None
+) -> Snapshot:
+    """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions.
+
+    Entities of one of the `origins` (E,) were told apart by a person, however similar their names are.
+    """
     if not encoder.dimension:
         return snapshot
     of_all = source.table.settings.get("synonym_names") == "all"
@@ -257,6 +277,10 @@ def _add_synonyms(snapshot: Snapshot, source: SnapshotSource, encoder: Encoder, 
         return snapshot
     names = take_strings(snapshot.entities, entities)
     left, right, score = _compare_names(names, source, encoder, progress)
+    if origins is not None:
+        own = origins[entities]
+        is_split = (own[left] >= 0) & (own[left] == own[right])
+        left, right, score = left[~is_split], right[~is_split], score[~is_split]
     if of_all:
         return with_equivalences(snapshot, entities[left], entities[right], score)
     is_title = np.zeros(len(snapshot.entities), dtype=bool)

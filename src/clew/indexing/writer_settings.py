@@ -17,7 +17,8 @@ from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.registry import open_index_encoder
 from clew.models.threads import worker_count
-from clew.protocols import Encoder, LanguageModel
+from clew.plugins.arguments import FROM_PYTHON
+from clew.protocols import Encoder, Extractor, LanguageModel
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.types import Progress, count_progress
@@ -29,7 +30,7 @@ _PROCESSOR_ENCODERS = (NoEncoder, HashingEncoder, Int8MiniLM)  # small, and of o
 class WriterTools:
     """The extractor and the models of a run, and its progress."""
 
-    extractor: str  # by name
+    extractor: str | Extractor  # by name, or an object
     open_model: Callable[[str], LanguageModel]
     device: str
     progress: Progress
@@ -72,7 +73,8 @@ def make_writer(
     """
     calls = int(table.settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
     count = count_progress(tools.progress, "asking the model, passages")
-    extractor = open_extractor(tools.extractor, tools.open_model, calls, count)
+    given = tools.extractor
+    extractor = open_extractor(given, tools.open_model, calls, count) if isinstance(given, str) else given
     slow = isinstance(extractor, LanguageModelExtractor)
     if workers is None:
         is_parallel = not slow and isinstance(encoder, _PROCESSOR_ENCODERS)
@@ -93,7 +95,16 @@ def make_writer(
 
 
 def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
-    """Return the settings of another process that writes to a table; extraction by a language model: InputError."""
+    """Return the settings of another process that writes to a table.
+
+    Raises:
+        InputError: A language model extracts, or the encoder or the extractor was given as an object.
+    """
+    if not isinstance(tools.extractor, str) or str(table.settings["encoder"]).startswith(FROM_PYTHON):
+        raise InputError(
+            "an encoder or extractor that was given as an object is of this process alone: leave workers out, or add "
+            "it by an entry point"
+        )
     if tools.extractor.partition(":")[0] == LLM:
         refuse_model(tools.extractor)
     return WriterSettings(table.location.absolute_name, table.location.storage_options, tools.extractor, tools.device)

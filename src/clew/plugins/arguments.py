@@ -5,6 +5,9 @@ from os import PathLike
 
 from clew.errors import InputError
 
+FROM_PYTHON = "python:"
+"""Before the name of what was given as an object, and cannot be opened by name."""
+
 
 def check_strings(values: object, name: str, *, paths: bool = False) -> None:
     """Raise InputError unless `values` is a sequence of strings, or with `paths` of strings and paths.
@@ -44,3 +47,21 @@ def check_switch(value: object, name: str) -> None:
 def describe_value(value: object) -> str:
     """Return the type of an argument and the beginning of its value, for an error."""
     return "None" if value is None else f"{type(value).__name__} {value!r:.80}"
+
+
+def check_members(given: object, kind: str, members: Mapping[str, type | None]) -> None:
+    """Raise InputError unless an object has some members: values of a type, or methods where that is None.
+
+    A class in the place of its object is refused. `kind` is that of the object, for messages.
+    """
+    if isinstance(given, type):
+        raise InputError(f"the {kind} is the class {given.__name__}; give an object of it: {given.__name__}(...)")
+    for name, wanted in members.items():
+        if not hasattr(given, name):
+            raise InputError(f"the {kind} is {describe_value(given)}, which has no {name}; give all of {list(members)}")
+        value = getattr(given, name)
+        if not (callable(value) if wanted is None else isinstance(value, wanted)):
+            described = "a method" if wanted is None else f"of type {wanted.__name__}"
+            raise InputError(
+                f"{name} of the {kind} {type(given).__name__} is {describe_value(value)}; wanted {described}"
+            )

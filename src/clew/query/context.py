@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
@@ -24,6 +23,7 @@ from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
+from clew.models.threads import BackgroundThread
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel, TokenEncoder
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionVectors
@@ -126,7 +126,7 @@ class IndexContext:
         self._arrays = arrays
         self._vectors = vectors
         self._open_encoder = open_encoder
-        self._encoding_thread = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
+        self._encoding_thread = BackgroundThread("clew-encode")
         self._on_progress = on_progress
 
     def make_linker(self, settings: LinkerSettings) -> EntityLinker:

@@ -36,6 +36,7 @@ MAX_CHARACTERS = 50_000
 MAX_CONDITIONS = 256
 # Ordered so that AND is the smaller, OR the larger, and NOT the distance from TRUE.
 _FALSE, _UNKNOWN, _TRUE = 0, 1, 2
+_PLURALS = {"boolean": "booleans", "number": "numbers", "text": "texts"}
 _TYPES = {bool: "boolean", int: "number", float: "number", str: "text"}
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
@@ -95,6 +96,7 @@ class Predicate:
     expression: str  # the text it was parsed from
     fields: frozenset[str]  # names of the fields it refers to, dotted names whole
     _truth: Condition = field(repr=False, compare=False)
+    _comparisons: tuple[tuple[str, tuple[Any, ...]], ...] = field(default=(), repr=False, compare=False)
 
     def mask(self, columns: Columns) -> BoolArray:
         """Return for each row (n,) whether the predicate is true of it; each condition is tried on distinct values."""
@@ -106,6 +108,25 @@ class Predicate:
             name for name in sorted(self.fields) if all(value is None for value in columns.column(name).values)
         )
 
+    def describe_clashes(self, columns: Columns, rows: BoolArray, hidden: frozenset[str]) -> list[str]:
+        """Return a phrase for each field, but for `hidden` ones, that is compared with no value of a type that it has.
+
+        The types are those of some rows (n,). A comparison of two types is never true.
+        """
+        phrases = {}
+        for name, values in self._comparisons:
+            if name in hidden:
+                continue
+            column = columns.column(name)
+            used = [column.values[code] for code in np.unique(column.codes[rows]).tolist()]
+            kinds = {kind for value in used for kind in map(_value_type, value if isinstance(value, list) else [value])}
+            kinds.discard(None)
+            if kinds and not kinds & {_value_type(value) for value in values}:
+                held = " and ".join(_PLURALS[str(kind)] for kind in sorted(kinds, key=str))
+                given = _value_type(values[0])
+                phrases[name] = f"{name!r} has {held}, and {values[0]!r} is a {given}"
+        return list(phrases.values())
+
 
 def parse_filter(expression: str) -> Predicate:
     """Parse a filter in the grammar of this module; raises InputError that names the part outside of it."""
@@ -114,7 +135,7 @@ def parse_filter(expression: str) -> Predicate:
         condition = compiler.compile(_parse_tree(expression))
     except RecursionError as error:
         raise _filter_error(expression, "it is nested too deeply") from error
-    return Predicate(expression, frozenset(compiler.fields), condition)
+    return Predicate(expression, frozenset(compiler.fields), condition, tuple(compiler.comparisons))
 
 
 @final
@@ -143,6 +164,9 @@ class _FilterCompiler:
 
     def __init__(self, expression: str) -> None:
         self.fields: set[str] = set()
+        self.comparisons: list[tuple[str, tuple[Any, ...]]] = []  # fields, and the values that each is compared with
+        self._leaf_fields: list[str] = []
+        self._leaf_values: list[Any] = []
         self._expression = expression
         self._conditions = 0
 
@@ -161,7 +185,10 @@ class _FilterCompiler:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             raise self._error(f"it has more than {MAX_CONDITIONS} conditions; put the values of one field in IN (...)")
+        self._leaf_fields, self._leaf_values = [], []
         truth = self._compile_leaf(node)
+        if self._leaf_values:
+            self.comparisons += [(name, tuple(self._leaf_values)) for name in self._leaf_fields]
         return _negate(truth) if node.args.get("negate") or node.key == "neq" else truth
 
     def _compile_leaf(self, node: "exp.Expr") -> Condition:
@@ -193,6 +220,7 @@ class _FilterCompiler:
         if node.key in ("column", "dot"):
             name = ".".join(self._field_path(node))
             self.fields.add(name)
+            self._leaf_fields.append(name)
             return lambda columns: columns.column(name)
         value = self._literal_value(node)
         return lambda columns: Column([value], np.zeros(columns.count, dtype=np.int8))
@@ -208,6 +236,11 @@ class _FilterCompiler:
         return [name for part in parts for name in self._field_path(part)]
 
     def _literal_value(self, node: "exp.Expr") -> str | int | float | bool:
+        value = self._read_literal(node)
+        self._leaf_values.append(value)
+        return value
+
+    def _read_literal(self, node: "exp.Expr") -> str | int | float | bool:
         node = self._strip_parentheses(node)
         if node.key == "boolean":
             return bool(node.this)

@@ -4,6 +4,7 @@ An entity is seen where an allowed passage mentions it, or a fact that is seen h
 allowed passage states it, or an imported graph holds it.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -19,6 +20,7 @@ from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.subgraphs.induced import LocalGraph, local_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.query.scope import Scope
+from clew.query.visible_names import NameTable
 from clew.text.normalization import key_hash, name_key, token_keys
 from clew.text.sentences import sentence_spans
 from clew.types import Citation, Filter
@@ -29,6 +31,7 @@ _MAX_EDGES = 200_000  # read around the two ends of a path
 _MAX_QUOTES = 3  # passages of an edge that are quoted
 _TITLE_WORD = 0.25  # worth of a word of the title in the choice of a quote
 _PARALLEL = 3  # edges of one step of a path that are shown
+_ID = re.compile("[0-9a-f]{16}")
 _FILTERS = 32  # of which the entities that are seen are remembered
 
 
@@ -111,14 +114,17 @@ class GraphBrowser:
     def _position_of_id(self) -> dict[str, int]:
         return {f"{key_hash(key):016x}": position for position, key in enumerate(self._keys)}
 
-    def entity_id(self, position: int) -> str:
+    def entity_id(self, position: int, where: Filter | None = None) -> str:
         """Return the id of an entity: 16 hexadecimal digits that depend on its name alone."""
-        return f"{key_hash(name_key(self._snapshot.entities[position])):016x}"
+        return f"{key_hash(name_key(self._names(where).entities[position])):016x}"
 
     def match(self, position: int, where: Filter | None = None) -> EntityMatch:
-        """Return an entity with the number of allowed passages that mention it."""
+        """Return an entity with the number of allowed passages that mention it, and the name that these give it."""
         count = int(self._visible(where).counts[position])
-        return EntityMatch(position, self.entity_id(position), self._snapshot.entities[position], count)
+        return EntityMatch(position, self.entity_id(position, where), self._names(where).entities[position], count)
+
+    def _names(self, where: Filter | None) -> NameTable:
+        return self._scope.names(self._scope.mask(where))
 
     def count_visible(self, where: Filter | None = None) -> int:
         """Return the number of entities that are seen."""
@@ -129,12 +135,22 @@ class GraphBrowser:
 
         Of several entities of a name the one that most allowed passages mention is taken, ties by position.
         """
-        s, visible = self._snapshot, self._visible(where)
-        found = [int(e) for e in s.entities_with_key(key_hash(name_key(name), s.salt))]
-        if not found and (own := self._position_of_id.get(name)) is not None:
+        names, visible = self._names(where), self._visible(where)
+        found = [int(e) for e in names.entities_with_key(key_hash(name_key(name), names.salt))]
+        if not found and (own := self._find_id(name, where)) is not None:
             found = [own]
         seen = [position for position in found if visible.seen[position]]
         return min(seen, key=lambda position: (-visible.counts[position], position)) if seen else None
+
+    def _find_id(self, id_: str, where: Filter | None) -> int | None:
+        """Return the entity of an id, which under a filter is that of the name that allowed passages write."""
+        own = self._position_of_id.get(id_)
+        if self._names(where) is self._snapshot or (own is not None and self.entity_id(own, where) == id_):
+            return own
+        if not _ID.fullmatch(id_):
+            return None
+        seen = np.flatnonzero(self._visible(where).seen).tolist()
+        return next((position for position in seen if self.entity_id(position, where) == id_), None)
 
     def search(self, text: str, limit: int, where: Filter | None = None) -> tuple[list[EntityMatch], bool]:
         """Return the entities whose names contain a text, at most `limit`, and whether there are more.
@@ -145,8 +161,13 @@ class GraphBrowser:
         """
         wanted, visible = name_key(text) if text.strip() else "", self._visible(where)
         found = [position for position, key in enumerate(self._keys) if wanted in key and visible.seen[position]]
-        counts = visible.counts
-        found.sort(key=lambda position: (_closeness(self._keys[position], wanted), -counts[position], position))
+        counts, keys = visible.counts, self._keys
+        if wanted and (names := self._names(where)) is not self._snapshot:
+            written = {position: name_key(names.entities[position]) for position in found}
+            found = [position for position in found if wanted in written[position]]
+            found.sort(key=lambda position: (_closeness(written[position], wanted), -counts[position], position))
+        else:
+            found.sort(key=lambda position: (_closeness(keys[position], wanted), -counts[position], position))
         return [self.match(position, where) for position in found[:limit]], len(found) > limit
 
     def similar(self, position: int, where: Filter | None = None) -> list[tuple[EntityMatch, float]]:
@@ -205,15 +226,12 @@ class GraphBrowser:
 
         Words of the passage's title count a quarter, since its sentences leave them out and its heading repeats them.
         """
-        s = self._snapshot
-        text, start, title = s.texts[passage], s.starts[passage], set(token_keys(s.titles[passage]))
+        cited = self._snapshot.passage(passage)
+        text, title = cited.text, set(token_keys(cited.title))
         worth = {word: _TITLE_WORD if word in title else 1.0 for name in names for word in token_keys(name)}
         spans = sentence_spans(text) or [(0, len(text))]
         scores = [sum(worth.get(word, 0.0) for word in set(token_keys(text[a:b]))) for a, b in spans]
-        a, b = spans[scores.index(max(scores))]
-        return Citation(
-            s.document_ids[passage], s.passage_ids[passage], s.titles[passage], start + a, start + b, text[a:b]
-        )
+        return cited.cite(*spans[scores.index(max(scores))])
 
     def _find_visible(self, where: Filter | None) -> _Visible:
         s, allowed = self._snapshot, self._scope.mask(where)
@@ -241,10 +259,10 @@ class GraphBrowser:
         return triples if blocked is None else triples[~blocked[triples]]
 
     def _fact(self, triple: int, where: Filter | None, *, quotes: bool = False) -> StatedEdge:
-        s, allowed = self._snapshot, self._scope.mask(where)
+        s, allowed, labels = self._snapshot, self._scope.mask(where), self._names(where).entities
         head, relation, tail = (int(i) for i in s.triples[triple])
         stating = [int(p) for p in s.triple_passages.row(triple) if allowed[p]]
-        names = (s.entities[head], s.entities[tail], s.relations[relation])
+        names = (labels[head], labels[tail], s.relations[relation])
         quoted = tuple(self.quote(p, names) for p in stating[:_MAX_QUOTES]) if quotes else ()
         ids = tuple(s.passage_ids[p] for p in stating)
         return StatedEdge(head, s.relations[relation], tail, ids, bool(s.imported[triple]), quoted)
@@ -258,7 +276,7 @@ class GraphBrowser:
             return
         mention = numbers[0] - len(s.triples)
         passage, entity = int(edges.passages[mention]), int(edges.entities[mention])
-        quoted = (self.quote(passage, [s.entities[entity]]),)
+        quoted = (self.quote(passage, [self._names(where).entities[entity]]),)
         title = int(edges.titles[mention])
         yield StatedEdge(title, MENTIONS, entity, (s.passage_ids[passage],), imported=False, quotes=quoted)
 

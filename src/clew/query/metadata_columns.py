@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
 from clew.query.filters import Column, field_value
+from clew.text.places import read_filter_fields
 
 ArrayStore = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]
 """Returns the arrays of a name, from disk or computed."""
@@ -70,7 +71,7 @@ def _code_values(snapshot: Snapshot, name: str) -> dict[str, NDArray[Any]]:
         if text != last or code < 0:  # the passages of a document have the same
             last = text
             own = dict.fromkeys(OWN_FIELDS, "")  # a text has no parts, whatever the metadata say
-            value = json.dumps(field_value({**json.loads(text), **own}, name))
+            value = json.dumps(field_value({**read_filter_fields(text), **own}, name))
             code = code_of.setdefault(value, len(code_of))
         codes[position] = code
     packed = StringArray.pack(code_of)

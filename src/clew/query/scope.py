@@ -79,6 +79,20 @@ class Scope:
         mask = predicate.mask(self._columns)
         return self._every if mask.all() else mask
 
+    def describe_empty(self, where: Filter, within: Filter | None = None) -> str:
+        """Return a note on a filter that allows no passage, "" where it allows some.
+
+        `within` is the filter of what the caller may see at all, which `where` includes: the passages that it leaves
+        out are neither counted nor looked at, and no field of it is named.
+        """
+        if not len(self) or self.mask(where).any():
+            return ""
+        seen = self.mask(within)
+        hidden = parse_filter(within).fields if within is not None else frozenset()
+        predicate = parse_filter(where)
+        clashes = predicate.describe_clashes(self._columns, seen, hidden)
+        return "; ".join((f"no passage meets the filter (0 of {int(seen.sum()):,})", *clashes))
+
     def blocked_triples(self, where: Filter | None) -> BoolArray | None:
         """Return the triples (T,) that no allowed passage states, None for none; raises InputError as `mask`."""
         if where is None or self.mask(where) is self._every:

@@ -11,6 +11,14 @@ _NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _REPLACEMENT = "\ufffd"
 _LINK = re.compile(r"\[([^\[\]]+)\]\([^()\s]+\)")  # of Markdown
 
+_FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*$", re.M)
+_RULE = re.compile(r"^[ \t]*\|?[ \t:|-]*-{3,}[ \t:|-]*\|?[ \t]*$", re.M)  # under the head of a table, and `---`
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+|(?<=\S)[ \t]+#{1,6}[ \t]*$|^ {0,3}>[ \t]?", re.M)
+_ANY_LINK = re.compile(r"!?\[([^\[\]\n]{0,1000})\]\([^()\n]{0,2000}(?:\([^()\n]{0,2000}\))?[^()\n]{0,200}\)")
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|\n]{1,500}\|)?([^\[\]|\n]{1,500})\]\]")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3})(?=\S)([^*_\n]{1,1000})(?<=\S)\1(?![\w*])")
+_CODE = re.compile(r"(`{1,2})([^`\n]{1,1000})\1")
+
 
 def escape_text(text: str) -> str:
     """Return a text for an element or a quoted attribute; control characters are shown as escapes."""
@@ -25,6 +33,19 @@ def escape_line(text: str) -> str:
 def strip_links(text: str) -> str:
     """Return a text with the words of each Markdown link alone, as the page of the server shows it."""
     return _LINK.sub(r"\1", text)
+
+
+def plain_text(text: str) -> str:
+    """Return a text without the marks of Markdown and without carriage returns, for people to read."""
+    shown = text.replace("\r\n", "\n").replace("\r", "\n")
+    for pattern, kept in ((_FENCE, ""), (_RULE, ""), (_HEADING, ""), (_ANY_LINK, r"\1"), (_WIKI_LINK, r"\1")):
+        shown = pattern.sub(kept, shown)
+    return _CODE.sub(r"\2", _EMPHASIS.sub(r"\2", shown))
+
+
+def plain_line(text: str) -> str:
+    """Return `plain_text` on one line, without control characters."""
+    return to_single_line(plain_text(text))
 
 
 def text_width(text: str) -> int:

@@ -10,8 +10,9 @@ from clew.graph.names.spellings import find_spelling
 from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.text.bm25 import BM25Index, terms_of_words
+from clew.text.bm25 import BM25Index
 from clew.text.normalization import key_hash, tokens
+from clew.text.terms import terms_of_words
 from clew.types import Citation, Scored, SentenceChain
 
 
@@ -52,13 +53,9 @@ class ChainQuoter:
     def _cite(self, sentences: IntArray) -> dict[int, Citation]:
         passages = np.searchsorted(self.sentences.offsets, sentences, "right") - 1
         spans = self.sentences.spans[sentences]
-        snapshot = self.snapshot
-        quotes: dict[int, Citation] = {}
-        for sentence, passage, (start, end) in zip(sentences.tolist(), passages.tolist(), spans.tolist(), strict=True):
-            place = snapshot.document_ids[passage], snapshot.passage_ids[passage], snapshot.titles[passage]
-            shift = snapshot.starts[passage]
-            quotes[sentence] = Citation(*place, shift + start, shift + end, snapshot.texts[passage][start:end])
-        return quotes
+        read = {passage: self.snapshot.passage(passage) for passage in set(passages.tolist())}
+        rows = zip(sentences.tolist(), passages.tolist(), spans.tolist(), strict=True)
+        return {sentence: read[passage].cite(start, end) for sentence, passage, (start, end) in rows}
 
     def _name(self, bridge: int, citation: Citation, allowed: BoolArray) -> str | None:
         """Return the name of an entity, or the word that a term is of, as a sentence has it.

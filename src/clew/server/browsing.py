@@ -62,7 +62,7 @@ def find_passage(version: OpenVersion, access: Access, passage_id: str) -> recor
         next=None if after is None else view_passage(after),
         document=[snapshot.passage_ids[p] for p in together],
         entities=[view_entity(match) for match in browser.passage_entities(position, where)],
-        relations=[view_edge(edge, browser) for edge in browser.passage_facts(position, where)],
+        relations=[view_edge(edge, browser, where) for edge in browser.passage_facts(position, where)],
     )
 
 
@@ -119,7 +119,7 @@ def find_entity(version: OpenVersion, access: Access, name: str, limit: int) -> 
         version=version.number,
         degree=degree,
         aliases=aliases,
-        relations=[view_edge(edge, browser) for edge in browser.facts(position, where, limit, quotes=True)],
+        relations=[view_edge(edge, browser, where) for edge in browser.facts(position, where, limit, quotes=True)],
         relations_truncated=degree > limit,
         passage_ids=passages[:_MAX_PASSAGES],
         passages_truncated=len(passages) > _MAX_PASSAGES,
@@ -139,7 +139,7 @@ def find_paths(
     paths = [
         records.EntityPath(
             entities=[view_entity(browser.match(entity, where)) for entity in path.entities],
-            edges=[view_edge(edge, browser) for edge in path.edges],
+            edges=[view_edge(edge, browser, where) for edge in path.edges],
         )
         for path in found
     ]

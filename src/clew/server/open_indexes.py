@@ -159,6 +159,13 @@ class OpenIndexes:
         if entry is not None:
             self._open_newer(name, entry)
 
+    @contextmanager
+    def open_for_writing(self, name: str) -> Iterator[Index]:
+        """Open an index beside the versions that answer, so that a change moves none of them; it is closed after it."""
+        self.check(name)
+        with self._open_index(self.locations[name]) as index:
+            yield index
+
     def close(self) -> None:
         """Close all indexes that no answer holds."""
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -102,7 +102,8 @@ def _retrieve(
     else:
         raise InputError(f"topics are for retrievers of paths, such as frag, not {describe_retriever(spec)}")
     notes = describe_default(describe_retriever(spec)) if chosen == AUTO else ()
-    finished = [index.finish(evidence, where) for evidence in found]
+    within = access.where if index is version.index else None
+    finished = [index.finish(evidence, where, within) for evidence in found]
     return describe_retriever(spec), [replace(each, notes=(*each.notes, *notes)) for each in finished]
 
 

@@ -124,6 +124,17 @@ class FoundPath(Record):
     triples: list[Fact]
 
 
+class Place(Record):
+    """A place in a source; numbers count from 1, null and "" where there is none."""
+
+    page: int | None = None
+    slide: int | None = None
+    sheet: str = ""
+    row: int | None = None
+    line: int | None = None
+    heading: str = ""
+
+
 class Quote(Record):
     """A sentence as it stands: `[start:end]` of its document, in characters."""
 
@@ -133,6 +144,7 @@ class Quote(Record):
     start: int
     end: int
     quote: str
+    place: Place | None = None
 
 
 class FoundChain(Record):

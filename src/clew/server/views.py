@@ -2,7 +2,7 @@
 
 from clew.query.graph_browsing import EntityMatch, GraphBrowser, StatedEdge
 from clew.server import records
-from clew.types import Answer, Citation, Evidence, Passage, Path, Scored, SentenceChain, Usage
+from clew.types import Answer, Citation, Evidence, Filter, Passage, Path, Scored, SentenceChain, Usage
 
 
 def view_passage(passage: Passage) -> records.Passage:
@@ -59,9 +59,9 @@ def view_entity(match: EntityMatch) -> records.EntitySummary:
     return records.EntitySummary(id=match.id, name=match.name, passages=match.passages)
 
 
-def view_edge(edge: StatedEdge, browser: GraphBrowser) -> records.StatedFact:
-    """Return an edge of the graph."""
-    head, tail = browser.match(edge.head), browser.match(edge.tail)
+def view_edge(edge: StatedEdge, browser: GraphBrowser, where: Filter | None) -> records.StatedFact:
+    """Return an edge of the graph, whose ends have the names that allowed passages give them."""
+    head, tail = browser.match(edge.head, where), browser.match(edge.tail, where)
     return records.StatedFact(
         head=head.name,
         relation=edge.relation,

@@ -2,12 +2,13 @@
 
 Shards are thus written, replaced, verified, repaired and removed as documents are. A shard holds triples of the graph,
 or names of its entities, which are stored as triples too: (entity, kind of name, name), or places that mention them:
-(entity, "", document or passage).
+(entity, "", document or passage). The decisions of people on entities are shards of a graph of their own
+(`clew.store.entity_decisions`).
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import accumulate, chain
 from typing import Any
@@ -18,7 +19,9 @@ from clew.errors import InputError
 from clew.store.schema import SENTENCE_COLUMNS, TRIPLES_TYPE, canonical_json, passages_schema
 
 SHARD_EXTRACTOR = "graph:1"  # value of the `extractor` column that distinguishes shards from passages
-TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD = "triples", "names", "mentions"
+TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD, DECISION_SHARD = "triples", "names", "mentions", "decisions"
+DECISION_GRAPH = "clew:entity-decisions"
+"""Name of the graph whose shards are decisions on entities; no imported graph has it."""
 _HASH_PREFIX = "graph:"
 _WITHOUT_DEFAULT = ("failure", "vector", *SENTENCE_COLUMNS)
 
@@ -29,8 +32,9 @@ class KGShard:
 
     graph: str  # the graph's name
     number: int  # number of the shard in its graph, from 0
-    kind: str  # `TRIPLE_SHARD`, `NAME_SHARD` or `MENTION_SHARD`
+    kind: str  # `TRIPLE_SHARD`, `NAME_SHARD`, `MENTION_SHARD` or `DECISION_SHARD`
     triples: Sequence[tuple[str, str, str]]  # triples whose texts contain no NUL
+    notes: Mapping[str, str] = field(default_factory=dict)  # further metadata, which are no content: not in the hash
 
     @property
     def id(self) -> str:
@@ -65,7 +69,9 @@ def shards_to_table(
     """Return shards as columns of `passages_schema`, in order; a text of invalid Unicode: InputError."""
     count = len(shards)
     ids = [shard.id for shard in shards]
-    metadata = [canonical_json({"graph": s.graph, "holds": s.kind, "count": len(s.triples)}, s.id) for s in shards]
+    metadata = [
+        canonical_json({**s.notes, "graph": s.graph, "holds": s.kind, "count": len(s.triples)}, s.id) for s in shards
+    ]
     columns: dict[str, Any] = {
         "id": ids,
         "document_id": ids,
@@ -94,10 +100,12 @@ def shard_triples(rows: pa.Table) -> Iterator[tuple[str, pa.StructArray]]:
 
 
 def stored_graphs(shards: Iterable[pa.Table]) -> list[StoredGraph]:
-    """Return the statistics of graphs, sorted by name, from tables with the column `metadata`."""
+    """Return the statistics of imported graphs, sorted by name, from tables with the column `metadata`."""
     counts: dict[str, dict[str, int]] = {}
     for rows in shards:
         for metadata in map(json.loads, rows["metadata"].to_pylist()):
+            if metadata["holds"] == DECISION_SHARD:
+                continue
             count = counts.setdefault(
                 metadata["graph"], dict.fromkeys((TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD, "parts"), 0)
             )
@@ -115,11 +123,12 @@ def is_shard(document_hash: str) -> bool:
 
 
 def shards_by_graph(documents: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the sorted shard ids of each graph, from the hashes of shards or of all documents by id."""
+    """Return the sorted shard ids of each imported graph, from the hashes of shards or of all documents by id."""
     shard_ids: dict[str, list[str]] = {}
     for id_, hash_ in sorted(documents.items()):
-        if is_shard(hash_):
-            shard_ids.setdefault(id_.rpartition("#")[0], []).append(id_)
+        name = id_.rpartition("#")[0]
+        if is_shard(hash_) and name != DECISION_GRAPH:
+            shard_ids.setdefault(name, []).append(id_)
     return shard_ids
 
 

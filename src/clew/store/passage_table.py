@@ -351,6 +351,14 @@ class PassageTable:
                 check_rows(rows, self.location.name)
             yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
 
+    def read_graph(self, name: str) -> pa.Table:
+        """Return the shards of one graph, by their ids; each row's checksum is verified."""
+        prefix = name.replace("'", "''")
+        with map_errors(self.location.name, "reading"):
+            rows = self._readable().to_table(filter=f"{_SHARD_FILTER} AND starts_with(id, '{prefix}#')")
+        check_rows(rows, self.location.name)
+        return rows.drop_columns(list(INTEGRITY_COLUMNS)).sort_by("id")
+
     def versions(self) -> list[StoredVersion]:
         """Return the versions that are there, the newest first."""
         return list_versions(self._dataset, self.location)

@@ -17,6 +17,8 @@ from clew.text.bm25 import BM25Index
 SNAPSHOT_FORMAT = "snapshot-7"
 MANIFEST_FILE = "manifest.json"
 CHECKSUM_KEY = "seal"
+DECISION_PROBLEMS = "decision_problems"
+"""Entry of a manifest: numbers of decisions on entities that changed nothing, or not all, with the reason."""
 LOCAL_MANIFEST_FILE = "local.json"
 _LISTED_LOCALLY = frozenset({"places.npy", SEGMENT_NAMES_FILE})
 LOCAL_FILES = _LISTED_LOCALLY | {LOCAL_MANIFEST_FILE}

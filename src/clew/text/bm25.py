@@ -20,14 +20,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from Stemmer import Stemmer
 from Stemmer import version as stemmer_version
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges
@@ -42,13 +39,9 @@ from clew.text.layered_postings import (
     score_rows,
     term_slots,
 )
-from clew.text.normalization import is_plain, key_hash, token_keys, tokens
+from clew.text.normalization import key_hash
+from clew.text.terms import Analyzer, terms_of_words
 
-# Function words, question words, and the letters left over after an apostrophe.
-STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "  # noqa: SIM905
-    "to was will with s t what which who whom whose when where why how did does do".split()
-)
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
 LEXICAL = "lexical"  # folder of an index version's BM25 index
 _FORMAT_VERSION = 2
@@ -74,15 +67,9 @@ class TermCounts:
     lengths: IntArray  # (p,) the number of terms of each text, with repetitions
 
 
-def terms_of_words(keys: Iterable[str]) -> list[str]:
-    """Return the term of each folded word (see `clew.text.normalization.token_keys`), "" for a word that is none."""
-    stem = _Analyzer().stem
-    return ["" if key in STOP_WORDS else stem(key) for key in keys]
-
-
 def count_terms(texts: Iterable[str]) -> TermCounts:
     """Return the terms of texts, counted in one pass."""
-    analyzer = _Analyzer()
+    analyzer = Analyzer()
     numbers: dict[int, int] = {}
     number_of_term: dict[str, int] = {}
     terms, counts, sizes, lengths = array("i"), array("i"), [0], []
@@ -204,7 +191,7 @@ class BM25Index:
 
     def query(self, question: str) -> QueryTerms:
         """Return the terms of a question, which may be any text."""
-        counts = Counter(key_hash(term) for term in _Analyzer().terms(question))
+        counts = Counter(key_hash(term) for term in Analyzer().terms(question))
         hashes = np.sort(np.fromiter(counts, dtype=np.uint64, count=len(counts)))
         if not len(hashes) or not len(self.terms):
             return QueryTerms.from_weights(np.zeros(0, dtype=np.int32), np.zeros(0))
@@ -345,22 +332,6 @@ class BM25Index:
         if fault := _find_fault(settings, arrays):
             raise _unusable_error(folder, fault)
         return cls(**arrays, mean_length=settings["mean_length"], k1=settings["k1"], b=settings["b"])
-
-
-class _Analyzer:
-    """Splits text into terms; each query gets its own, since a stemmer must not be shared between threads."""
-
-    def __init__(self) -> None:
-        stem_word = Stemmer("english").stemWord
-        # A corpus has few distinct words; each is stemmed once.
-        self.stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
-
-    def terms(self, text: str) -> list[str]:
-        terms: list[str] = [self.stem(key) for key in token_keys(text) if key not in STOP_WORDS]
-        if not is_plain(text):
-            # Adjacent tokens without a gap occur only where one is a letter of a script without spaces.
-            terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
-        return terms
 
 
 def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:

@@ -5,13 +5,16 @@ No module here or above it in a recipe loads torch, so that the command line can
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import Field
 
 from clew.errors import InputError
+from clew.plugins.records import MAX_AMOUNT, MAX_COUNT
+
+MAX_WIDTH, MAX_LAYERS = 65_536, 1_024  # of a network that could be meant
 
 StepType = Literal["float32", "bfloat16"]
 """Numbers in which a training step multiplies matrices."""
@@ -29,7 +32,10 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 
 
 def check_fields(record: Any) -> None:
-    """Raise InputError for a value outside the bounds of its field's `Field`, or none of its `Literal` choices."""
+    """Raise InputError for a value outside the bounds of its field's `Field`, or none of its `Literal` choices.
+
+    Without an upper bound of its own a whole number is at most `MAX_COUNT`, and another number at most `MAX_AMOUNT`.
+    """
     hints = get_type_hints(type(record), include_extras=True)
     for own in fields(record):
         value, hint = getattr(record, own.name), hints[own.name]
@@ -39,9 +45,19 @@ def check_fields(record: Any) -> None:
             raise InputError(f"{own.name} is {value!r}: wanted {', '.join(others)} or {last}")
         constraints = [constraint for note in notes for constraint in getattr(note, "metadata", ())]
         bounds = [(name, getattr(c, name)) for c in constraints for name in _BOUNDS if hasattr(c, name)]
-        if value is not None and not all(_BOUNDS[name][1](value, bound) for name, bound in bounds):
-            words = (f"{_BOUNDS[name][0]} {bound:g}" if math.isfinite(bound) else "finite" for name, bound in bounds)
-            raise InputError(f"{own.name} is {value}: wanted {' and '.join(words)}")
+        if type(value) in (int, float):
+            alias = next((note.alias for note in notes if getattr(note, "alias", None)), None)
+            _check_number(alias or own.name, value, bounds)
+
+
+def _check_number(name: str, value: float, bounds: Sequence[tuple[str, float]]) -> None:
+    """Raise InputError for a number outside its bounds, which are names of `_BOUNDS` with their values."""
+    finite = [(kind, bound) for kind, bound in bounds if math.isfinite(bound)]
+    if not any(kind in ("le", "lt") for kind, _ in finite):
+        finite.append(("le", MAX_COUNT if isinstance(value, int) else MAX_AMOUNT))
+    if not all(_BOUNDS[kind][1](value, bound) for kind, bound in finite):  # never true of a value that is no number
+        words = (f"{_BOUNDS[kind][0]} {bound:,.15g}" for kind, bound in finite)
+        raise InputError(f"{name} is {value}: wanted {' and '.join(words)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import docx
 import pytest
 
 from clew.errors import InputError
@@ -18,7 +19,6 @@ from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
 from tests.indexing.sources.test_office_files import write_docx, write_pdf
 
-pytest.importorskip("markitdown")
 needs_limits = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the platform has no such limits")
 
 
@@ -57,9 +57,22 @@ def docx_of(body: bytes) -> bytes:
     return packed.getvalue()
 
 
+def long_docx(paragraphs: int) -> bytes:
+    """Return a Word file whose paragraphs pack to nearly nothing."""
+    plain, packed = io.BytesIO(), io.BytesIO()
+    docx.Document().save(plain)
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
+        for name in old.namelist():
+            part = old.read(name)
+            if name == "word/document.xml":
+                part = part.replace(b"<w:body>", b"<w:body>" + b"<w:p><w:r><w:t>a</w:t></w:r></w:p>" * paragraphs)
+            new.writestr(name, part)
+    return packed.getvalue()
+
+
 def check_works(converter: ConverterProcess, pdf: bytes) -> int:
     """Convert a file, and return the id of the child."""
-    assert "The Fram sailed north." in converter.convert(".pdf", pdf)[0]
+    assert "The Fram sailed north." in converter.convert(".pdf", pdf)[0].text
     assert converter._child is not None
     return converter._child.pid
 
@@ -71,10 +84,10 @@ def test_one_child_converts_many_files(converter: ConverterProcess, pdf: bytes) 
 @needs_limits
 def test_a_file_that_hangs_is_one_line_and_the_next_is_converted(converter: ConverterProcess, pdf: bytes) -> None:
     before = check_works(converter, pdf)
-    hanging = packed_pdf(b"BT /F1 12 Tf 72 700 Td " + b"(aaaa) Tj " * 200_000 + b"ET")
-    assert len(hanging) < 10_000
-    with pytest.raises(InputError, match=r"the \.pdf file takes more than 1 seconds to be converted"):
-        converter.convert(".pdf", hanging)
+    hanging = long_docx(80_000)
+    assert len(hanging) < 60_000
+    with pytest.raises(InputError, match=r"the \.pdf file takes more than 1 seconds to be read"):
+        converter.convert(".docx", hanging)
     assert check_works(converter, pdf) != before
 
 

@@ -4,13 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.sources.markdown import (
-    find_links,
-    find_main_heading,
-    read_alias_line,
-    read_front_matter,
-    strip_markup,
-)
+from clew.indexing.sources.front_matter import read_front_matter
+from clew.indexing.sources.markdown import find_headings, find_links, read_alias_line, strip_markup
 
 MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
 
@@ -34,7 +29,8 @@ MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
     ],
 )
 def test_the_main_heading(text: str, heading: str) -> None:
-    assert find_main_heading(text) == heading
+    body = text[read_front_matter(text).end :]
+    assert next((found.text for found in find_headings(body) if found.level == 1), "") == heading
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.selection import Part
-from clew.indexing.sources import records
+from clew.indexing.sources import record_files, records
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
 from tests.indexing.sources.reading import write_file
@@ -73,8 +73,8 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return note
 
-    for name in ("_parse_json_document", "_make_row_document"):
-        monkeypatch.setattr(records, name, noting(getattr(records, name)))
+    for module, name in ((records, "make_record_document"), (record_files, "make_row_document")):
+        monkeypatch.setattr(module, name, noting(getattr(module, name)))
     return places
 
 

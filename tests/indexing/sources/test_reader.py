@@ -9,7 +9,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.indexing.sources.reader import read_documents
-from clew.types import Document, Failure
+from clew.types import Document, Failure, Place, PlaceStart
 from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
 
 
@@ -92,7 +92,7 @@ def test_unknown_suffixes_are_counted(tmp_path: Path) -> None:
     reasons = {
         Path(result.item).name: result.reason for result in read_documents([tmp_path]) if isinstance(result, Failure)
     }
-    assert reasons["photo.xyz"].startswith("not a kind of file that can be read: .xyz (wanted .csv, .docx")
+    assert reasons["photo.xyz"].startswith("not a kind of file that can be read: .xyz (wanted .bash, .bat")
     assert reasons["Makefile"].startswith("not a kind of file that can be read: no suffix")
     assert "not a kind" in read_failure(tmp_path / "photo.xyz").reason
 
@@ -142,10 +142,10 @@ def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
         (b" \n\t\n", "empty"),
         (b"\xef\xbb\xbf", "empty"),
         (b"text\0more", "offset 4"),
-        (b"good \xff bad", "byte offset 5"),
+        ("göd ".encode() + b"\xff bad", "byte offset 5"),
         (b"\xef\xbb\xbfgood \xff", "byte offset 8"),
         (b"\xed\xa0\x80", "byte offset 0"),
-        ("text".encode("utf-16"), "UTF-16"),
+        ("text".encode("utf-16") + b"\0", "byte offset"),
     ],
 )
 @pytest.mark.parametrize("suffix", [".txt", ".md"])
@@ -184,7 +184,7 @@ def test_a_disk_error_is_a_failure(tmp_path: Path, suffix: str) -> None:
 def test_the_text_is_the_file_to_the_character(tmp_path: Path) -> None:
     text = "Заголовок\r\n\r\nשלום 👩‍👩‍👧 \u202eعكس\u202c\ttab\rold\n\u2028  end  \n"
     document = read_single(write_file(tmp_path / "a.txt", b"\xef\xbb\xbf" + text.encode()))
-    assert document.text == text
+    assert document.text == text.replace("\r\n", "\n")  # the only letters that are changed
     assert document.title == "Заголовок"
 
 
@@ -212,7 +212,11 @@ def test_markdown_gives_title_aliases_and_links_and_keeps_its_source(tmp_path: P
         "## Crew\nLed by [Nansen](people/nansen.md) and [[Amundsen|Roald]]. ![map](map.png)\n"
     )
     document = read_single(write_file(tmp_path / "fram.md", text))
-    assert document.text == text
+    assert document.text == text.partition("---\n# ")[2].join(("# ", ""))  # front matter is no text
+    assert [(start.place.line, start.place.heading) for start in document.places] == [
+        (7, "Fram (ship)"),
+        (10, "Fram (ship) > Crew"),
+    ]
     assert document.title == "The Fram"
     assert document.aliases == ("Fram (ship)", "fram", "Polar Ship", "Framskip")
     assert document.links == ("people/nansen.md", "Amundsen")
@@ -235,7 +239,7 @@ def test_standard_input(content: bytes, ids: list[str]) -> None:
     results = only_documents(list(read_documents(["-"], io.BytesIO(content))))
     assert [document.id for document in results] == ids
     if ids == ["stdin"]:
-        assert results[0] == Document("stdin", "", "\n  plain {text}\n")
+        assert (results[0].text, results[0].places) == ("\n  plain {text}\n", (PlaceStart(0, Place(line=1)),))
 
 
 def test_empty_standard_input_is_a_failure() -> None:

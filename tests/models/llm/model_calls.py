@@ -9,6 +9,7 @@ from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.reply_cache import ReplyCache
+from clew.protocols import LanguageModel
 from clew.types import Failure, Prompt, Reply
 from tests.faults.model_server import RunningServer
 
@@ -35,7 +36,7 @@ def open_model(
 
 
 def complete_one(
-    model: ProviderModel, content: str | Prompt = "Oslo", on_text: Callable[[str], None] | None = None
+    model: LanguageModel, content: str | Prompt = "Oslo", on_text: Callable[[str], None] | None = None
 ) -> Any:
     """Return the result of a single prompt."""
     [result] = model.complete([content if isinstance(content, Prompt) else prompt(content)], on_text)

@@ -1,13 +1,13 @@
-"""A package of somebody else: a retriever, a reranker, an extractor and an encoder for Clew."""
+"""A package of somebody else: a retriever, a reranker, an extractor, an encoder, a model and an answerer for Clew."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 import clew
-from clew.types import Extraction, Failure, Filter, Mention
+from clew.types import Extraction, Failure, Filter, Mention, Prompt, Reply
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -98,7 +98,43 @@ class LettersEncoder:
         return self.encode(texts)
 
 
+@dataclass(frozen=True)
+class ConstantModel:
+    """Answers every prompt with one word."""
+
+    word: str
+
+    @property
+    def name(self) -> str:
+        """The name to open this model by."""
+        return f"constant:{self.word}"
+
+    def complete(
+        self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
+    ) -> list[Reply | Failure]:
+        """Return one reply a prompt."""
+        del on_text
+        value = {"answerable": True, "answer": self.word, "quotations": []}
+        return [Reply(prompt.reply.model_validate(value)) for prompt in prompts]
+
+
+class TitleAnswerer:
+    """Answers with the title of the best passage."""
+
+    def answer(
+        self,
+        questions: Sequence[str],
+        evidence: Sequence[clew.Evidence],
+        on_text: Callable[[str], None] | None = None,
+    ) -> list[clew.Answer]:
+        """Return one answer a question."""
+        del questions, on_text
+        return [clew.Answer(one.passages[0].item.title, (), (), one) for one in evidence]
+
+
 RETRIEVER = clew.RetrieverEntry("passages in the order of their titles", Alphabetical, build_alphabetical)
 RERANKER = clew.RerankerEntry("the last one first", Reversed, lambda *_: ReversedReranker(), "reversed")
 EXTRACTOR = clew.ExtractorEntry("words with a capital", lambda *_: CapitalsExtractor(), "capitals")
 ENCODER = clew.EncoderEntry("counts of letters", lambda _: LettersEncoder())
+MODEL = clew.ModelEntry("one word", ConstantModel)
+ANSWERER = clew.AnswererEntry("the best title", lambda _: TitleAnswerer())

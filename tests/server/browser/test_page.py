@@ -99,6 +99,26 @@ def test_wandering_expands_hides_and_lists_the_same_graph(page: "Page", site: st
     assert page.locator("#nested > ul > li").count() == 0
 
 
+def test_an_entity_is_renamed_and_that_is_undone(page: "Page", site: str) -> None:
+    page.goto(f"{site}/explore?index=new&entity=Karlskrona")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_label("New name").fill("Karlskrona in Blekinge")
+    page.get_by_role("button", name="Do it").click()
+    page.wait_for_selector("#details h2:has-text('Karlskrona in Blekinge')")
+    assert "rename 'Karlskrona'" in page.inner_text("#message")
+    assert not violations(page)
+    page.get_by_role("button", name="Merge").click()
+    page.get_by_label("With the entity").fill("Nobody")
+    page.get_by_role("button", name="Do it").click()
+    page.wait_for_selector("dialog .bad:has-text('no entity is called')")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Decisions").click()
+    page.get_by_role("button", name="Undo decision 1").click()
+    page.wait_for_selector("#message:has-text('undo decision 1')")
+    page.goto(f"{site}/explore?index=new&entity=Karlskrona")
+    page.wait_for_selector("#details h2:text-is('Karlskrona')")
+
+
 def test_a_path_between_two_entities_has_its_sentences(page: "Page", site: str) -> None:
     page.goto(f"{site}/explore?index=small")
     page.get_by_label("From").fill("Louis Palander")

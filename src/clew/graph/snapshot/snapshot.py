@@ -29,6 +29,7 @@ from clew.graph.segments.passage_columns import (
 from clew.graph.sentences.sentence_index import SentenceIndex, SentenceRows, index_sentences
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
+from clew.text.places import unpack_metadata
 from clew.types import Passage, Triple
 
 
@@ -75,7 +76,7 @@ class Snapshot:
 
     @property
     def metadata(self) -> PlacedStrings:
-        """The metadata of each passage, a JSON object."""
+        """The metadata of each passage as they are stored, with its places (see `clew.text.places`)."""
         return self.columns.metadata
 
     @property
@@ -100,6 +101,7 @@ class Snapshot:
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""
+        metadata, places = unpack_metadata(self.metadata[position])
         return Passage(
             id=self.passage_ids[position],
             document_id=self.document_ids[position],
@@ -107,7 +109,8 @@ class Snapshot:
             text=self.texts[position],
             start=self.starts[position],
             end=self.ends[position],
-            metadata=json.loads(self.metadata[position]),
+            metadata=metadata,
+            places=places,
         )
 
     def position(self, passage_id: str) -> int:

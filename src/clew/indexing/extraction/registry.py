@@ -8,6 +8,7 @@ from clew.errors import InputError
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.extraction.rule_based import RuleExtractor
+from clew.plugins.arguments import FROM_PYTHON
 from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
 from clew.protocols import Extractor, LanguageModel
@@ -91,6 +92,11 @@ def open_extractor(
     on_done: Callable[[int], None] | None = None,
 ) -> Extractor:
     """Return the extractor `rules`, `published:FILE`, `llm:PROVIDER:NAME` or an installed package's, or InputError."""
+    if name.startswith(FROM_PYTHON):
+        raise InputError(
+            f"the index was made with an extractor of Python, of fingerprint {name.removeprefix(FROM_PYTHON)!r}: "
+            "add to it from Python, clew.open(..., extractor=...), or make a new index"
+        )
     kind, _, argument = name.partition(":")
     if kind not in EXTRACTORS or name.endswith(":"):
         raise _unknown(name)

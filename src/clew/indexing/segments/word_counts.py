@@ -9,8 +9,9 @@ import numpy as np
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.csr import row_pointers, run_starts
 from clew.indexing.segments.vocabularies import Numbering, hash_texts
-from clew.text.bm25 import TermCounts, terms_of_words
+from clew.text.bm25 import TermCounts
 from clew.text.normalization import is_unspaced_letter
+from clew.text.terms import terms_of_words
 from clew.text.token_arrays import TokenArrays
 
 

@@ -1,26 +1,29 @@
-"""Conversion of one file after the other to Markdown by `markitdown`, in a process that is limited and may die.
+"""Reading of one file after the other, of kinds that are no plain text, in a process that is limited and may die.
 
     python -m clew.indexing.sources.conversion MEMORY_BYTES
 
 The process reads a line of JSON (`suffix`, `bytes`, `seconds`) and the bytes of a file, and answers with a line of
-JSON: `markdown` and `title`, or `failure`, or `missing` for a package that is not installed; `ends` is true where it
-needs another process in its place. A file that takes more processor time than `seconds` ends it.
+JSON: `contents`, a list of those of `FileContents.to_json`, or `failure`, or `missing` for a package that is not
+installed; `ends` is true where it needs another process in its place. A file that takes more processor time than
+`seconds` ends it.
 """
 
 import io
 import json
 import os
+import struct
 import sys
 import warnings
 import zipfile
-from functools import cache
-from typing import IO, TYPE_CHECKING, Any
+import zlib
+from importlib import import_module
+from typing import IO, Any, NamedTuple
 
-from clew.errors import ClewError, InputError, MissingPackageError
-from clew.plugins.extras import import_extra, missing_package
-
-if TYPE_CHECKING:
-    from markitdown import MarkItDown, MarkItDownException
+from clew.errors import InputError, MissingPackageError
+from clew.indexing.sources.contents import FileContents
+from clew.indexing.sources.encodings import decode_bytes
+from clew.plugins.extras import import_extra
+from clew.types import Place, PlaceStart
 
 MEBIBYTE = 1 << 20
 _MAX_RATIO, _RATIO_FROM_BYTES = 200, 16 * MEBIBYTE  # a document of real tables packs to a fiftieth
@@ -28,26 +31,97 @@ _MAX_INFLATED_BYTES = 1024 * MEBIBYTE  # with pictures and films
 _MAX_CHARACTERS = 64 * MEBIBYTE
 
 
-def convert(suffix: str, data: bytes) -> tuple[str, str]:
-    """Return a file as Markdown, and its title, "" for none.
+_READERS = "clew.indexing.sources.readers"
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"  # Office files before 2007, and newer ones that are encrypted
+_MAX_ATTACHMENT_DEPTH = 3
+# What parsers raise on bytes that are no file of their kind.
+_FAULTS: tuple[type[Exception], ...] = (
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError),
+    *(TypeError, ValueError, struct.error, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile),
+)
 
-    Raises InputError where it cannot be converted, MissingPackageError where a package for it is missing, and
-    MemoryError where it needs more memory than there is.
+
+class Kind(NamedTuple):
+    """The reader of a kind of file, as the places of its function and of the exception that its library raises."""
+
+    module: str
+    function: str
+    packages: tuple[str, ...] = ()  # what has to be installed
+    error: str = ""  # module:class of an exception that is none of the usual ones
+    reads_attachments: bool = False
+
+
+KINDS = {
+    ".pdf": Kind("pdf", "read_pdf", ("pypdfium2",)),
+    ".docx": Kind("word", "read_word", ("docx",), "docx.exceptions:PythonDocxError"),
+    ".pptx": Kind("slides", "read_slides", ("pptx",), "pptx.exc:PythonPptxError"),
+    ".xlsx": Kind("spreadsheet", "read_spreadsheet", ("openpyxl",), "openpyxl.utils.exceptions:InvalidFileException"),
+    ".html": Kind("web", "read_html", ("bs4", "lxml")),
+    ".htm": Kind("web", "read_html", ("bs4", "lxml")),
+    ".xhtml": Kind("web", "read_html", ("bs4", "lxml")),
+    ".epub": Kind("epub", "read_epub", ("bs4", "lxml")),
+    ".rst": Kind("rst", "read_restructured_text", ("docutils",), "docutils:ApplicationError"),
+    ".eml": Kind("mail", "read_message", reads_attachments=True),
+    ".mbox": Kind("mail", "read_mailbox", reads_attachments=True),
+    ".ipynb": Kind("notebook", "read_notebook"),
+}
+"""The kinds of files that are read in the limited process, by suffix."""
+_TEXT_ATTACHMENTS = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".json", ".log", ".xml", ".py", ".ics"})
+
+
+def convert(suffix: str, data: bytes) -> list[FileContents]:
+    """Return the contents of a file: one, but for a mailbox, which has one for each message.
+
+    Raises InputError where it cannot be read, MissingPackageError where a package for it is missing, and MemoryError
+    where it needs more memory than there is.
     """
-    _check_archive(suffix, data)
-    import_extra("markitdown", "files", f"reading {suffix} files")
-    from markitdown import MarkItDownException, StreamInfo
+    contents = _read(suffix, data, 1)
+    if (size := sum(len(part.text) for part in contents)) > _MAX_CHARACTERS:
+        raise InputError(f"the {suffix} file has {size} characters of text; split it, or leave it out")
+    return contents
 
+
+def _read(suffix: str, data: bytes, depth: int) -> list[FileContents]:
+    kind = KINDS[suffix]
+    _check_archive(suffix, data)
+    if data.startswith(_OLD_OFFICE) and suffix in (".docx", ".pptx", ".xlsx"):
+        raise InputError(
+            f"the {suffix} file is damaged or locked (it is encrypted, or of Office before 2007); save it again, "
+            "without a password, or leave it out"
+        )
+    for package in kind.packages:
+        import_extra(package, "files", f"reading {suffix} files")
+    read = getattr(import_module(f"{_READERS}.{kind.module}"), kind.function)
+    more = (lambda own, part: _read_attachment(own, part, depth),) if kind.reads_attachments else ()
+    faults = _FAULTS + _own_faults(kind)
     try:
         # Warnings of the parsers (fonts, deep nesting) do not concern the caller.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = _make_converter().convert_stream(io.BytesIO(data), stream_info=StreamInfo(extension=suffix))
-    except MarkItDownException as error:
-        raise _conversion_error(error, suffix) from error
-    if len(result.markdown) > _MAX_CHARACTERS:
-        raise InputError(f"the {suffix} file has {len(result.markdown)} characters of text; split it, or leave it out")
-    return result.markdown, " ".join((result.title or "").split())
+            contents = read(data, *more)
+    except InputError:
+        raise
+    except faults as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"the {suffix} file is damaged or locked ({reason}); save it again or leave it out") from error
+    return [contents] if isinstance(contents, FileContents) else contents
+
+
+def _own_faults(kind: Kind) -> tuple[type[Exception], ...]:
+    module, _, name = kind.error.partition(":")
+    return (getattr(import_module(module), name),) if name else ()
+
+
+def _read_attachment(suffix: str, data: bytes, depth: int) -> FileContents:
+    """Return the contents of a part of a message, which may be a message again."""
+    if suffix in _TEXT_ATTACHMENTS:
+        text, _ = decode_bytes(data)
+        return FileContents(text, places=(PlaceStart(0, Place(line=1)),))
+    if suffix not in KINDS or suffix == ".mbox":
+        raise InputError(f"not a kind of file that can be read: {suffix or 'no suffix'}")
+    if depth >= _MAX_ATTACHMENT_DEPTH:
+        raise InputError(f"it lies in more than {_MAX_ATTACHMENT_DEPTH} messages")
+    return _read(suffix, data, depth + 1)[0]
 
 
 def _check_archive(suffix: str, data: bytes) -> None:
@@ -63,37 +137,6 @@ def _check_archive(suffix: str, data: bytes) -> None:
         raise InputError(
             f"the {suffix} file of {len(data)} bytes inflates to {size}, which no document needs; leave it out"
         )
-
-
-@cache
-def _make_converter() -> "MarkItDown":
-    """Return a converter for these four formats only, without plugins, network, archives and guessing."""
-    from markitdown import DocumentConverter, MarkItDown
-    from markitdown.converters import DocxConverter, HtmlConverter, PdfConverter, PptxConverter
-
-    converter = MarkItDown(enable_builtins=False, enable_plugins=False)
-    kinds: tuple[type[DocumentConverter], ...] = (PdfConverter, DocxConverter, PptxConverter, HtmlConverter)
-    for kind in kinds:
-        converter.register_converter(kind())
-    return converter
-
-
-def _conversion_error(error: "MarkItDownException", suffix: str) -> ClewError | MemoryError:
-    from markitdown import FileConversionException, MissingDependencyException
-
-    attempts = error.attempts if isinstance(error, FileConversionException) else None
-    causes = [attempt.exc_info[1] for attempt in attempts or () if attempt.exc_info]
-    for cause in causes:
-        if isinstance(cause, MemoryError):
-            return cause
-        if isinstance(cause, MissingDependencyException):
-            part = cause.__cause__
-            absent = part if isinstance(part, ImportError) else ImportError("a part of it is not installed")
-            return MissingPackageError(
-                missing_package(f"reading {suffix} files", absent, "markitdown", "'clew[files]'")
-            )
-    reason = " ".join((f"{type(causes[0]).__name__}: {causes[0]}" if causes else str(error)).split())
-    return InputError(f"the {suffix} file is damaged or locked ({reason[:200]}); save it again or leave it out")
 
 
 def limit_memory(extra: int) -> None:
@@ -123,14 +166,14 @@ def limit_seconds(seconds: float) -> None:
 
 def _reply(suffix: str, data: bytes) -> dict[str, Any]:
     try:
-        markdown, title = convert(suffix, data)
+        contents = convert(suffix, data)
     except MissingPackageError as error:
         return {"missing": str(error)}
     except InputError as error:
         return {"failure": str(error)}
     except MemoryError:
-        return {"failure": f"the {suffix} file needs too much memory to be converted; leave it out", "ends": True}
-    return {"markdown": markdown, "title": title}
+        return {"failure": f"the {suffix} file needs too much memory to be read; leave it out", "ends": True}
+    return {"contents": [part.to_json() for part in contents]}
 
 
 def serve(tasks: IO[bytes], replies: IO[bytes], memory: int) -> None:
@@ -140,7 +183,7 @@ def serve(tasks: IO[bytes], replies: IO[bytes], memory: int) -> None:
         task = json.loads(header)
         data = tasks.read(task["bytes"])
         if not is_limited:
-            _reply(".html", b"<p>a</p>")  # imports the converters, whose memory does not count
+            _reply(".html", b"<p>a</p>")  # imports a reader, whose memory does not count
             limit_memory(memory)
             is_limited = True
         limit_seconds(task["seconds"])

@@ -16,6 +16,7 @@ from threading import Lock, Thread
 from typing import IO, final
 
 from clew.errors import InputError, MissingPackageError
+from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.conversion import MEBIBYTE
 
 _START_SECONDS = 60.0  # of a child, whose imports take a second or two
@@ -43,8 +44,8 @@ class ConverterProcess:
         self._owner = 0  # the process that started the child: its pipes are not those of a fork
         self._lines: SimpleQueue[bytes] = SimpleQueue()
 
-    def convert(self, suffix: str, data: bytes) -> tuple[str, str]:
-        """Return a file as Markdown, and its title, "" for none.
+    def convert(self, suffix: str, data: bytes) -> list[FileContents]:
+        """Return the contents of a file, those of each message for a mailbox.
 
         Raises InputError where it cannot be converted within the limits, MissingPackageError where a package is
         missing.
@@ -61,7 +62,7 @@ class ConverterProcess:
             raise MissingPackageError(reply["missing"])
         if "failure" in reply:
             raise InputError(reply["failure"])
-        return reply["markdown"], reply["title"]
+        return [FileContents.from_json(record) for record in reply["contents"]]
 
     def close(self) -> None:
         """End the child; the next file starts another."""
@@ -82,10 +83,12 @@ class ConverterProcess:
         code = self._end()
         if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU:
             raise self._too_long(suffix, seconds)
+        if code == -signal.SIGABRT:  # as pdfium ends where it gets no memory
+            raise InputError(f"the {suffix} file needs too much memory to be read; leave it out")
         raise InputError(f"the {suffix} file ended the converter (code {code}); save it again or leave it out")
 
     def _too_long(self, suffix: str, seconds: float) -> InputError:
-        return InputError(f"the {suffix} file takes more than {seconds:.0f} seconds to be converted; leave it out")
+        return InputError(f"the {suffix} file takes more than {seconds:.0f} seconds to be read; leave it out")
 
     def _send(self, task: bytes) -> None:
         for is_last in (False, True):

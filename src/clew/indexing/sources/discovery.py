@@ -6,14 +6,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from clew.indexing.sources.conversion import KINDS
 from clew.types import Document, Failure
 
-TEXT_SUFFIXES = frozenset({".txt", ".md", ".markdown"})
+MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
+TEXT_SUFFIXES = frozenset({".txt", ".text", ".log", ".tex", ".org"})
+CODE_SUFFIXES = frozenset({
+    ".bash", ".bat", ".c", ".cc", ".cfg", ".conf", ".cpp", ".cs", ".css", ".go", ".h", ".hpp",
+    ".ini", ".java", ".jl", ".js", ".jsx", ".kt", ".lua", ".pl", ".php", ".ps1", ".py", ".pyi",
+    ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".toml", ".ts", ".tsx", ".xml", ".xsd",
+    ".xsl", ".yaml", ".yml",
+})  # fmt: skip
+PLAIN_NAMES = frozenset({
+    "authors", "changelog", "contributing", "copying", "install", "license", "licence", "news",
+    "notice", "readme", "todo",
+})  # fmt: skip
+"""The names without a suffix that are texts, in lower case."""
 JSON_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
-TABLE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_DELIMITERS.keys()  # files of many documents
-OFFICE_SUFFIXES = frozenset({".pdf", ".docx", ".pptx", ".html", ".htm"})
-READABLE_SUFFIXES = TEXT_SUFFIXES | RECORD_SUFFIXES | OFFICE_SUFFIXES
+TABLE_SUFFIXES = frozenset({".csv", ".tsv"})
+RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"}  # files of many documents
+READABLE_SUFFIXES = MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | KINDS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,11 @@ class SourceFile:
     def with_id(self, id_: str, registered: tuple[str, str]) -> "SourceFile":
         """Return the file under another id."""
         return replace(self, id=id_, registered=registered)
+
+    @property
+    def file_name(self) -> str:
+        """The file's name with its suffix, as it is known."""
+        return self.id.rpartition("/")[2]
 
     @property
     def name(self) -> str:
@@ -75,6 +92,11 @@ def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
         yield _check_entry(entry, os.path.realpath(path.parent))
 
 
+def is_readable(path: Path) -> bool:
+    """Return whether a file is of a kind that can be read, by its name."""
+    return path.suffix.lower() in READABLE_SUFFIXES or path.name.lower() in PLAIN_NAMES
+
+
 def printable_path(name: str | Path) -> str:
     """Return a path that can be printed and stored: lone surrogates of names that are not UTF-8 are escaped."""
     return str(name).encode("utf-8", "backslashreplace").decode("utf-8")
@@ -87,7 +109,7 @@ def _check_entry(entry: _Entry | Failure, folder: str) -> SourceFile | Failure:
     if entry.kind != "file":
         return Failure(item, "not a regular file, or a link that leads nowhere")
     source = SourceFile(Path(entry.path), entry.order, item, folder=folder, real_path=entry.real_path)
-    if source.suffix not in READABLE_SUFFIXES:
+    if not is_readable(source.path):
         suffix = printable_path(source.suffix) or "no suffix"
         wanted = ", ".join(sorted(READABLE_SUFFIXES))
         return Failure(item, f"not a kind of file that can be read: {suffix} (wanted {wanted})")
@@ -134,8 +156,7 @@ def _make_entry(parent: _Entry, listed: os.DirEntry[str]) -> _Entry:
 
 def _is_read_directly(link: _Entry, top: str) -> bool:
     """Return whether a link to a file leads to one that is read from the same folder."""
-    is_readable = Path(link.real_path).suffix.lower() in READABLE_SUFFIXES
-    return link.kind == "file" and is_readable and _is_walked_directly(link.path, top)
+    return link.kind == "file" and is_readable(Path(link.real_path)) and _is_walked_directly(link.path, top)
 
 
 def _is_walked_directly(link: str, top: str) -> bool:

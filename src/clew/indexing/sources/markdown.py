@@ -1,16 +1,16 @@
-"""Structure of Markdown texts: headings, links, front matter, aliases; all patterns take linear time (50 MB lines)."""
+"""Structure of Markdown texts: headings, links, aliases; all patterns take linear time (50 MB lines)."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class FrontMatter(NamedTuple):
-    """The title and aliases in the front matter of a document; `end` is the offset where the body starts."""
+class Heading(NamedTuple):
+    """A heading of a text."""
 
-    title: str = ""
-    aliases: tuple[str, ...] = ()
-    end: int = 0
+    offset: int
+    level: int  # from 1
+    text: str  # without markup
 
 
 _MAX_HEADING_CHARACTERS = 500
@@ -41,24 +41,18 @@ _LINK_TOKEN = re.compile(
     re.I,
 )
 _DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]{1,500}+\]:[ \t]{1,8}+<?+(?P<target>[^\s<>]{1,2000}+)", re.M)
-_FRONT_MATTER = re.compile(r"---[ \t]*+\r?\n(?P<body>(?:(?!(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z))[^\n]*+\n){0,500}+)")
-_FRONT_MATTER_END = re.compile(r"(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z)")
-_KEY = re.compile(r"^(title|aliases)[ \t]*:(.*)$", re.I)
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
-_INLINE_ITEM = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'|[^,\s][^,]*+")
 _ALIAS_LINE = re.compile(r"aliases[ \t]*:(.*)", re.I)
 
 
-def find_main_heading(text: str) -> str:
-    """Return the first heading of level 1 (500 characters at most; no code or front matter) as plain text, or ""."""
-    for match in _matches_outside_code(_HEADING, text, read_front_matter(text).end):
+def find_headings(text: str) -> Iterator[Heading]:
+    """Yield the headings of a text without front matter, in order (500 characters at most; none of code)."""
+    for match in _matches_outside_code(_HEADING, text):
         if match["marks"]:
-            is_main, inner = match["marks"] == "#", _CLOSING_MARKS.sub("", (match["atx"] or "").strip())
+            level, inner = len(match["marks"]), _CLOSING_MARKS.sub("", (match["atx"] or "").strip())
         else:
-            is_main, inner = match["line"][0] == "=", match["setext"]
-        if is_main and len(inner) <= _MAX_HEADING_CHARACTERS and (heading := strip_markup(inner)):
-            return heading
-    return ""
+            level, inner = 1 if match["line"][0] == "=" else 2, match["setext"]
+        if len(inner) <= _MAX_HEADING_CHARACTERS and (heading := strip_markup(inner)):
+            yield Heading(match.start(), level, heading)
 
 
 def find_links(text: str) -> tuple[str, ...]:
@@ -94,28 +88,6 @@ def strip_markup(inline: str) -> str:
     return " ".join(re.sub(r"\\([^\w\s])", r"\1", text.replace("`", "")).split())
 
 
-def read_front_matter(text: str) -> FrontMatter:
-    """Return `title:` and `aliases:` of the block between two lines `---` at the very start of a text."""
-    opening = _FRONT_MATTER.match(text)
-    closing = _FRONT_MATTER_END.match(text, opening.end()) if opening else None
-    if opening is None or closing is None:
-        return FrontMatter()
-    title, aliases, in_aliases = "", [], False
-    for line in opening["body"].splitlines():
-        item = _ITEM.match(line) if in_aliases else None
-        if item:
-            aliases.append(_unquote(item[1]))
-        elif key := _KEY.match(line):
-            in_aliases = key[1].lower() == "aliases"
-            if in_aliases:
-                aliases.extend(_parse_inline_aliases(key[2].strip()))
-            else:
-                title = _unquote(key[2])
-        elif line.strip() and not line[0].isspace():
-            in_aliases = False
-    return FrontMatter(title, tuple(alias for alias in aliases if alias), closing.end())
-
-
 def read_alias_line(text: str) -> tuple[str, ...]:
     """Return the names in a line `Aliases: A; B`, of 2,000 characters at most, among the first five lines of a text."""
     start = 0
@@ -128,21 +100,6 @@ def read_alias_line(text: str) -> tuple[str, ...]:
             break
         start = end + 1
     return ()
-
-
-def _parse_inline_aliases(value: str) -> list[str]:
-    if value.startswith("[") and value.endswith("]"):
-        return [_unquote(item) for item in _INLINE_ITEM.findall(value[1:-1])]
-    return [_unquote(part) for part in value.split(";")]
-
-
-def _unquote(value: str) -> str:
-    value = value.strip()
-    if len(value) >= 2 and value[0] == value[-1] == '"':
-        return re.sub(r"\\(.)", r"\1", value[1:-1]).strip()
-    if len(value) >= 2 and value[0] == value[-1] == "'":
-        return value[1:-1].replace("''", "'").strip()
-    return value
 
 
 def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:

@@ -1,22 +1,22 @@
-"""PDF, Word, PowerPoint and HTML files as documents, converted to Markdown by `markitdown` (extra `files`)."""
+"""Files of kinds that are no plain text as documents: they are read in another process, with limits."""
 
 from clew.errors import InputError
+from clew.indexing.sources.contents import FileContents
+from clew.indexing.sources.conversion import KINDS
 from clew.indexing.sources.converter_process import CONVERTER
-from clew.indexing.sources.plain_text import make_markdown_document
 from clew.plugins.extras import require_extra
-from clew.types import Document
 
 
-def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> Document:
-    """Return a file's bytes as a Markdown document, with `name` as its last title.
+def convert_file(suffix: str, data: bytes) -> list[FileContents]:
+    """Return the contents of a file's bytes, those of each message for a mailbox; at least one.
 
-    It is converted in another process, with limits of time and memory. Raises InputError where it cannot be converted
-    within them, MissingPackageError where a package for it is missing.
+    Raises InputError where it cannot be read within the limits, MissingPackageError where a package for it is missing.
     """
     if not data:
         raise InputError("empty: the file holds no bytes")
-    require_extra(("markitdown",), "files", f"reading {suffix} files")
-    text, title = CONVERTER.convert(suffix, data)
-    if not text.strip():
+    if KINDS[suffix].packages:
+        require_extra(KINDS[suffix].packages, "files", f"reading {suffix} files")
+    contents = CONVERTER.convert(suffix, data)
+    if not any(part.text.strip() for part in contents):
         raise InputError("empty: the file has no text; pages that are pictures need OCR first")
-    return make_markdown_document(document_id, name, text, title=title)
+    return contents

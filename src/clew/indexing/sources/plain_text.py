@@ -1,38 +1,32 @@
-"""Documents from text and Markdown files, whose text equals the file's, character for character."""
+"""Documents from the contents of files: texts and Markdown as they stand in the file, line for line."""
 
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from clew.errors import InputError
-from clew.indexing.sources.markdown import (
-    find_links,
-    find_main_heading,
-    read_alias_line,
-    read_front_matter,
-    strip_markup,
-)
+from clew.indexing.sources.contents import FileContents, HeadingPath
+from clew.indexing.sources.front_matter import read_front_matter
+from clew.indexing.sources.markdown import find_headings, find_links, read_alias_line, strip_markup
 from clew.text.normalization import fold
-from clew.types import Document
+from clew.types import Document, Place, PlaceStart
 
-_UTF_16_MARKS = (BOM_UTF16_LE, BOM_UTF16_BE)
 _MAX_TITLE_CHARACTERS = 100
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "。", "！", "？", "؟", "۔", "।", "…")
+_FIRST_LINE = (PlaceStart(0, Place(line=1)),)
+_LICENCE = re.compile(r"(?:the )?project gutenberg(?:'s|’s)? e?-?(?:book|text)\b", re.I)
+_LICENCE_TITLE = re.compile(r"^Title: *(.+)$", re.M)
+_LICENCE_CHARACTERS = 4000  # in which a licence names its book
+_RUNNING_HEAD = re.compile(
+    r"(?P<name>[\w.:+-]{1,60})\((?P<section>\w{1,6})\)\s{2,}\S.*\s{2,}(?P=name)\((?P=section)\)", re.I
+)
+_DEFINITION = re.compile(r"^(?P<indent>[ \t]*)(?:async +)?(?:class|def) +(?P<name>\w+)", re.M)
 
 
-def decode_text(data: bytes) -> str:
-    """Return a file's text without byte order mark; empty, binary or non-UTF-8 bytes are an InputError."""
-    if data.startswith(_UTF_16_MARKS):
-        raise InputError("the text is UTF-16; save it as UTF-8")
-    if (zero := data.find(0)) >= 0:
-        raise InputError(f"binary content (a NUL byte at offset {zero}), not a text; remove it or give its real suffix")
-    body = data.removeprefix(BOM_UTF8)
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        offset = error.start + len(data) - len(body)
-        raise InputError(f"invalid UTF-8 at byte offset {offset}; save the text as UTF-8") from error
+def check_text(text: str) -> None:
+    """Raise an InputError where a text has nothing but white space."""
     if not text or text.isspace():
         raise InputError("empty: the file holds no text")
-    return text
 
 
 def make_text_document(document_id: str, name: str, text: str) -> Document:
@@ -40,20 +34,51 @@ def make_text_document(document_id: str, name: str, text: str) -> Document:
     return _make_document(document_id, text, [_first_line_title(text), name], read_alias_line(text))
 
 
-def make_markdown_document(document_id: str, name: str, text: str, title: str = "") -> Document:
-    """Return the document of a Markdown text, with its markup.
+def make_code_document(document_id: str, name: str, text: str) -> Document:
+    """Return the document of source code, whose title is the file's name; classes and functions of Python are headings.
 
-    Its title is that of its front matter, else its first heading of level 1, else `title`, else `name`; those not taken
-    become aliases, together with the aliases the text states. Further headings are sections, not names.
+    Each heading is the path of names, as in `Ship > sail`.
+    """
+    places = _python_places(text) if name.endswith(".py") else _FIRST_LINE
+    return _make_document(document_id, text, [name], places=places)
+
+
+def make_markdown_document(document_id: str, name: str, text: str) -> Document:
+    """Return the document of a Markdown text, with its markup, without its front matter, whose fields are metadata.
+
+    Its title is that of its front matter, else its first heading of level 1, else `name`; those not taken become
+    aliases, together with the aliases the text states. Further headings are sections, not names.
     """
     front = read_front_matter(text)
-    aliases = (*front.aliases, *read_alias_line(text[front.end :]))
-    titles = [strip_markup(front.title), find_main_heading(text), strip_markup(title), name]
-    return _make_document(document_id, text, titles, aliases, find_links(text))
+    line, body = 1 + text.count("\n", 0, front.end), text[front.end :]
+    if not body.strip():
+        raise InputError("empty: the file holds front matter and no text under it")
+    headings = list(find_headings(body))
+    main = next((heading.text for heading in headings if heading.level == 1), "")
+    path, places = HeadingPath(), [PlaceStart(0, Place(line=line))]
+    for heading in headings:
+        line += body.count("\n", places[-1].offset, heading.offset)
+        places = places if heading.offset else []
+        places.append(PlaceStart(heading.offset, Place(line=line, heading=path.enter(heading.level, heading.text))))
+    aliases = (*front.aliases, *read_alias_line(body))
+    titles = [strip_markup(front.title), main, name]
+    return _make_document(document_id, body, titles, aliases, find_links(body), tuple(places), front.fields)
+
+
+def make_contents_document(document_id: str, name: str, contents: FileContents) -> Document:
+    """Return the document of a file's contents, with `name` as its last title."""
+    titles = [*contents.titles, name]
+    return _make_document(document_id, contents.text, titles, (), contents.links, contents.places, contents.metadata)
 
 
 def _make_document(
-    document_id: str, text: str, titles: list[str], more_aliases: tuple[str, ...], link_targets: tuple[str, ...] = ()
+    document_id: str,
+    text: str,
+    titles: Sequence[str],
+    more_aliases: Sequence[str] = (),
+    links: tuple[str, ...] = (),
+    places: tuple[PlaceStart, ...] = _FIRST_LINE,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Document:
     names = [title for title in titles if title]
     title = names[0] if names else ""
@@ -61,15 +86,34 @@ def _make_document(
     for name in (*names[1:], *more_aliases):
         aliases.setdefault(fold(name), name)
     aliases.pop(fold(title), None)
-    return Document(document_id, title, text, aliases=tuple(aliases.values()), links=link_targets)
+    return Document(document_id, title, text, metadata or {}, tuple(aliases.values()), links, places)
 
 
 def _first_line_title(text: str) -> str:
-    """Return the first line if it looks like a title: short, not a sentence, followed by an empty or an alias line."""
+    """Return the first line if it looks like a title: short, not a sentence, followed by an empty or an alias line.
+
+    Of a running head, as of a manual's page, it is the name; of a book with a licence before it, the name given there.
+    """
     start = len(text) - len(text.lstrip())
     # Three lines suffice; splitting the whole text would copy it.
     lines = text[start : start + 4 * _MAX_TITLE_CHARACTERS].splitlines()
     first = lines[0].strip()
+    if _LICENCE.match(first):
+        named = _LICENCE_TITLE.search(text, start, start + _LICENCE_CHARACTERS)
+        return " ".join(named[1].split()) if named else ""
+    if head := _RUNNING_HEAD.fullmatch(first):
+        return head["name"]
     is_separate = len(lines) > 1 and (not lines[1].strip() or bool(read_alias_line(lines[1])))
     is_title = len(first) <= _MAX_TITLE_CHARACTERS and is_separate and not first.endswith(_SENTENCE_ENDS)
     return first if is_title else ""
+
+
+def _python_places(text: str) -> tuple[PlaceStart, ...]:
+    path, places = HeadingPath(), [*_FIRST_LINE]
+    line = 1
+    for match in _DEFINITION.finditer(text):
+        line += text.count("\n", places[-1].offset, match.start())
+        heading = path.enter(len(match["indent"].expandtabs()), match["name"])
+        places = places if match.start() else []
+        places.append(PlaceStart(match.start(), Place(line=line, heading=heading)))
+    return tuple(places)

@@ -4,27 +4,38 @@ import json
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from hashlib import blake2b
-from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import IO
 
 from clew.errors import InputError, MissingPackageError
+from clew.indexing.sources.conversion import KINDS
 from clew.indexing.sources.discovery import (
+    CODE_SUFFIXES,
     JSON_LINES_SUFFIXES,
-    OFFICE_SUFFIXES,
+    MARKDOWN_SUFFIXES,
     RECORD_SUFFIXES,
-    TABLE_DELIMITERS,
+    TABLE_SUFFIXES,
     SourcedDocument,
     SourceFile,
     find_sources,
     printable_path,
 )
-from clew.indexing.sources.office_files import convert_document
-from clew.indexing.sources.plain_text import decode_text, make_markdown_document, make_text_document
-from clew.indexing.sources.records import read_json_lines, read_table_rows
+from clew.indexing.sources.encodings import UTF_8, decode_bytes
+from clew.indexing.sources.office_files import convert_file
+from clew.indexing.sources.plain_text import (
+    check_text,
+    make_code_document,
+    make_contents_document,
+    make_markdown_document,
+    make_text_document,
+)
+from clew.indexing.sources.reading_report import ReadingReport
+from clew.indexing.sources.record_files import read_json_file, read_table_file
+from clew.indexing.sources.records import STANDARD_COLUMNS, RecordColumns, read_json_lines
 from clew.indexing.sources.register import SourceRegister
 from clew.store.document_ids import IdSet
 from clew.text.sanitize import has_surrogate
@@ -37,6 +48,7 @@ class ReadingProgress:
 
     done: int = 0
     total: int = 0  # 0 where it is not known: standard input
+    report: ReadingReport = field(default_factory=ReadingReport)  # how the files were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ class _Reading:
     progress: ReadingProgress
     is_wanted: Callable[[str], bool] | None
     register: SourceRegister
+    columns: RecordColumns = STANDARD_COLUMNS
 
 
 def source_bytes(paths: Sequence[str | Path]) -> int:
@@ -70,29 +83,31 @@ def read_documents(
     progress: ReadingProgress | None = None,
     is_wanted: Callable[[str], bool] | None = None,
     register: SourceRegister | None = None,
+    columns: RecordColumns = STANDARD_COLUMNS,
 ) -> Iterator[Document | Failure]:
     """Return an iterator over the documents of files and folders, which are read one at a time.
 
-    Supported are `.txt .md .markdown`, records in `.jsonl .ndjson .csv .tsv`, and with the extra `files` `.pdf .docx
-    .pptx .html .htm`. Folders are read recursively, hidden names skipped; "-" is `stdin`, by default that of the
-    process: JSON lines if its first character is `{`, else one text with the id "stdin". A failure names the path, or
-    `path:line`, and does not stop the rest. Ids are unique, as `register` gives them to files; a file that is given by
-    several paths is read once. Paths keep their order, folders that of their relative paths. The call raises InputError
-    before anything is read where no path is given, or one does not exist. Bytes are added to `progress` as they are
-    read. With `is_wanted` come only documents of the ids that it accepts, and failures of accepted ids, or of accepted
-    items where no id is known; nothing else is parsed that need not be.
+    Supported are texts, Markdown and source code, records in `.jsonl .ndjson .json .csv .tsv`, mail and notebooks, and
+    with the extra `files` `.pdf .docx .pptx .xlsx .html .htm .epub .rst`. Folders are read recursively, hidden names
+    skipped; "-" is `stdin`, by default that of the process: JSON lines if its first character is `{`, else one text
+    with the id "stdin". A failure names the path, or `path:line`, and does not stop the rest. Ids are unique, as
+    `register` gives them to files; a file that is given by several paths is read once. Paths keep their order, folders
+    that of their relative paths. The call raises InputError before anything is read where no path is given, or one does
+    not exist. Bytes are added to `progress` as they are read, and to its report how. With `is_wanted` come only
+    documents of the ids that it accepts, and failures of accepted ids, or of accepted items where no id is known;
+    nothing else is parsed that need not be. `columns` names the text, title and id of records.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
     check_paths(sources)
     counted = ReadingProgress() if progress is None else progress
-    reading = _Reading(counted, is_wanted, SourceRegister() if register is None else register)
+    reading = _Reading(counted, is_wanted, SourceRegister() if register is None else register, columns)
     return _check_documents(chain.from_iterable(_read_path(path, stdin, reading) for path in sources))
 
 
 def read_sources(sources: Iterable[SourceFile]) -> Iterator[Document | Failure]:
     """Return an iterator over the documents of files that were found, as `read_documents`."""
-    progress = ReadingProgress()
-    items = (_catch_failures(source.item, _read_file(source, progress)) for source in sources)
+    reading = _Reading(ReadingProgress(), None, SourceRegister())
+    items = (_catch_failures(source.item, _read_file(source, reading)) for source in sources)
     return _check_documents(chain.from_iterable(items))
 
 
@@ -151,24 +166,25 @@ def _find_invalid_part(document: Document) -> str:
 
 def _read_path(path: str | Path, stdin: IO[bytes] | None, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     if path == "-":
-        items = _catch_failures("stdin", _read_standard_input(sys.stdin.buffer if stdin is None else stdin))
+        source = sys.stdin.buffer if stdin is None else stdin
+        items = _catch_failures("stdin", _read_standard_input(source, reading.columns))
         yield from _select(items, reading.is_wanted)
         return
-    for source in reading.register.find(Path(path)):
-        if isinstance(source, Failure):
-            yield from _select(iter([source]), reading.is_wanted)
-        elif source is not None and (
-            source.suffix in RECORD_SUFFIXES or reading.is_wanted is None or reading.is_wanted(source.id)
+    for found in reading.register.find(Path(path)):
+        if isinstance(found, Failure):
+            yield from _select(iter([found]), reading.is_wanted)
+        elif found is not None and (
+            found.suffix in RECORD_SUFFIXES or reading.is_wanted is None or reading.is_wanted(found.id)
         ):
-            yield from _read_registered(source, reading)
-        elif source is not None:
-            reading.progress.done += _file_size(source)
+            yield from _read_registered(found, reading)
+        elif found is not None:
+            reading.progress.done += _file_size(found)
 
 
 def _read_registered(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
     is_wanted = reading.is_wanted if source.suffix in RECORD_SUFFIXES else None
     is_whole = is_wanted is None
-    for item in _select(_catch_failures(source.item, _read_file(source, reading.progress, is_wanted)), is_wanted):
+    for item in _select(_catch_failures(source.item, _read_file(source, reading, is_wanted)), is_wanted):
         if isinstance(item, Failure):
             is_whole = False
         else:
@@ -211,44 +227,80 @@ def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> It
 
 
 def _read_file(
-    source: SourceFile, progress: ReadingProgress, is_wanted: Callable[[str], bool] | None = None
+    source: SourceFile, reading: _Reading, is_wanted: Callable[[str], bool] | None = None
 ) -> Iterator[SourcedDocument | Failure]:
+    progress, kind = reading.progress, source.suffix or "no suffix"
+    for item in _read_items(source, reading, is_wanted):
+        if isinstance(item, SourcedDocument):
+            progress.report.documents[kind] += 1
+        yield item
+    progress.report.files[kind] += 1
+
+
+def _read_items(
+    source: SourceFile, reading: _Reading, is_wanted: Callable[[str], bool] | None
+) -> Iterator[SourcedDocument | Failure]:
+    progress, columns = reading.progress, reading.columns
     if source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
-            yield from read_json_lines(_count_lines(lines, progress), source.id, source.item, is_wanted)
-    elif delimiter := TABLE_DELIMITERS.get(source.suffix):
-        with source.path.open("rb") as raw:
-            if b"\0" in raw.read(8192):
-                raise InputError("binary content (a NUL byte), not a table; save it as CSV in UTF-8")
-            raw.seek(0)
-            before = 0
-            # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
-            text = TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
-            for row in read_table_rows(text, delimiter, source.id, source.item, is_wanted):
-                progress.done += raw.tell() - before
-                before = raw.tell()
-                yield row
+            yield from read_json_lines(_count_lines(lines, progress), source.id, source.item, is_wanted, columns)
+    elif source.suffix in TABLE_SUFFIXES:
+        before = 0
+        for row, position in read_table_file(source, columns, progress.report, is_wanted):
+            progress.done += position - before
+            before = position
+            yield row
     else:
         progress.done += _file_size(source)
-        yield SourcedDocument(source.item, _read_document(source))
+        if source.suffix == ".json":
+            yield from read_json_file(source, columns, progress.report)
+        elif source.suffix in KINDS:
+            yield from _read_contents(source, progress.report)
+        else:
+            yield SourcedDocument(source.item, _with_origin(_read_document(source, progress.report), source))
 
 
-def _read_document(source: SourceFile) -> Document:
-    data = source.path.read_bytes()
-    if source.suffix in OFFICE_SUFFIXES:
-        return convert_document(source.id, source.name, source.suffix, data)
-    make = make_text_document if source.suffix == ".txt" else make_markdown_document
-    return make(source.id, source.name, decode_text(data))
+def _read_document(source: SourceFile, report: ReadingReport) -> Document:
+    text, encoding = decode_bytes(source.path.read_bytes())
+    check_text(text)
+    if encoding != UTF_8:
+        report.encodings[source.item] = encoding
+    if source.suffix in MARKDOWN_SUFFIXES:
+        return make_markdown_document(source.id, source.name, text)
+    if source.suffix in CODE_SUFFIXES:
+        return make_code_document(source.id, source.file_name, text)
+    return make_text_document(source.id, source.name, text)
 
 
-def _read_standard_input(stdin: IO[bytes]) -> Iterator[SourcedDocument | Failure]:
+def _read_contents(source: SourceFile, report: ReadingReport) -> Iterator[SourcedDocument]:
+    contents = convert_file(source.suffix, source.path.read_bytes())
+    is_many = source.suffix in RECORD_SUFFIXES
+    for number, part in enumerate(contents, 1):
+        mark = f":{number}" if is_many else ""
+        report.notes += [f"{source.item}{mark}: {note}" for note in part.notes]
+        if part.text.strip():
+            document = make_contents_document(f"{source.id}{mark}", "" if is_many else source.name, part)
+            yield SourcedDocument(f"{source.item}{mark}", _with_origin(document, source))
+
+
+def _with_origin(document: Document, source: SourceFile) -> Document:
+    """Return a document with the path of its file and the time of its last change, which no hash knows."""
+    origin = {"path": source.id}
+    if not source.label:  # a file that was sent has the time of its arrival
+        time = datetime.fromtimestamp(int(source.path.stat().st_mtime), UTC)
+        origin["modified"] = time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return replace(document, origin=origin)
+
+
+def _read_standard_input(stdin: IO[bytes], columns: RecordColumns) -> Iterator[SourcedDocument | Failure]:
     opening: list[bytes] = []
     for line in stdin:
         opening.append(line)
         if line.removeprefix(BOM_UTF8).strip():
             break
     if opening and opening[-1].removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
-        yield from read_json_lines(chain(opening, stdin), "stdin", "stdin")
+        yield from read_json_lines(chain(opening, stdin), "stdin", "stdin", columns=columns)
     else:
-        text = decode_text(b"".join(opening) + stdin.read())
+        text, _ = decode_bytes(b"".join(opening) + stdin.read())
+        check_text(text)
         yield SourcedDocument("stdin", make_text_document("stdin", "", text))

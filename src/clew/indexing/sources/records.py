@@ -1,29 +1,71 @@
-"""Documents from records: JSON lines and rows of tables; a record that cannot be used does not stop the next."""
+"""Documents from records: objects of JSON and rows of tables; a record that cannot be used does not stop the next."""
 
-import csv
 import json
 import math
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NoReturn
 
 from clew.errors import InputError
+from clew.indexing.sources.contents import row_text
 from clew.indexing.sources.discovery import SourcedDocument
+from clew.indexing.sources.encodings import join_line_ends
 from clew.types import Document, Failure
 
 _DOCUMENT_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})
-_DOCUMENT_COLUMNS = frozenset({"id", "title", "text"})
+DOCUMENT_COLUMNS = frozenset({"id", "title", "text"})
 _ID_VALUE = re.compile(rb'\s*:\s*(?:"([^"\\\x00-\x1f]+)"|(0|[1-9][0-9]{0,17})\s*[,}])')
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99}(?:[eE][+-]?[0-9]{1,2})?|[eE][+-]?[0-9]{1,2})")
 _INT64 = 2**63
-# The csv module's default limit is 131,072 characters; the largest possible one is a C long, which may have 32 bits.
-_MAX_CELL_CHARACTERS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """The columns of tables, or keys of JSON, that are a record's text, title and id; "" for those of that name."""
+
+    text: tuple[str, ...] = ()  # the text is that of all, line by line
+    title: str = ""
+    id: str = ""
+    delimiter: str = ""  # of tables; "" for the one that the header shows
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether no column was named."""
+        return not (self.text or self.title or self.id)
+
+    def rename(self, record: Mapping[str, object]) -> dict[str, object]:
+        """Return a record with the keys `text`, `title` and `id`; one that is not there is an InputError."""
+        renamed = dict(record)
+        for key, own in (("title", self.title), ("id", self.id)):
+            if own and own != key:
+                renamed[key] = _value(record, own)
+                renamed.pop(own, None)
+        if self.text and self.text != ("text",):
+            values = [_value(record, own) for own in self.text]
+            renamed["text"] = "\n".join(str(value) for value in values if value not in (None, ""))
+            for own in {*self.text} - {"text"}:
+                renamed.pop(own, None)
+        return renamed
+
+
+STANDARD_COLUMNS = RecordColumns()
+
+
+def _value(record: Mapping[str, object], key: str) -> object:
+    if key not in record:
+        raise InputError(f'it has no "{key}", only: {", ".join(sorted(record))[:200] or "nothing"}')
+    return record[key]
 
 
 def read_json_lines(
-    lines: Iterable[bytes], name: str, item: str, is_wanted: Callable[[str], bool] | None = None
+    lines: Iterable[bytes],
+    name: str,
+    item: str,
+    is_wanted: Callable[[str], bool] | None = None,
+    columns: RecordColumns = STANDARD_COLUMNS,
 ) -> Iterator[SourcedDocument | Failure]:
     """Yield for each JSON line its document, or a failure; without an `id` it gets the id `name:line number`.
 
@@ -42,54 +84,16 @@ def read_json_lines(
         seen = True
         item_line = f"{item}:{number}"
         if is_wanted is not None and not is_wanted(item_line):
-            id_ = _find_id(line, f"{name}:{number}")
+            id_ = None if columns.id else _find_id(line, f"{name}:{number}")
             if id_ is not None and not is_wanted(id_):
                 continue
         try:
-            yield SourcedDocument(item_line, _parse_json_document(line, f"{name}:{number}"))
+            record = columns.rename(_parse_json_object(line))
+            yield SourcedDocument(item_line, make_record_document(record, f"{name}:{number}"))
         except InputError as error:
             yield Failure(item_line, str(error))
     if not seen:
         yield Failure(item, "empty: the file holds no line of JSON")
-
-
-def read_table_rows(
-    lines: Iterable[str], delimiter: str, name: str, item: str, is_wanted: Callable[[str], bool] | None = None
-) -> Iterator[SourcedDocument | Failure]:
-    """Yield a document or failure for each row under the header; bytes that are not UTF-8 come as lone surrogates.
-
-    Of a row that is not wanted (see `read_json_lines`) no document is made.
-    """
-    csv.field_size_limit(_MAX_CELL_CHARACTERS)
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    seen = False
-    while True:
-        line = rows.line_num + 1
-        try:
-            row = next(rows, None)
-            if row is None:
-                break
-            if not any(cell.strip() for cell in row):
-                continue
-            if header is None:
-                header = _read_header(row)
-                continue
-            seen = True
-            if is_wanted is not None and not is_wanted(f"{item}:{line}"):
-                column = header.index("id") if "id" in header else len(row)
-                if not is_wanted(row[column] if column < len(row) else f"{name}:{line}"):
-                    continue
-            yield SourcedDocument(f"{item}:{line}", _make_row_document(header, row, f"{name}:{line}"))
-        except (csv.Error, InputError) as error:
-            if header is None:
-                yield Failure(item, f"the header cannot be read: {error}")
-                return
-            seen = True
-            reason = f"not a row of a table: {error}; check its quotes" if isinstance(error, csv.Error) else str(error)
-            yield Failure(f"{item}:{line}", reason)
-    if not seen:
-        yield Failure(item, "empty: the file holds no row under a header")
 
 
 def _find_id(line: bytes, fallback: str) -> str | None:
@@ -109,8 +113,8 @@ def _find_id(line: bytes, fallback: str) -> str | None:
         return None
 
 
-def _parse_json_document(line: bytes, fallback_id: str) -> Document:
-    record = _parse_json_object(line)
+def make_record_document(record: Mapping[str, object], fallback_id: str) -> Document:
+    """Return the document of an object of JSON; one that cannot be used is an InputError."""
     extra = {key: value for key, value in record.items() if key not in _DOCUMENT_KEYS and _is_metadata_value(value)}
     own_metadata = record.get("metadata")
     if own_metadata is not None and not isinstance(own_metadata, dict):
@@ -135,16 +139,24 @@ def _parse_json_document(line: bytes, fallback_id: str) -> Document:
 
 def _parse_json_object(line: bytes) -> Mapping[str, object]:
     try:
-        record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"invalid UTF-8 at byte {error.start} of the line; save the file as UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"not valid JSON: {error.msg} at character {error.pos + 1} of the line") from error
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits; brackets nested too deep
-        raise InputError(f"JSON that cannot be read: {error}") from error
+    record = parse_json(text, "of the line")
     if not isinstance(record, dict):
         raise InputError(f'the line is {_describe_type(record)}; wanted an object such as {{"id": "a", "text": "..."}}')
     return record
+
+
+def parse_json(text: str, place: str) -> object:
+    """Return a value of JSON; what is none is an InputError that says at which character of the place."""
+    try:
+        value: object = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not valid JSON: {error.msg} at character {error.pos + 1} {place}") from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits; brackets nested too deep
+        raise InputError(f"JSON that cannot be read: {error}") from error
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -154,13 +166,13 @@ def _refuse_constant(name: str) -> NoReturn:
 def _read_text(record: Mapping[str, object]) -> str:
     if "text" not in record:
         keys = ", ".join(sorted(record)[:10]) or "no key at all"
-        raise InputError(f'no "text"; the record has: {keys}')
+        raise InputError(f'no "text"; the record has: {keys} (--text-column names the one to take)')
     text = record["text"]
     if not isinstance(text, str):
         raise InputError(f'"text" is {_describe_type(text)}; wanted a string')
     if not text or text.isspace():
         raise InputError('empty: "text" holds nothing')
-    return text
+    return join_line_ends(text)
 
 
 def _read_id(value: object, fallback: str) -> str:
@@ -197,28 +209,25 @@ def _describe_type(value: object) -> str:
     return names[type(value)]
 
 
-def _read_header(row: list[str]) -> list[str]:
-    names = [cell.strip() for cell in row]
-    names = [name.lower() if name.lower() in _DOCUMENT_COLUMNS else name for name in names]
-    if "text" not in names:
-        raise InputError(f'it has no column "text", only: {", ".join(names)[:200]}')
-    if "" in names or len(set(names)) < len(names):
-        raise InputError(f"a column's name is empty or given twice: {', '.join(names)[:200]}")
-    return names
-
-
-def _make_row_document(header: list[str], row: list[str], fallback_id: str) -> Document:
+def make_row_document(header: list[str], row: list[str], fallback_id: str, columns: RecordColumns) -> Document:
+    """Return the document of a row; where no column is its text, that is all cells with the names of their columns."""
     if len(row) > len(header):
         raise InputError(f"the row has {len(row)} cells, its header {len(header)}; quote cells that hold the delimiter")
     if any("\udc80" <= sign <= "\udcff" for cell in row if not cell.isascii() for sign in cell):
         raise InputError("invalid UTF-8 in the row; save the file as UTF-8")
-    cells = dict(zip(header, row, strict=False))
+    whole = [*row, *[""] * (len(header) - len(row))]
+    cells = columns.rename(dict(zip(header, row if columns.is_standard else whole, strict=False)))
+    if "text" not in header and not columns.text:
+        cells["text"] = row_text(header, whole)
+    title = cells.get("title", "")
     return Document(
         id=_read_id(cells["id"], "") if "id" in cells else fallback_id,
-        title=" ".join(cells.get("title", "").split()),
+        title=" ".join(str(title).split()),
         text=_read_text(cells),
         metadata={
-            key: _parse_cell(cell) for key, cell in cells.items() if key not in _DOCUMENT_COLUMNS and cell.strip()
+            key: _parse_cell(str(cell))
+            for key, cell in cells.items()
+            if key not in DOCUMENT_COLUMNS and str(cell).strip()
         },
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourceFile, find_sources
 from clew.indexing.sources.reader import ReadingProgress, check_paths, read_documents, source_bytes
+from clew.indexing.sources.records import STANDARD_COLUMNS, RecordColumns
 from clew.indexing.sources.register import SourceRegister
 from clew.plugins.arguments import check_string, check_strings
 from clew.types import Document, Failure, Progress
@@ -35,21 +36,24 @@ class DocumentSource:
 
 
 def open_source(
-    items: Iterable[Source], is_wanted: Callable[[str], bool] | None = None, register: Path | None = None
+    items: Iterable[Source],
+    is_wanted: Callable[[str], bool] | None = None,
+    register: Path | None = None,
+    columns: RecordColumns = STANDARD_COLUMNS,
 ) -> DocumentSource:
     """Return the documents of items: first those of paths, then those given, where the items are a sequence.
 
     InputError: a path of a sequence does not exist, or an item is neither a document nor a path. Items of an iterator
-    are looked at one by one, so that the error comes when their turn does. `is_wanted` is as of `read_documents`,
-    and `register` the file of a `SourceRegister`.
+    are looked at one by one, so that the error comes when their turn does. `is_wanted` and `columns` are as of
+    `read_documents`, and `register` is the file of a `SourceRegister`.
     """
     read, sources = ReadingProgress(), SourceRegister(register)
     if not isinstance(items, Sequence):
-        return DocumentSource(_read_each(items, read, sources), read, sources)
+        return DocumentSource(_read_each(items, read, sources, columns), read, sources)
     paths = [item for item in items if isinstance(item, str | Path)]
     for item in items:
         _check(item)
-    found = read_documents(paths, None, read, is_wanted, sources) if paths else iter(())
+    found = read_documents(paths, None, read, is_wanted, sources, columns) if paths else iter(())
     read.total = source_bytes(paths)
     return DocumentSource(_chain(found, items), read, sources)
 
@@ -84,12 +88,12 @@ def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iter
 
 
 def _read_each(
-    items: Iterable[Source], read: ReadingProgress, register: SourceRegister
+    items: Iterable[Source], read: ReadingProgress, register: SourceRegister, columns: RecordColumns
 ) -> Iterator[Document | Failure]:
     for item in items:
         _check(item)
         if isinstance(item, str | Path):
-            yield from read_documents([item], progress=read, register=register)
+            yield from read_documents([item], progress=read, register=register, columns=columns)
         else:
             yield item
 

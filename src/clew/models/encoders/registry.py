@@ -17,6 +17,7 @@ from clew.models.encoders.minilm import FP32_MINILM, MODEL_FILES, MiniLM
 from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.models.library_errors import first_line
+from clew.plugins.arguments import FROM_PYTHON
 from clew.plugins.extras import import_extra
 from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
@@ -139,7 +140,13 @@ def open_index_encoder(settings: Mapping[str, Any], dimension: int, device: str,
         InputError: The encoder installed here has other weights.
     """
     way_out = f"run clew reencode --index {location} --encoder {DEFAULT_ENCODER}"
-    encoder = open_encoder(str(settings["encoder"]), None, device, f"{way_out}, which needs no torch")
+    name = str(settings["encoder"]).removeprefix(FROM_PYTHON)
+    if name != settings["encoder"] and name.partition(":")[0] not in ENCODERS:
+        raise InputError(
+            f"the index was made with the encoder {name!r}, an object of Python: give it, "
+            f"clew.open({location!r}, encoder=...), install a package that adds it, or {way_out}"
+        )
+    encoder = open_encoder(name, None, device, f"{way_out}, which needs no torch")
     wanted = settings["encoder_fingerprint"]
     if encoder.dimension != dimension or encoder.fingerprint != wanted:
         raise InputError(

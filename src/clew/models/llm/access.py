@@ -10,7 +10,7 @@ from clew.models.llm.reply_cache import ReplyCache
 
 if TYPE_CHECKING:
     from clew.models.llm.call_settings import CallSettings
-    from clew.models.llm.provider_model import ProviderModel
+    from clew.protocols import LanguageModel
 
 
 @dataclass(slots=True)
@@ -22,9 +22,17 @@ class LLMClientFactory:
     budget: Budget = field(default_factory=Budget)  # shared by all models of the run
     prices: Prices = field(default_factory=Prices)  # prices of calls
 
-    def open(self, name: str, cache: Path) -> "ProviderModel":
-        """Return the model `provider:model`; an unknown provider or a missing package or key is an InputError."""
-        from clew.models.llm.provider_model import ProviderModel
+    def open(self, name: str, cache: Path) -> "LanguageModel":
+        """Return the model `provider:model`; an unknown provider or a missing package or key is an InputError.
 
+        One that an installed package adds counts its own cost, and keeps its own replies.
+        """
+        from clew.models.llm.provider_model import ProviderModel
+        from clew.models.llm.providers import KEY_VARIABLES
+        from clew.models.llm.registry import MODELS
+
+        kind, _, argument = name.partition(":")
+        if kind not in KEY_VARIABLES and kind in MODELS:
+            return MODELS.entry(kind).build(argument)
         replies = ReplyCache(cache) if self.use_cache else None
         return ProviderModel(name, self.call_settings, replies, self.budget, self.prices)

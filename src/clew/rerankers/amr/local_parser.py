@@ -19,9 +19,9 @@ from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.protocols import Extractor
 from clew.rerankers.amr.graph import QUESTION, AMRGraph
 from clew.rerankers.amr.parsers import check_pairs
-from clew.text.bm25 import STOP_WORDS
 from clew.text.normalization import name_key, tokens
 from clew.text.sentences import sentence_spans
+from clew.text.terms import STOP_WORDS
 from clew.types import Extraction, Failure, Passage
 
 ASKS, HOLDS, SHARES_WORD = "asks", "holds", "shares a word with"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray
 from clew.inference.query_network import QueryNetwork
-from clew.models.threads import worker_count
+from clew.models.threads import BackgroundThread, worker_count
 from clew.models.validation import replace_surrogates
 from clew.plugins.tracing import trace_calls
 from clew.protocols import Encoder
@@ -61,9 +61,7 @@ class GFMRetriever:
     quoter: ChainQuoter | None = None  # quotes chains; None where none are shown
     node_texts: FloatArray | None = None  # (N, t) text embeddings of all nodes, where the network reads them
     _whole_graph: WholeGraph = field(init=False, default_factory=WholeGraph)
-    _encoder_thread: ThreadPoolExecutor = field(
-        init=False, default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="clew-encode")
-    )
+    _encoder_thread: BackgroundThread = field(init=False, default_factory=partial(BackgroundThread, "clew-encode"))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question.
@@ -97,7 +95,7 @@ class GFMRetriever:
         return self.model.with_inverses(np.asarray(rows, dtype=np.float32))
 
     def _retrieve_one(
-        self, question: str, k: int, allowed: BoolArray, encoder_thread: ThreadPoolExecutor | None
+        self, question: str, k: int, allowed: BoolArray, encoder_thread: BackgroundThread | None
     ) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
@@ -118,7 +116,7 @@ class GFMRetriever:
         return replace(evidence, chains=chains)
 
     def build_graph(
-        self, question: str, allowed: BoolArray, encoder_thread: ThreadPoolExecutor | None = None
+        self, question: str, allowed: BoolArray, encoder_thread: BackgroundThread | None = None
     ) -> tuple[QuestionGraph, PendingVector]:
         """Return the graph of a question over allowed passages (P,), and a function that returns its vector (t,)."""
 
@@ -129,9 +127,11 @@ class GFMRetriever:
         linked, vector = link_and_encode(question, self.scope.linker_among(allowed).link, texts, begin)
         return self.graphs.build(linked, vector, allowed), partial(vector, 0)
 
-    def _begin_encoding(self, text: str, thread: ThreadPoolExecutor | None) -> PendingVector:
+    def _begin_encoding(self, text: str, thread: BackgroundThread | None) -> PendingVector:
         """Return a function that waits for the vector of a text, encoded in a thread, or without one when asked for."""
-        return cache(partial(self._encode, text)) if thread is None else thread.submit(self._encode, text).result
+        return (
+            cache(partial(self._encode, text)) if thread is None else thread.submit(partial(self._encode, text)).result
+        )
 
     def _encode(self, text: str) -> FloatArray:
         # No encoder takes a lone surrogate; it is replaced by a question mark.

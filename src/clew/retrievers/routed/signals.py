@@ -18,8 +18,8 @@ from clew.arrays import DoubleArray, FloatArray, top_order
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import QuestionWalk
 from clew.query.linking import LinkedQuestion
-from clew.text.bm25 import STOP_WORDS
 from clew.text.normalization import token_keys
+from clew.text.terms import STOP_WORDS
 
 SIGNALS = {
     "words": "words in the question",

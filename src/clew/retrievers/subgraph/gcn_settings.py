@@ -31,7 +31,7 @@ class ScorerSettings:
     combination: Annotated[Combination, Field(description="Of the states: product (the published one), or sum.")] = (
         "sum"
     )
-    width: Annotated[int, Field(ge=1, description="Width of the network's hidden layers.")] = 64
+    width: Annotated[int, Field(ge=1, le=65_536, description="Width of the network's hidden layers.")] = 64
     layers: int = 2  # at least 2
     stops: Annotated[bool, Field(description="A selection may end before the budget is spent.")] = False
 

@@ -19,7 +19,7 @@ from clew.server.http.guard import Guard
 from clew.server.http.metrics import Metrics
 from clew.server.http.rate_limit import RateLimit
 from clew.server.http.responses import describe_problems
-from clew.server.http.routes import chat, documents, graph, indexes, jobs, page, searching, status
+from clew.server.http.routes import chat, documents, entities, graph, indexes, jobs, local, page, searching, status
 from clew.server.http.state import ServerState
 from clew.server.keys import KeyFile
 from clew.server.mcp.http_mount import MountedTools
@@ -58,8 +58,11 @@ def make_state(
     )
 
 
-def make_app(state: ServerState) -> Guard:
-    """Return the application of a server; entering its lifespan takes up jobs left by an earlier one, if it writes."""
+def make_app(state: ServerState, local_token: str = "") -> Guard:
+    """Return the application of a server; entering its lifespan takes up jobs left by an earlier one, if it writes.
+
+    With a token, it also answers commands of the same user that know it (see `clew.server.local_server`).
+    """
     tools = MountedTools(state)
 
     @asynccontextmanager
@@ -95,7 +98,10 @@ def make_app(state: ServerState) -> Guard:
     app.include_router(documents.make_router(state.options.max_upload))
     app.include_router(jobs.router)
     app.include_router(graph.router)
+    app.include_router(entities.router)
     app.include_router(page.router)
+    if local_token:
+        app.include_router(local.make_router(local_token))
     app.mount("/page", page.page_files())
     app.mount("/mcp", tools)
     describe_problems(app)

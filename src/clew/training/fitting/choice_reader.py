@@ -7,36 +7,33 @@ Source: none. Differs from the source: nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from clew.answering.graph_readers.choice_reader import ChoiceWeights
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, Subgraph, full_subgraph, induced_subgraph
+from clew.training.hyperparameters import MAX_WIDTH, CheckedRecord
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceReaderRecipe:
+class ChoiceReaderRecipe(CheckedRecord):
     """Hyper-parameters of the choice reader; the learning rate decays from `rate` as a cosine."""
 
-    width: int = 8  # width of a relation's hidden vector
-    random_subgraphs: int = 2  # random subgraphs of each graph that are read besides the whole graph
-    epochs: int = 20
-    batch: int = 64
-    rate: float = 5e-3
-    decay: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        counts, others = (self.width, self.epochs, self.batch), (self.random_subgraphs, self.seed)
-        if min(counts) < 1 or not self.rate > 0 or min(others) < 0:
-            raise InputError(
-                f"{self}: width, epochs and batch must be at least 1, rate above 0, random_subgraphs and seed at least "
-                "0"
-            )
+    width: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 8  # width of a relation's hidden vector
+    random_subgraphs: Annotated[int, Field(ge=0)] = (
+        2  # random subgraphs of each graph that are read besides the whole graph
+    )
+    epochs: Annotated[int, Field(ge=1)] = 20
+    batch: Annotated[int, Field(ge=1)] = 64
+    rate: Annotated[float, Field(gt=0)] = 5e-3
+    decay: Annotated[float, Field(ge=0)] = 0.1
+    seed: Annotated[int, Field(ge=0)] = 0
 
 
 def train_choice_reader(

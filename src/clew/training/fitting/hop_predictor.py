@@ -12,9 +12,10 @@ synthetic questions are added.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
@@ -29,6 +30,7 @@ from clew.retrievers.frag.hop_predictor import (
     question_terms,
 )
 from clew.training.fitting.minibatches import minimise
+from clew.training.hyperparameters import MAX_WIDTH, CheckedRecord
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -46,18 +48,20 @@ _OPENINGS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class HopRecipe:
+class HopRecipe(CheckedRecord):
     """Hyper-parameters of the hop predictor, of the kind `words` or `tf-idf`."""
 
     kind: str = WORDS
-    made_up: int = 12_000  # number of synthetic questions, for `words`; `share` is the weight of one in the loss
-    share: float = 0.3
-    hidden: int = 32  # width of the network
-    epochs: int = 14
-    batch: int = 256
-    rate: float = 1e-2  # initial learning rate
-    decay: float = 0.02  # weight decay; for `tf-idf` the ridge penalty
-    seed: int = 0
+    made_up: Annotated[int, Field(ge=0)] = (
+        12_000  # number of synthetic questions, for `words`; `share` is the weight of one in the loss
+    )
+    share: Annotated[float, Field(ge=0)] = 0.3
+    hidden: Annotated[int, Field(ge=1, le=MAX_WIDTH)] = 32  # width of the network
+    epochs: Annotated[int, Field(ge=0)] = 14
+    batch: Annotated[int, Field(ge=1)] = 256
+    rate: Annotated[float, Field(gt=0)] = 1e-2  # initial learning rate
+    decay: Annotated[float, Field(ge=0)] = 0.02  # weight decay; for `tf-idf` the ridge penalty
+    seed: Annotated[int, Field(ge=0)] = 0
 
 
 FEEDBACK_RECIPE = HopRecipe(made_up=0, epochs=3, batch=16, rate=1e-4, decay=0.0)

@@ -20,7 +20,7 @@ from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
 from clew.retrievers.frag.path_ranking import PathRankerWeights
 from clew.training.fitting.minibatches import minimise
-from clew.training.hyperparameters import CheckedRecord
+from clew.training.hyperparameters import MAX_WIDTH, CheckedRecord
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,15 +33,18 @@ class PathRecipe(CheckedRecord):
     """Hyper-parameters of the path ranker; `decay` is that of the parameters that read words."""
 
     rank: Annotated[
-        int, Field(ge=0, description="Rank of the parameters that read words; 0 for graphs of other relations.")
+        int,
+        Field(
+            ge=0, le=MAX_WIDTH, description="Rank of the parameters that read words; 0 for graphs of other relations."
+        ),
     ] = 16
     nearness: Annotated[
         float, Field(ge=0, description="How strongly the features' weights are held near even ones.")
     ] = 1.0
-    decay: float = 0.1
+    decay: Annotated[float, Field(ge=0)] = 0.1
     epochs: Annotated[int, Field(ge=1, description="Passes over the questions.")] = 4
-    batch: int = 64
-    rate: float = 1e-2
+    batch: Annotated[int, Field(ge=1)] = 64
+    rate: Annotated[float, Field(gt=0)] = 1e-2
     seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
 
 

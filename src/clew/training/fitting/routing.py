@@ -40,7 +40,9 @@ class RoutingRecipe(CheckedRecord):
     kept_recall: Annotated[
         float, Field(gt=0, le=1, alias="kept", description="Share of the recall that the default price of time keeps.")
     ] = 0.995
-    margin: float = 0.005  # of recall, that a default choice finds more than every cheaper one
+    margin: Annotated[float, Field(ge=0, le=1)] = (
+        0.005  # of recall, that a default choice finds more than every cheaper one
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

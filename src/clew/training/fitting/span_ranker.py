@@ -19,7 +19,7 @@ from clew.answering.span_ranker import SpanRankerWeights, standardize
 from clew.arrays import BoolArray, DoubleArray, FloatArray, LongArray
 from clew.errors import InputError
 from clew.training.fitting.minibatches import minimise
-from clew.training.hyperparameters import CheckedRecord
+from clew.training.hyperparameters import MAX_LAYERS, MAX_WIDTH, CheckedRecord
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,8 +32,8 @@ _PENALTY = 1e-2  # of the calibration's weights, in nats
 class AnswerRecipe(CheckedRecord):
     """Hyper-parameters of the ranker of candidate answers."""
 
-    networks: Annotated[int, Field(ge=1, description="Networks whose probabilities are averaged.")] = 3
-    hidden: Annotated[int, Field(ge=1, description="Hidden units of a network.")] = 64
+    networks: Annotated[int, Field(ge=1, le=MAX_LAYERS, description="Networks whose probabilities are averaged.")] = 3
+    hidden: Annotated[int, Field(ge=1, le=MAX_WIDTH, description="Hidden units of a network.")] = 64
     epochs: Annotated[int, Field(ge=1, description="Passes over the questions.")] = 20
     batch: Annotated[int, Field(ge=1, description="Questions per step.")] = 16
     rate: Annotated[float, Field(gt=0, description="Highest learning rate.")] = 1e-2

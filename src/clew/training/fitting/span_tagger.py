@@ -17,7 +17,7 @@ from clew.arrays import LongArray
 from clew.errors import InputError
 from clew.inference.span_tagger import BEGIN, NEIGHBOURS, SpanTagger, join_neighbours
 from clew.training.fitting.minibatches import minimise
-from clew.training.hyperparameters import CheckedRecord
+from clew.training.hyperparameters import MAX_WIDTH, CheckedRecord
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class ExtractorRecipe(CheckedRecord):
     """Hyper-parameters of the tagger of names."""
 
-    hidden: Annotated[int, Field(ge=1, description="Hidden units.")] = 128
+    hidden: Annotated[int, Field(ge=1, le=MAX_WIDTH, description="Hidden units.")] = 128
     epochs: Annotated[int, Field(ge=1, description="Passes over the passages.")] = 5
     batch: Annotated[int, Field(ge=1, description="Passages per step.")] = 16
     rate: Annotated[float, Field(gt=0, description="Highest learning rate.")] = 3e-3

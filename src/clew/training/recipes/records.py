@@ -16,6 +16,8 @@ from clew.retrievers.gfm.settings import Targets
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import (
     FACT_TEMPERATURE,
+    MAX_LAYERS,
+    MAX_WIDTH,
     QUESTION_TEMPERATURE,
     CheckedRecord,
     CompletionRecipe,
@@ -61,8 +63,8 @@ class GFMRecipe(CheckedRecord):
     targets: Annotated[Targets, Field(description="passages, entities as GFM-RAG, or documents as G-reasoner.")] = (
         "passages"
     )
-    width: Annotated[int, Field(ge=1, description="Width of a node's state.")] = 64
-    layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 3
+    width: Annotated[int, Field(ge=1, le=MAX_WIDTH, description="Width of a node's state.")] = 64
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS, description="Message-passing steps.")] = 3
     nodes: Annotated[int, Field(ge=1, description="Nodes of a question's graph, at most; 1000 for entities.")] = (
         DEFAULT_NODES["passages"]
     )
@@ -219,8 +221,8 @@ class RerankRecipe:
     ] = ()
     chains: Annotated[bool, Field(description="Read chains of sentences; by default with index graphs.")] = True
     network: Annotated[Network, Field(description="Graph neural network.")] = "relational"
-    width: Annotated[int, Field(ge=1, description="Width of a passage's state.")] = 64
-    layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 2
+    width: Annotated[int, Field(ge=1, le=MAX_WIDTH, description="Width of a passage's state.")] = 64
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS, description="Message-passing steps.")] = 2
     dropout: Annotated[float, Field(ge=0, lt=1, description="Share of a state that is dropped in training.")] = 0.1
     normalization: Annotated[
         Literal["root", "doubly-stochastic", "dimensions"],
@@ -314,6 +316,7 @@ class SelectionRecipe:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        check_fields(self.network)
         self.feedback.check_stops(stops=self.network.stops)
 
     @staticmethod

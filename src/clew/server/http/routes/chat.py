@@ -1,19 +1,20 @@
 """The chat form of OpenAI: an index as a model, for front ends that speak it.
 
 Source: OpenAI's API reference, "Chat completions". Differs from the source: the last message of a user is the question,
-earlier ones are not read; answers are quotes unless the server allows a language model; `citations`, `index_version`
-and `notes` are extra fields.
+made whole by rules from the messages before it ("where was he born?"; English); answers are quotes unless the server
+allows a language model; `citations`, `index_version`, `notes` and `question`, as it was made whole, are extra fields.
 """
 
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from clew.query.conversation import Conversation
 from clew.server import questions, records
 from clew.server.access import Access, note_index
 from clew.server.http.events import EventStream, format_event
@@ -49,7 +50,7 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A conversation, of which the last message of a user is the question; other fields are ignored."""
+    """A conversation, of which the last message of a user is the question, made whole from those before it."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -103,6 +104,7 @@ class ChatReply(BaseModel):
     usage: ChatUsage
     citations: list[records.Quote]
     notes: list[str]
+    question: str
     index_version: int
 
 
@@ -155,7 +157,23 @@ def read_chat(body: ChatRequest, state: ServerState, access: Access) -> tuple[st
     if len(texts[-1]) > records.MAX_QUESTION:
         raise Refusal(400, f"the question has {len(texts[-1])} characters; at most {records.MAX_QUESTION} are read")
     model = state.options.models[0] if state.options.models else ""
-    return name, records.AskRequest(question=texts[-1], retriever=retriever or "auto", model=model)
+    question = resolve_last(body.messages)[: records.MAX_QUESTION]
+    return name, records.AskRequest(question=question, retriever=retriever or "auto", model=model)
+
+
+def resolve_last(messages: Sequence[Message]) -> str:
+    """Return the last message of a user, with what it refers to in earlier messages in place of the references."""
+    conversation, asked = Conversation(), ""
+    for message in messages:
+        text = _text(message)
+        if message.role == "user":
+            if asked:
+                conversation.add(asked)
+            asked = conversation.resolve(text).text
+        elif message.role == "assistant" and asked:
+            conversation.add(asked, text)
+            asked = ""
+    return asked
 
 
 def _index_name(body: ChatRequest) -> str:
@@ -181,6 +199,7 @@ class _Reply:
             usage=_usage(answer),
             citations=answer.citations,
             notes=[*answer.evidence.notes, *answer.notes],
+            question=answer.evidence.question,
             index_version=answer.version,
         )
 
@@ -210,7 +229,7 @@ async def _stream(events: AsyncIterator[tuple[str, object] | None], reply: _Repl
             whole = reply.whole(data)
             if not data.answer:
                 yield format_event("", reply.chunk({"content": _NO_ANSWER}))
-            fields = whole.model_dump(mode="json", include={"citations", "notes", "index_version"})
+            fields = whole.model_dump(mode="json", include={"citations", "notes", "question", "index_version"})
             yield format_event("", reply.chunk({}, "stop", **fields))
             if reply.with_usage:
                 last = {**reply.chunk({}), "choices": [], "usage": whole.usage.model_dump()}

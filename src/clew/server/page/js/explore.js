@@ -3,12 +3,14 @@
 import { request, route } from "./api.js";
 import { afterPause, byId, fill, make, say } from "./dom.js";
 import { Graph } from "./graph.js";
+import { mendingButtons } from "./mending.js";
 import { openEdge, openPassage } from "./passages.js";
 import { begin, recall, remember, tellIfEmpty } from "./shell.js";
 
 const RELATIONS = 60; // edges that one expansion draws
 const LISTED = 300; // nodes that the nested list shows
 let index = "";
+let mayMend = false;
 const graph = new Graph(byId("graph"), (id) => run(() => show(id)), (edge) => run(() => openEdge(index, edge)));
 
 /** Run what may fail, and say why it did. */
@@ -77,10 +79,21 @@ function describe(entity) {
         byId("to").focus();
       }),
     ),
+    mayMend ? mendingButtons(index, entity, mended) : null,
     section("Other names", aliases),
     section("Relations", relations),
     section("Passages", passages),
   );
+}
+
+/** Draw an entity anew after a decision on it; its edges, and those of its neighbours, may be others. */
+async function mended(name, text) {
+  graph.clear();
+  fill(byId("details"));
+  remember({ entity: "", from: "", to: "" });
+  list();
+  if (name) await find(name);
+  say(text);
 }
 
 /** Write the graph as a nested list: each entity with its edges. */
@@ -135,6 +148,7 @@ async function open(chosen) {
     for (const id of ["name", "from", "to"]) byId(id).value = "";
   }
   index = chosen.name;
+  mayMend = chosen.writable && !chosen.filtered;
   graph.clear();
   fill(byId("details"));
   list();

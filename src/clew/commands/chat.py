@@ -1,0 +1,265 @@
+"""`clew chat`: questions one after the other over one open index, with what was said before."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.commands.answers import print_answer, print_evidence
+from clew.commands.options import DeviceOption, IndexArgument, LLMOptions, ServerOption, WhereOption
+from clew.commands.output import print_line, print_note
+from clew.commands.progress import progress_on_stderr
+from clew.errors import ClewError, InputError
+from clew.query.conversation import Conversation, find_names
+from clew.types import Answer
+
+if TYPE_CHECKING:
+    from clew.commands.warm_server import WarmServer
+    from clew.index import Index
+    from clew.server.local_questions import LocalQuestion
+    from clew.settings import Settings
+
+_PROMPT = "> "
+_QUOTES = 2
+_MAX_SOURCE = 100  # characters of a title in the list of sources
+_HELP = """Ask a question, or one that goes on from the last: "and who was its last owner?"
+:why            how the passages of the last answer connect
+:sources        the passages that the last answer was read from
+:where FILTER   only passages that meet a condition, such as year >= 1990; :where alone lifts it
+:retriever NAME another retriever (see clew retrievers); :retriever alone says which one it is
+:forget         begin a new conversation
+:help, :quit"""
+
+
+@dataclass(slots=True)
+class ChatState:
+    """The options of a conversation, its turns, and its last answer."""
+
+    retriever: str
+    k: int
+    where: str | None
+    last: tuple[str, Answer] | None = None  # the whole question, and its answer
+    notes: set[str] = field(default_factory=set)  # that were printed
+    conversation: Conversation = field(default_factory=Conversation)
+
+
+class IndexAnswers:
+    """Answers from a running server where it honours all options, else from the index, which is opened once."""
+
+    def __init__(
+        self, location: str, open_index: "Callable[[], Index]", server: "WarmServer | None", model: str
+    ) -> None:
+        self._location = location
+        self._open_index = open_index
+        self._server = server
+        self._model = model
+        self._index: Index | None = None
+
+    @property
+    def index(self) -> "Index":
+        """The open index."""
+        if self._index is None:
+            self._index = self._open_index()
+        return self._index
+
+    def check_retriever(self, name: str) -> None:
+        """Refuse a retriever that there is none of, or that the index lacks something for."""
+        from clew.retrievers.registry import parse_retriever
+
+        if self._server is None or ":" in name:
+            self.index.retriever(parse_retriever(str(self.index.resolve_retriever(name))))
+        else:
+            parse_retriever(name)
+
+    def answer(self, question: str, state: ChatState) -> Answer:
+        """Return the answer to a whole question."""
+        if self._server is not None and not self._model and ":" not in state.retriever:
+            result = self._server.ask(self._local_question(question, state))
+            if result is not None and result.answer is not None:
+                return result.answer
+        from clew.retrievers.registry import parse_retriever
+
+        index = self.index
+        spec = parse_retriever(str(index.resolve_retriever(state.retriever)))
+        evidence = index.search(question, state.k, spec, state.where)
+        return index.answerer(self._model, spec).answer([question], [evidence])[0]
+
+    def names(self, question: str) -> list[str]:
+        """Return the names in a question; those that an index knows are found in lower case too, once it is open."""
+        if (found := find_names(question)) or self._index is None:
+            return found
+        linked = self._index.context.scope.linker.link(question)
+        return [linked.text[name.start : name.end] for name in linked.names if name.entities]
+
+    def _local_question(self, question: str, state: ChatState) -> "LocalQuestion":
+        from clew.server.local_questions import LocalQuestion
+
+        return LocalQuestion("ask", question, state.retriever, state.k, state.where)
+
+
+def chat(
+    index: IndexArgument,
+    retriever: Annotated[str | None, typer.Option(help="As of clew ask; :retriever changes it.")] = None,
+    k: Annotated[int | None, typer.Option("-k", help="How many passages.")] = None,
+    where: WhereOption = None,
+    device: DeviceOption = None,
+    server: ServerOption = True,
+    *,
+    llm: LLMOptions,
+) -> None:
+    """Ask one question after the other; "its", "he" and "the same ship" are taken from what was said before.
+
+    Reads a script of questions from standard input where that is no terminal. Follow-ups are understood in English.
+    """
+    from clew.settings import load_settings
+
+    settings = load_settings()
+    writer = settings.model if llm.model is None else llm.model
+    state = ChatState(settings.retriever if retriever is None else retriever, settings.k if k is None else k, where)
+    with ExitStack() as opened:
+        warm = None
+        if server and device is None and llm == LLMOptions() and not writer:
+            warm = opened.enter_context(_open_server(index, settings))
+        answers = IndexAnswers(index, lambda: _open_index(index, llm, device), warm, writer)
+        answers.check_retriever(state.retriever)
+        if where is not None:
+            _ = answers.index.context.scope.mask(where)
+        if warm is None:
+            answers.index.answerer(writer)  # a model that cannot be asked is refused before the first question
+        state.conversation = Conversation(answers.names)
+        for line in _read_lines():
+            if line.startswith(":"):
+                if not _obey(line, state, answers):
+                    return
+            elif line:
+                _answer(line, state, answers)
+
+
+def _open_server(location: str, settings: "Settings") -> "AbstractContextManager[WarmServer | None]":
+    from clew.commands.warm_server import open_warm_server
+
+    return open_warm_server(location, settings)
+
+
+def _open_index(location: str, llm: LLMOptions, device: str | None) -> "Index":
+    from clew.commands.opening import make_llm_factory, open_index
+
+    with progress_on_stderr() as progress:
+        opened = open_index(location, progress, make_llm_factory(llm), device)
+        _ = opened.context
+    return opened
+
+
+def _read_lines() -> Iterator[str]:
+    """Yield the lines that are typed, or those of standard input, which are printed again before their answers."""
+    if not sys.stdin.isatty():
+        for line in sys.stdin:
+            text = " ".join(line.split())
+            if text:
+                print_line(f"{_PROMPT}{text}")
+            yield text
+        return
+    with suppress(ImportError):  # there is none on Windows, where lines cannot be edited then
+        import_module("readline")
+    print_line("Ask a question; :help says what else there is.")
+    while True:
+        try:
+            yield " ".join(input(_PROMPT).split())
+        except (EOFError, KeyboardInterrupt):
+            print_line("")
+            return
+
+
+def _answer(question: str, state: ChatState, answers: IndexAnswers) -> None:
+    """Print the answer to a question as it was meant, which is shown where it is another."""
+    whole = state.conversation.resolve(question)
+    for note in whole.notes():
+        print_note(note)
+    if whole.text != question:
+        print_line(f"({whole.text})")
+    try:
+        answer = answers.answer(whole.text, state)
+    except KeyboardInterrupt:
+        print_note("stopped")
+        return
+    except ClewError as error:
+        print_note(str(error))
+        return
+    print_answer(_shorten(answer, state.notes))
+    print_line("")
+    state.last = whole.text, answer
+    state.conversation.add(whole.text, _name_answer(answer))
+
+
+def _shorten(answer: Answer, printed: set[str]) -> Answer:
+    """Return an answer as a conversation shows it: two quotes, and notes that are new; `:why` shows how it connects."""
+    own = answer.notes if answer.evidence else (*answer.notes, *answer.evidence.notes)
+    notes = tuple(note for note in dict.fromkeys(own) if note not in printed)
+    printed.update(notes)
+    evidence = replace(answer.evidence, paths=(), chains=(), notes=()) if not answer.failure else answer.evidence
+    return replace(answer, citations=answer.citations[:_QUOTES], evidence=evidence, notes=notes)
+
+
+def _name_answer(answer: Answer) -> str:
+    """Return the answer that later questions may refer to: where none is asserted, the likeliest candidate."""
+    if answer.text and not answer.weak:
+        return answer.text
+    return next((candidate.item for candidate in answer.candidates), "")
+
+
+def _obey(line: str, state: ChatState, answers: IndexAnswers) -> bool:
+    """Do what a command says; return whether the conversation goes on."""
+    name, _, rest = line[1:].partition(" ")
+    if name in ("quit", "exit", "q"):
+        return False
+    if name == "help":
+        print_line(_HELP)
+    elif name == "forget":
+        state.conversation, state.last = Conversation(answers.names), None
+    elif name == "where":
+        _set_filter(rest, state, answers)
+    elif name == "retriever":
+        _set_retriever(rest, state, answers)
+    elif name in ("why", "sources"):
+        _show(name, state)
+    else:
+        print_note(f"{line!r} is no command: type :help for those there are")
+    return True
+
+
+def _set_filter(where: str, state: ChatState, answers: IndexAnswers) -> None:
+    try:
+        if where:
+            answers.index.context.scope.mask(where)
+        state.where = where or None
+    except InputError as error:
+        print_note(str(error))
+    print_line(f"where {state.where}" if state.where else "all passages")
+
+
+def _set_retriever(name: str, state: ChatState, answers: IndexAnswers) -> None:
+    try:
+        if name:
+            answers.check_retriever(name)
+            state.retriever = name
+    except ClewError as error:
+        print_note(str(error))
+    print_line(f"retriever {state.retriever}")
+
+
+def _show(name: str, state: ChatState) -> None:
+    if state.last is None:
+        print_note("nothing was asked yet")
+        return
+    question, answer = state.last
+    if name == "why":
+        print_evidence(answer.evidence, question)
+        return
+    for number, scored in enumerate(answer.evidence, 1):
+        passage = scored.item
+        title = (passage.title or passage.document_id)[:_MAX_SOURCE]
+        print_line(f"{number}. {title}  [{passage.id}]  characters {passage.start}-{passage.end} of its document")

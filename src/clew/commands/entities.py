@@ -1,0 +1,199 @@
+"""`clew entities`: the entities of an index, and the decisions of people on them."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.commands.opening import open_index
+from clew.commands.options import IndexOption, JsonFlag, WhereOption
+from clew.commands.output import print_json, print_line, print_note
+from clew.commands.progress import progress_on_stderr
+from clew.errors import InputError
+from clew.index import Index
+from clew.query.ambiguous_entities import AmbiguousEntity
+from clew.query.duplicate_entities import DuplicateEntities
+from clew.query.graph_browsing import EntityMatch, GraphBrowser
+from clew.store.entity_decisions import EntityDecision, decision_from_json
+from clew.types import Citation
+
+NameArgument = Annotated[str, typer.Argument(help="Name of the entity.")]
+_WANTED = "give what clew entities log --json printed"
+_QUOTE = 100  # characters
+
+
+def list_entities(
+    index: IndexOption,
+    duplicates: Annotated[bool, typer.Option("--duplicates", help="Pairs that may be one entity.")] = False,
+    ambiguous: Annotated[bool, typer.Option("--ambiguous", help="Entities that may be several.")] = False,
+    name: Annotated[str, typer.Option(help="Only those whose names contain this.")] = "",
+    where: WhereOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="Entries, at most.")] = 20,
+    json_: JsonFlag = False,
+) -> None:
+    """List entities by name, those that may be duplicates, or those that may be several.
+
+    With --where they are those of an index of the allowed passages alone.
+    """
+    if duplicates and ambiguous:
+        raise InputError("--duplicates and --ambiguous are two lists: give one of them")
+    with progress_on_stderr() as progress:
+        opened = open_index(index, progress)
+        looked_at = opened if where is None else opened.restrict(where)
+        found: Sequence[DuplicateEntities | AmbiguousEntity | EntityMatch]
+        if duplicates:
+            found = looked_at.duplicate_entities(limit, name)
+        elif ambiguous:
+            found = looked_at.ambiguous_entities(limit, name)
+        else:
+            found = GraphBrowser(looked_at.context.scope).search(name, limit)[0]
+    if json_:
+        print_json([asdict(entry) for entry in found])
+        return
+    for entry in found:
+        _print_entry(entry)
+    if not found:
+        print_line("none")
+
+
+def merge(
+    names: Annotated[list[str], typer.Argument(help="Names of two or more entities.")],
+    index: IndexOption,
+    into: Annotated[str | None, typer.Option(help="Name of what they become; by default the first.")] = None,
+) -> None:
+    """Make several entities one, which is found by all of their names."""
+    _print_decided(*_change(index, lambda opened: [opened.merge_entities(names, into)]))
+
+
+def split(
+    name: NameArgument,
+    index: IndexOption,
+    as_: Annotated[str | None, typer.Option("--as", help="Name of what is split off.")] = None,
+    document: Annotated[list[str] | None, typer.Option(help="Id of a document; may be given several times.")] = None,
+    passage: Annotated[list[str] | None, typer.Option(help="Id of a passage; may be given several times.")] = None,
+    where: Annotated[str | None, typer.Option(help="The passages that a filter allows now.")] = None,
+    written: Annotated[str, typer.Option(help="The name as passages write it, also those that come later.")] = "",
+    by_context: Annotated[
+        bool, typer.Option("--by-context", help="Each group of documents that shares nothing with the others.")
+    ] = False,
+) -> None:
+    """Make the mentions of an entity in some passages another entity.
+
+    Name the mentions by --document, --passage, --where or --written, and the new entity by --as; or leave both to
+    --by-context.
+    """
+    given = [bool(document), bool(passage), where is not None, bool(written), by_context]
+    if sum(given) != 1:
+        raise InputError(
+            "say which mentions are meant by one of --document, --passage, --where, --written, --by-context"
+        )
+    if by_context:
+        if as_ is not None:
+            raise InputError("--by-context names what it splits by itself: leave --as out, and rename it after that")
+        _print_decided(*_change(index, lambda opened: opened.split_entity_by_context(name)))
+        return
+    if as_ is None:
+        raise InputError("give the name of what is split off by --as")
+
+    def work(opened: Index) -> list[EntityDecision]:
+        parts = document or (), passage or ()
+        return [opened.split_entity(name, as_, documents=parts[0], passages=parts[1], where=where, form=written)]
+
+    _print_decided(*_change(index, work))
+
+
+def rename(
+    name: NameArgument, new_name: Annotated[str, typer.Argument(help="Its new name.")], index: IndexOption
+) -> None:
+    """Give an entity another name; it is found by the old one, too."""
+    _print_decided(*_change(index, lambda opened: [opened.rename_entity(name, new_name)]))
+
+
+def forget(name: NameArgument, index: IndexOption) -> None:
+    """Take an entity out of the graph: its mentions link nothing any more."""
+    _print_decided(*_change(index, lambda opened: [opened.forget_entity(name)]))
+
+
+def undo(
+    index: IndexOption,
+    number: Annotated[int | None, typer.Argument(min=1, help="Number of the decision; by default the last.")] = None,
+) -> None:
+    """Undo a decision, by default the last that is in force; it stays in the log."""
+    _print_decided(*_change(index, lambda opened: [opened.undo_entity_decision(number)]))
+
+
+def log(index: IndexOption, json_: JsonFlag = False) -> None:
+    """List all decisions, also those that were undone, and those without an effect."""
+    states = open_index(index).entity_decisions
+    if json_:
+        print_json([{**state.decision.to_json(), "note": state.note} for state in states])
+        return
+    for state in states:
+        note = f" ({state.note})" if state.note else ""
+        print_line(f"{state.decision.number:>5}  {state.decision.time}  {state.decision.describe()}{note}")
+    if not states:
+        print_line("nothing was decided")
+
+
+def import_log(
+    file: Annotated[Path, typer.Argument(help="A file of what clew entities log --json printed.")], index: IndexOption
+) -> None:
+    """Read decisions that clew entities log --json printed.
+
+    What they name need not be here: clew entities log says which have no effect in this index.
+    """
+    try:
+        entries = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{file} cannot be read as JSON ({error}): give what clew entities log --json printed"
+        ) from None
+    if not isinstance(entries, list):
+        raise InputError(f"{file} is no list: give what clew entities log --json printed")
+    decisions = [decision_from_json(entry) for entry in entries]
+    made = _change(index, lambda opened: opened.add_entity_decisions(decisions))
+    _print_decided(*made)
+    if not made:
+        print_line("nothing new")
+
+
+def _change(location: str, work: Callable[[Index], list[EntityDecision]]) -> list[EntityDecision]:
+    with progress_on_stderr() as progress:
+        opened: Index = open_index(location, progress)
+        made: list[EntityDecision] = work(opened)
+        numbers = {decision.number for decision in made}
+        notes = [s for s in opened.entity_decisions if s.decision.number in numbers and s.note] if made else []
+    for state in notes:
+        print_note(f"decision {state.decision.number}: {state.note}")
+    return made
+
+
+def _print_decided(*decisions: EntityDecision) -> None:
+    for decision in decisions:
+        print_line(f"decision {decision.number}: {decision.describe()}")
+
+
+def _print_entry(entry: DuplicateEntities | AmbiguousEntity | EntityMatch) -> None:
+    if isinstance(entry, EntityMatch):
+        print_line(f"{entry.passages:>8,}  {entry.name}")
+    elif isinstance(entry, DuplicateEntities):
+        shared = f"; beside both: {', '.join(entry.shared)}" if entry.shared else ""
+        print_line(f"{entry.score:.2f}  {entry.names[0]} = {entry.names[1]} ({entry.reason}{shared})")
+        for citation in entry.citations:
+            print_line(f"      {_quoted(citation)}")
+    else:
+        print_line(f"{entry.score:.2f}  {entry.name} ({entry.reason})")
+        for group in entry.groups:
+            written = f", written {group.form!r}" if group.form else ""
+            beside = f", beside {', '.join(group.neighbours)}" if group.neighbours else ""
+            count = len(group.documents)
+            documents = f"{count} documents" if count > 1 else f"document {group.documents[0]}"
+            print_line(f"      {documents}{written}{beside}: {_quoted(group.citation)}")
+
+
+def _quoted(citation: Citation) -> str:
+    text = " ".join(citation.quote.split())
+    return f'"{text[:_QUOTE]}{"..." if len(text) > _QUOTE else ""}" [{citation.passage_id}]'

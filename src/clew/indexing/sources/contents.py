@@ -1,0 +1,130 @@
+"""The contents of one file as a reader finds them, and what puts them together block by block."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.text.places import describe_places
+from clew.types import Place, PlaceStart
+
+
+@dataclass(frozen=True, slots=True)
+class FileContents:
+    """The text of a file, or of one message of a mailbox, and what is known of it."""
+
+    text: str
+    titles: tuple[str, ...] = ()  # the likeliest first; those not taken are other names
+    places: tuple[PlaceStart, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # on what was left out, one sentence each
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contents as a JSON object."""
+        return {
+            "text": self.text,
+            "titles": list(self.titles),
+            "places": describe_places(self.places),
+            "metadata": dict(self.metadata),
+            "links": list(self.links),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "FileContents":
+        """Return the contents of `to_json`."""
+        return cls(
+            record["text"],
+            tuple(record["titles"]),
+            tuple(PlaceStart(offset, Place(**values)) for offset, values in record["places"]),
+            record["metadata"],
+            tuple(record["links"]),
+            tuple(record["notes"]),
+        )
+
+
+class HeadingPath:
+    """The headings above the current place."""
+
+    def __init__(self, above: str = "") -> None:
+        self._above = above
+        self._open: list[tuple[int, str]] = []
+
+    def enter(self, level: int, text: str) -> str:
+        """Return the path with a new heading, which closes those of its level and below."""
+        self._open = [(own, heading) for own, heading in self._open if own < level]
+        self._open.append((level, text))
+        return self.path
+
+    @property
+    def path(self) -> str:
+        """The headings from the highest to the lowest."""
+        return " > ".join([*([self._above] if self._above else []), *(heading for _, heading in self._open)])
+
+
+class TextBuilder:
+    """Puts a text together from blocks, with the place of each."""
+
+    def __init__(self) -> None:
+        self.links: dict[str, None] = {}
+        self.notes: list[str] = []
+        self._parts: list[str] = []
+        self._length = 0
+        self._places: list[PlaceStart] = []
+
+    def add(self, block: str, place: Place | None = None, separator: str = "\n\n") -> None:
+        """Add a block of text at a place, None for that of the block before it; an empty one adds nothing."""
+        block = block.strip("\n")
+        if not block.strip():
+            return
+        if self._parts:
+            self._parts.append(separator)
+            self._length += len(separator)
+        if place is not None and (not self._places or self._places[-1].place != place):
+            self._places.append(PlaceStart(self._length, place))
+        self._parts.append(block)
+        self._length += len(block)
+
+    def add_contents(self, contents: FileContents, heading: str) -> None:
+        """Add the contents of a file within the file, under a heading."""
+        start = self._length + (2 if self._parts else 0)
+        self.add(contents.text.strip("\n"), Place(heading=heading))
+        self._places += [
+            PlaceStart(
+                start + own.offset,
+                Place(
+                    own.place.page,
+                    own.place.slide,
+                    own.place.sheet,
+                    own.place.row,
+                    own.place.line,
+                    " > ".join(filter(None, [heading, own.place.heading])),
+                ),
+            )
+            for own in contents.places
+        ]
+        self.links.update(dict.fromkeys(contents.links))
+        self.notes += [f"{heading}: {note}" for note in contents.notes]
+
+    def contents(self, titles: Sequence[str] = (), metadata: Mapping[str, Any] | None = None) -> FileContents:
+        """Return the contents so far."""
+        names = tuple(dict.fromkeys(name for title in titles if (name := " ".join(title.split()))))
+        places, links = tuple(self._places), tuple(self.links)
+        return FileContents("".join(self._parts), names, places, metadata or {}, links, tuple(self.notes))
+
+
+def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
+    """Return a row of a table as text, each cell with the name of its column: `ship: Fram; built: 1892`."""
+    width = max(len(header), len(cells))
+    names = [*header, *[""] * (width - len(header))]
+    values = [*cells, *[""] * (width - len(cells))]
+    pairs = [(" ".join(name.split()), " ".join(value.split())) for name, value in zip(names, values, strict=True)]
+    return "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)
+
+
+def table_rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as text, under the names of its first row, which is one by itself if it is alone."""
+    filled = [row for row in rows if any(cell.strip() for cell in row)]
+    if len(filled) < 2:
+        return [row_text((), row) for row in filled]
+    return [row_text(filled[0], row) for row in filled[1:]]

@@ -1,0 +1,111 @@
+"""Mail (`.eml`, `.mbox`) by the standard library: the text of each message, and its attachments by their readers."""
+
+import re
+from collections.abc import Callable, Iterator
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.message import EmailMessage
+from email.policy import default
+from email.utils import parsedate_to_datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from clew.errors import InputError
+from clew.indexing.sources.contents import FileContents, TextBuilder
+from clew.indexing.sources.encodings import join_line_ends
+from clew.types import Place
+
+Reader = Callable[[str, bytes], FileContents]
+"""Returns the contents of an attachment by its suffix; InputError where it is of no kind that is read."""
+
+_SEPARATOR = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\n")
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
+_HEADERS = ("from", "to", "cc")
+
+
+def read_message(data: bytes, read_attachment: Reader) -> FileContents:
+    """Return a message: its subject as the title, from, to, cc and date as metadata, its attachments at the end."""
+    message = message_from_bytes(data, policy=default)
+    if not isinstance(message, EmailMessage) or not message.keys():
+        raise InputError("the .eml file is damaged: it has no header such as From: or Subject:; leave it out")
+    subject = _header(message, "subject")
+    metadata: dict[str, Any] = {name: value for name in _HEADERS if (value := _header(message, name))}
+    if date := _date(message):
+        metadata["date"] = date
+    builder = TextBuilder()
+    opening = [f"{name.capitalize()}: {value}" for name, value in metadata.items()]
+    builder.add("; ".join([*opening, *([f"Subject: {subject}"] if subject else [])]))
+    body = message.get_body(preferencelist=("plain", "html"))
+    if isinstance(body, EmailMessage):
+        _add_body(builder, body, read_attachment)
+    for part in message.iter_attachments():
+        if isinstance(part, EmailMessage):
+            _add_attachment(builder, part, read_attachment)
+    return builder.contents([subject], metadata)
+
+
+def read_mailbox(data: bytes, read_attachment: Reader) -> list[FileContents]:
+    """Return the messages of a mailbox, in order."""
+    return [read_message(message, read_attachment) for message in _split_mailbox(data)]
+
+
+def _split_mailbox(data: bytes) -> Iterator[bytes]:
+    starts = list(_SEPARATOR.finditer(data))
+    if not starts:
+        raise InputError("the .mbox file is damaged: it has no line that begins with 'From '; leave it out")
+    for number, start in enumerate(starts):
+        end = starts[number + 1].start() if number + 1 < len(starts) else len(data)
+        yield _QUOTED_FROM.sub(rb"\1", data[start.end() : end])
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    try:
+        return " ".join(str(message[name] or "").split())
+    except (HeaderParseError, ValueError, IndexError, AttributeError, TypeError):
+        return ""  # a broken header is as one that is not there
+
+
+def _date(message: EmailMessage) -> str:
+    text = _header(message, "date")
+    try:
+        return parsedate_to_datetime(text).isoformat(timespec="seconds") if text else ""
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _add_body(builder: TextBuilder, body: EmailMessage, read: Reader) -> None:
+    if body.get_content_subtype() == "html":
+        contents = read(".html", _payload(body))
+        builder.add_contents(contents, "")
+    else:
+        builder.add(join_line_ends(_content(body)))
+
+
+def _content(part: EmailMessage) -> str:
+    try:
+        return str(part.get_content())
+    except LookupError:  # an encoding that does not exist
+        return _payload(part).decode("utf-8", "replace")
+
+
+def _payload(part: EmailMessage) -> bytes:
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
+
+
+def _add_attachment(builder: TextBuilder, part: EmailMessage, read: Reader) -> None:
+    name = " ".join((part.get_filename() or "").split())
+    if part.get_content_type() == "message/rfc822":
+        inner = part.get_payload(0)
+        name, suffix = name or "message", ".eml"
+        data = inner.as_bytes() if isinstance(inner, EmailMessage) else b""
+    else:
+        suffix, data = PurePosixPath(name).suffix.lower(), _payload(part)
+    heading = f"attachment {name or 'without a name'}"
+    try:
+        contents = read(suffix, data)
+    except InputError as error:
+        builder.notes.append(f"{heading} is not read: {error}")
+        return
+    builder.add(f"Attachment: {name}", Place(heading=heading))
+    builder.add_contents(contents, heading)

@@ -1,0 +1,45 @@
+"""PowerPoint files (`.pptx`) by `python-pptx`: the texts, tables and notes of each slide."""
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from clew.indexing.sources.contents import FileContents, TextBuilder, table_rows
+from clew.types import Place
+
+_STOCK_TITLES = frozenset({"powerpoint presentation", "powerpoint-präsentation"})
+
+
+def read_slides(data: bytes) -> FileContents:
+    """Return the text of a presentation, with the slide of each part, and the slide's title as its heading."""
+    from pptx import Presentation
+
+    presentation = Presentation(io.BytesIO(data))
+    builder = TextBuilder()
+    first = ""
+    for number, slide in enumerate(presentation.slides, 1):
+        title_shape = slide.shapes.title
+        title = "" if title_shape is None else " ".join(title_shape.text_frame.text.split())
+        first = first or title
+        place = Place(slide=number, heading=title)
+        builder.add(title, place)
+        for block, separator in _blocks(slide.shapes, None if title_shape is None else title_shape.shape_id):
+            builder.add(block, place, separator)
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            notes = slide.notes_slide.notes_text_frame.text.strip()
+            builder.add(f"Notes: {notes}" if notes else "", place)
+    own = (presentation.core_properties.title or "").strip()
+    return builder.contents(["" if own.lower() in _STOCK_TITLES else own, first])
+
+
+def _blocks(shapes: Iterable[Any], title_id: int | None) -> Iterator[tuple[str, str]]:
+    for shape in shapes:
+        if shape.shape_id == title_id:
+            continue
+        if hasattr(shape, "shapes"):  # a group
+            yield from _blocks(shape.shapes, title_id)
+        elif getattr(shape, "has_table", False):
+            yield from ((row, "\n") for row in table_rows([[c.text for c in row.cells] for row in shape.table.rows]))
+        elif shape.has_text_frame:
+            for number, paragraph in enumerate(shape.text_frame.paragraphs):
+                yield " ".join("".join(run.text for run in paragraph.runs).split()), "\n" if number else "\n\n"

@@ -1,0 +1,138 @@
+"""HTML by `beautifulsoup4` and `lxml`: headings, paragraphs, lists, tables; no scripts, menus, heads of sites."""
+
+import re
+from typing import TYPE_CHECKING
+
+from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder, table_rows
+from clew.types import Place
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+_DROPPED = ("script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "button", "select", "dialog")
+_DROPPED_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu"})
+_HEADING = re.compile(r"h([1-6])")
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
+    "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html",
+    "li", "main", "ol", "p", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead",
+    "tr", "ul",
+})  # fmt: skip
+
+
+def read_html(data: bytes) -> FileContents:
+    """Return the text of a page, with the headings above each part."""
+    soup = parse_html(data)
+    walk = HtmlWalk(TextBuilder(), HeadingPath())
+    title = soup.title.get_text(" ") if soup.title else ""
+    walk.read(soup)
+    return walk.builder.contents([walk.main_heading, title])
+
+
+def parse_html(data: bytes) -> "BeautifulSoup":
+    """Return the tree of a page in UTF-8, else in the encoding that it declares, else in the likeliest one."""
+    from bs4 import BeautifulSoup
+
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return BeautifulSoup(data, "lxml")
+    return BeautifulSoup(data, "lxml", from_encoding="utf-8")
+
+
+class HtmlWalk:
+    """Adds the blocks of a page to a text."""
+
+    def __init__(self, builder: TextBuilder, headings: HeadingPath) -> None:
+        self.builder = builder
+        self.main_heading = ""  # the first of level 1
+        self._headings = headings
+        self._words: list[str] = []
+        self._separator = "\n\n"
+        self._mark = ""
+
+    def read(self, soup: "BeautifulSoup") -> None:
+        """Add a page."""
+        root = soup.body or soup
+        for tag in root.find_all(_DROPPED):
+            tag.decompose()
+        for tag in root.find_all(["header", "footer", "div", "ul", "aside"]):
+            if not tag.decomposed and _is_site_frame(tag):
+                tag.decompose()
+        self._read_children(root)
+        self._end_block()
+
+    def _read_children(self, tag: "Tag") -> None:
+        from bs4.element import CData, NavigableString, Tag
+
+        for child in tag.children:
+            if isinstance(child, Tag):
+                self._read_tag(child)
+            elif type(child) in (NavigableString, CData):  # comments and such are of other types
+                self._words.append(str(child))
+
+    def _read_tag(self, tag: "Tag") -> None:
+        name = tag.name.lower()
+        if heading := _HEADING.fullmatch(name):
+            self._end_block()
+            self._add_heading(int(heading[1]), " ".join(tag.get_text(" ").split()))
+        elif name == "table" and not tag.find(["table", "h1", "h2", "h3", "ul", "p"]):
+            self._end_block()
+            self._add_table(tag)
+        elif name == "pre":
+            self._end_block()
+            self.builder.add(tag.get_text(), self._place)
+        elif name == "br":
+            self._end_block()
+            self._separator = "\n"
+        elif name == "li":
+            self._end_block()
+            self._separator, self._mark = "\n", "- "
+            self._read_children(tag)
+            self._end_block()
+        elif name in _BLOCKS:
+            self._end_block()
+            self._read_children(tag)
+            self._end_block()
+        else:
+            target = str(tag.get("href") or "").strip() if name == "a" else ""
+            if target and not target.startswith(("#", "javascript:", "data:")):
+                self.builder.links[target] = None
+            self._read_children(tag)
+
+    @property
+    def _place(self) -> Place | None:
+        path = self._headings.path
+        return Place(heading=path) if path else None
+
+    def _add_heading(self, level: int, text: str) -> None:
+        if text:
+            self._headings.enter(level, text)
+            self.main_heading = self.main_heading or (text if level == 1 else "")
+            self.builder.add(text, self._place)
+
+    def _add_table(self, table: "Tag") -> None:
+        caption = table.find("caption")
+        if caption is not None:
+            self.builder.add(" ".join(caption.get_text(" ").split()), self._place)
+        rows = [[cell.get_text(" ") for cell in row.find_all(["th", "td"])] for row in table.find_all("tr")]
+        for link in table.find_all("a", href=True):
+            self.builder.links[str(link["href"])] = None
+        for row in table_rows(rows):
+            self.builder.add(row, self._place, "\n")
+
+    def _end_block(self) -> None:
+        text = " ".join("".join(self._words).split())
+        self._words = []
+        if text:
+            self.builder.add(self._mark + text, self._place, self._separator)
+            self._mark, self._separator = "", "\n\n"
+
+
+def _is_site_frame(tag: "Tag") -> bool:
+    """Return whether a part is the head or foot of a site, and not of an article."""
+    if str(tag.get("role") or "").lower() in _DROPPED_ROLES:
+        return True
+    if tag.name not in ("header", "footer"):
+        return False
+    return tag.find_parent(["article", "main", "section", "blockquote"]) is None and tag.find(["h1", "h2"]) is None

@@ -1,0 +1,40 @@
+"""A report of how files were read: how many of each kind, encodings that were guessed, columns that were taken."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class ReadingReport:
+    """Counts of the files of a run, and notes on the reading of some."""
+
+    files: Counter[str] = field(default_factory=Counter)  # by suffix, those that were read to their end
+    documents: Counter[str] = field(default_factory=Counter)  # by suffix
+    encodings: dict[str, str] = field(default_factory=dict)  # file -> encoding, where it is not UTF-8
+    columns: dict[str, str] = field(default_factory=dict)  # file -> the columns that were taken, in words
+    notes: list[str] = field(default_factory=list)  # on what was left out of a file
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        return {
+            "files": dict(sorted(self.files.items())),
+            "documents": dict(sorted(self.documents.items())),
+            "encodings": dict(self.encodings),
+            "columns": dict(self.columns),
+            "notes": list(self.notes),
+        }
+
+    def lines(self, limit: int | None = None) -> list[str]:
+        """Return what a person should know, a line each: guesses and what was left out, at most `limit` of them."""
+        lines = [f"{item}: read as {encoding}, since it is not UTF-8" for item, encoding in self.encodings.items()]
+        lines += [f"{item}: {words}" for item, words in self.columns.items()]
+        lines += self.notes
+        if limit is not None and len(lines) > limit:
+            lines = [*lines[:limit], f"... and {len(lines) - limit} more on how files were read"]
+        return lines
+
+    @property
+    def summary(self) -> str:
+        """The kinds of files and their numbers, such as `12 .md, 3 .pdf`."""
+        return ", ".join(f"{count} {kind}" for kind, count in sorted(self.files.items()))

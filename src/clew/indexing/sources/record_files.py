@@ -1,0 +1,228 @@
+"""Files of records that are no lines of JSON: tables with a header, and whole files of JSON."""
+
+import csv
+import json
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import TextIOWrapper
+from typing import IO
+
+from clew.errors import InputError
+from clew.indexing.sources.contents import TextBuilder
+from clew.indexing.sources.discovery import SourcedDocument, SourceFile
+from clew.indexing.sources.encodings import UTF_8, decode_bytes, find_encoding
+from clew.indexing.sources.reading_report import ReadingReport
+from clew.indexing.sources.records import (
+    DOCUMENT_COLUMNS,
+    RecordColumns,
+    make_record_document,
+    make_row_document,
+    parse_json,
+)
+from clew.types import Document, Failure
+
+_DELIMITERS = (",", ";", "\t", "|")
+# The csv module's default limit is 131,072 characters; the largest possible one is a C long, which may have 32 bits.
+_MAX_CELL_CHARACTERS = 2**31 - 1
+_BLOCK = 1 << 20
+_MAX_JSON_BYTES = 1 << 28
+_MAX_DEPTH = 64
+
+
+def read_table_file(
+    source: SourceFile,
+    columns: RecordColumns,
+    report: ReadingReport,
+    is_wanted: Callable[[str], bool] | None = None,
+) -> Iterator[tuple[SourcedDocument | Failure, int]]:
+    """Yield a document or failure for each row of a table, and the bytes of the file that were read by then."""
+    with source.path.open("rb") as raw:
+        encoding = _table_encoding(raw)
+        if encoding != UTF_8:
+            report.encodings[source.item] = encoding
+        raw.seek(0)
+        # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
+        name, errors = ("utf-8-sig", "surrogateescape") if encoding == UTF_8 else (encoding, "strict")
+        with TextIOWrapper(raw, encoding=name, errors=errors, newline="") as text:
+            delimiter = columns.delimiter or ("\t" if source.suffix == ".tsv" else _find_delimiter(text))
+            text.seek(0)
+            table = read_table_rows(text, delimiter, source.id, source.item, is_wanted, columns)
+            if delimiter not in (",", "\t") or not columns.is_standard:
+                report.columns[source.item] = _describe(delimiter, columns)
+            for row in table:
+                yield row, raw.tell()
+
+
+def read_table_rows(
+    lines: Iterable[str],
+    delimiter: str,
+    name: str,
+    item: str,
+    is_wanted: Callable[[str], bool] | None,
+    columns: RecordColumns,
+) -> Iterator[SourcedDocument | Failure]:
+    """Yield a document or failure for each row under the header; bytes that are not UTF-8 come as lone surrogates.
+
+    Of a row that is not wanted (see `read_json_lines`) no document is made.
+    """
+    csv.field_size_limit(_MAX_CELL_CHARACTERS)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    seen = False
+    while True:
+        line = rows.line_num + 1
+        try:
+            row = next(rows, None)
+            if row is None:
+                break
+            if not any(cell.strip() for cell in row):
+                continue
+            if header is None:
+                header = _read_header(row, columns)
+                continue
+            seen = True
+            if is_wanted is not None and not is_wanted(f"{item}:{line}"):
+                key = columns.id or "id"
+                column = header.index(key) if key in header else len(row)
+                if not is_wanted(row[column] if column < len(row) else f"{name}:{line}"):
+                    continue
+            yield SourcedDocument(f"{item}:{line}", make_row_document(header, row, f"{name}:{line}", columns))
+        except (csv.Error, InputError) as error:
+            if header is None:
+                yield Failure(item, f"the header cannot be read: {error}")
+                return
+            seen = True
+            reason = f"not a row of a table: {error}; check its quotes" if isinstance(error, csv.Error) else str(error)
+            yield Failure(f"{item}:{line}", reason)
+    if not seen:
+        yield Failure(item, "empty: the file holds no row under a header")
+
+
+def read_json_file(
+    source: SourceFile, columns: RecordColumns, report: ReadingReport
+) -> Iterator[SourcedDocument | Failure]:
+    """Yield the documents of a file of JSON: of each object of a list, or of the only list in an object, else one.
+
+    An object without a text is one by its keys and values, a line each.
+    """
+    if (size := source.path.stat().st_size) > _MAX_JSON_BYTES:
+        raise InputError(f"a file of JSON of {size} bytes is read as a whole; save it as JSON lines (.jsonl)")
+    text, encoding = decode_bytes(source.path.read_bytes())
+    if encoding != UTF_8:
+        report.encodings[source.item] = encoding
+    if not text.strip():
+        raise InputError("empty: the file holds no JSON")
+    value = parse_json(text, "of the file")
+    records = _find_records(value)
+    if records is None:
+        yield SourcedDocument(source.item, _make_whole_document(source, value))
+        return
+    for number, record in enumerate(records, 1):
+        item = f"{source.item}:{number}"
+        try:
+            yield SourcedDocument(item, _make_document(record, f"{source.id}:{number}", columns))
+        except InputError as error:
+            yield Failure(item, str(error))
+
+
+def _table_encoding(raw: IO[bytes]) -> str:
+    start = raw.read(8192)
+    if b"\0" in start:
+        encoding = find_encoding(start[: len(start) // 4 * 4])[0] if start[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        if not encoding:
+            raise InputError("binary content (a NUL byte), not a table; save it as CSV in UTF-8")
+        return encoding.removesuffix("-le").removesuffix("-be")
+    raw.seek(0)
+    decoder = getincrementaldecoder(UTF_8)()
+    try:
+        while block := raw.read(_BLOCK):
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raw.seek(0)
+        try:
+            return find_encoding(raw.read())[0]
+        except InputError:
+            return UTF_8  # only the rows that are not are refused
+    return UTF_8
+
+
+def _find_delimiter(lines: Iterable[str]) -> str:
+    """Return what separates the names of the header: that which makes the most columns of it, else a comma."""
+    header = next((line for line in lines if line.strip()), "")
+    counts: dict[str, int] = {}
+    for delimiter in _DELIMITERS:
+        try:
+            counts[delimiter] = len(next(csv.reader([header], delimiter=delimiter), ()))
+        except csv.Error:
+            counts[delimiter] = 0
+    return max(_DELIMITERS, key=lambda delimiter: counts[delimiter])
+
+
+def _describe(delimiter: str, columns: RecordColumns) -> str:
+    parts = [f"separated by {'a tab' if delimiter == chr(9) else delimiter!r}"]
+    parts += [f"{key} from {name}" for key, name in (("title", columns.title), ("id", columns.id)) if name]
+    parts += [f"text from {', '.join(columns.text)}"] if columns.text else []
+    return ", ".join(parts)
+
+
+def _read_header(row: list[str], columns: RecordColumns) -> list[str]:
+    names = [cell.strip() for cell in row]
+    names = [name.lower() if name.lower() in DOCUMENT_COLUMNS else name for name in names]
+    for wanted in (*columns.text, columns.title, columns.id):
+        if wanted and wanted not in names:
+            raise InputError(f'it has no column "{wanted}", only: {", ".join(names)[:200]}')
+    if "" in names or len(set(names)) < len(names):
+        raise InputError(f"a column's name is empty or given twice: {', '.join(names)[:200]}")
+    return names
+
+
+def _find_records(value: object) -> list[Mapping[str, object]] | None:
+    if isinstance(value, dict):
+        lists = [item for item in value.values() if isinstance(item, list) and item]
+        value = lists[0] if len(lists) == 1 and "text" not in value else None
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return value
+    return None
+
+
+def _make_document(record: Mapping[str, object], fallback_id: str, columns: RecordColumns) -> Document:
+    renamed = columns.rename(record)
+    if "text" not in renamed:
+        renamed["text"] = _describe_value(record)
+    return make_record_document(renamed, fallback_id)
+
+
+def _make_whole_document(source: SourceFile, value: object) -> Document:
+    if isinstance(value, dict) and isinstance(value.get("text"), str):
+        return make_record_document({"title": source.name, **value}, source.id)
+    return Document(source.id, source.name, _describe_value(value))
+
+
+def _describe_value(value: object) -> str:
+    """Return the keys and values of JSON, a line each: `ship.built: 1892`."""
+    builder = TextBuilder()
+    for path, leaf in _leaves(value, "", 0):
+        builder.add(f"{path}: {leaf}" if path else leaf, separator="\n")
+    text = builder.contents().text
+    if not text.strip():
+        raise InputError("empty: the JSON holds no value")
+    return text
+
+
+def _leaves(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict | list) and depth < _MAX_DEPTH:
+        if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+            yield path, ", ".join(_leaf(item) for item in value)
+            return
+        pairs = value.items() if isinstance(value, dict) else ((str(n), item) for n, item in enumerate(value, 1))
+        for key, item in pairs:
+            yield from _leaves(item, f"{path}.{key}" if path else str(key), depth + 1)
+    elif value is not None:
+        yield path, _leaf(value)
+
+
+def _leaf(value: object) -> str:
+    if isinstance(value, str):
+        return " ".join(value.split())
+    return "" if value is None else json.dumps(value)

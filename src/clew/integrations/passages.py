@@ -1,0 +1,46 @@
+"""Indexes and their passages, as the adapters take and give them."""
+
+from pathlib import Path
+from typing import Any
+
+import clew
+from clew.errors import InputError
+from clew.index import Index
+from clew.plugins.arguments import check_count, describe_value
+from clew.types import Passage, Scored
+
+OWN_FIELDS = ("passage_id", "document_id", "title", "start", "end")
+"""Fields of every passage beside its document's metadata, in the order of `passage_fields`."""
+
+
+def open_given(index: object) -> Index:
+    """Return an index that is given opened, or by its folder or URI.
+
+    Raises:
+        InputError: It is neither.
+        IndexFormatError: There is no index.
+    """
+    if isinstance(index, Index):
+        return index
+    if isinstance(index, str | Path):
+        return clew.open(index)
+    raise InputError(f"the index is {describe_value(index)}; give what clew.open returns, a folder or a URI")
+
+
+def check_passage_count(k: object) -> int:
+    """Return the number of passages that are wanted; below 1, or no whole number, it is an InputError."""
+    check_count(k, "k")
+    if not isinstance(k, int) or k < 1:
+        raise InputError(f"k is {k!r}; give a whole number of at least 1")
+    return k
+
+
+def passage_fields(passage: Passage) -> dict[str, Any]:
+    """Return the metadata of a passage's document, and `OWN_FIELDS`, which go before metadata of their names."""
+    own = (passage.id, passage.document_id, passage.title, passage.start, passage.end)
+    return {**passage.metadata, **dict(zip(OWN_FIELDS, own, strict=True))}
+
+
+def scored_fields(found: Scored[Passage]) -> dict[str, Any]:
+    """Return `passage_fields` of a passage that was found, with its `score`: higher is better."""
+    return {**passage_fields(found.item), "score": found.score}

@@ -1,0 +1,84 @@
+"""Language models that are given as objects: any `LanguageModel`, or a function from a prompt to a reply."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import cast, final
+
+from clew.errors import InputError, ModelReplyError
+from clew.models.llm.reply_parsing import parse_reply
+from clew.models.llm.text_reply import TextReply
+from clew.plugins.arguments import FROM_PYTHON, check_members, describe_value
+from clew.protocols import LanguageModel
+from clew.types import Failure, Prompt, Reply
+
+_REPAIRS = 2  # as of the providers' models
+_MAX_QUOTED_CHARACTERS = 2000
+_JSON_INSTRUCTION = "Reply with one JSON object of this schema and nothing else:\n{schema}"  # sent to the model
+_REPAIR_PROMPT = (  # sent to the model
+    "{prompt}\n\nYour last reply was:\n{reply}\n\nIt cannot be used: {problem}. Reply again, with the whole corrected "
+    "reply and nothing else."
+)
+
+
+@final
+class FunctionModel:
+    """A function from a prompt to a reply, as a language model; what the function raises is not caught.
+
+    Args:
+        function: Gets the instructions, the text and, where one is wanted, the schema of the reply as one string.
+    """
+
+    def __init__(self, function: Callable[[str], str]) -> None:
+        self._function = function
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return f"{FROM_PYTHON}{getattr(self._function, '__name__', type(self._function).__name__)}"
+
+    def complete(
+        self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
+    ) -> list[Reply | Failure]:
+        """Return one result a prompt, in order; a reply that does not fit is sent back twice.
+
+        Raises InputError where the function returns no string.
+        """
+        del on_text  # a function returns its whole reply
+        return [self._complete(prompt) for prompt in prompts]
+
+    def _complete(self, prompt: Prompt) -> Reply | Failure:
+        first = text = "\n\n".join(filter(None, [prompt.instructions, prompt.content, _schema_instruction(prompt)]))
+        reply = problem = ""
+        for _ in range(1 + _REPAIRS):
+            reply = self._function(text)
+            if not isinstance(reply, str):
+                raise InputError(f"the model {self.name} returned {describe_value(reply)}; wanted a string")
+            try:
+                return Reply(parse_reply(reply, prompt.reply))
+            except ModelReplyError as error:
+                problem = str(error)
+                text = _REPAIR_PROMPT.format(prompt=first, reply=reply[:_MAX_QUOTED_CHARACTERS], problem=problem)
+        reason = f"the reply of {self.name} cannot be used: {problem}; it was: {reply[:_MAX_QUOTED_CHARACTERS]}"
+        return Failure(prompt.name, reason)
+
+
+def accept_model(given: object) -> LanguageModel:
+    """Return a language model that was given as an object with `name` and `complete`, or as a function.
+
+    Raises InputError for anything else.
+    """
+    if hasattr(given, "complete"):
+        check_members(given, "language model", {"name": str, "complete": None})
+        return cast("LanguageModel", given)
+    if callable(given) and not isinstance(given, type):
+        return FunctionModel(given)
+    raise InputError(
+        f"the language model is {describe_value(given)}; give a name, PROVIDER:NAME, an object with name and "
+        "complete, or a function from a prompt to a reply"
+    )
+
+
+def _schema_instruction(prompt: Prompt) -> str:
+    if issubclass(prompt.reply, TextReply):
+        return ""
+    return _JSON_INSTRUCTION.format(schema=json.dumps(prompt.reply.model_json_schema(), ensure_ascii=False))

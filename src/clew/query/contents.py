@@ -1,0 +1,223 @@
+"""The documents, entities and facts of an index version one by one, each within a filter; nothing is copied as a whole.
+
+A document has the passages that the filter allows. An entity has the name that an allowed passage or an imported graph
+gives it, and a fact is as an allowed passage that states it writes it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, final, overload
+
+import numpy as np
+
+from clew.arrays import BoolArray, IntArray, LongArray
+from clew.errors import InputError
+from clew.query.document_list import DocumentList
+from clew.query.scope import Scope
+from clew.text.normalization import key_hash, name_key
+from clew.types import Filter, Passage, Triple
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A document as an index holds it: the stretches of its text that were indexed, in the order of the text."""
+
+    id: str
+    title: str
+    passages: tuple[Passage, ...]
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedEntity:
+    """An entity of an index."""
+
+    name: str
+    passages: int  # that mention it
+    facts: int  # that it is an end of
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An entity that a fact joins to another one."""
+
+    name: str
+    triple: Triple
+
+
+@final
+class IndexedDocuments(Sequence[IndexedDocument]):
+    """The documents of one version of an index, by id; each is read when it is asked for.
+
+    `documents[0]`, `documents[-3:]`, `len(documents)`, and `"id" in documents` read no more than they need.
+    """
+
+    def __init__(self, scope: Scope, where: Filter | None = None) -> None:
+        self._scope = scope
+        self._where = where
+        self._documents = DocumentList(scope.snapshot)
+
+    @cached_property
+    def _numbers(self) -> LongArray:
+        """The numbers (n,) of the documents with an allowed passage, ascending."""
+        numbers: LongArray = np.flatnonzero(self._documents.visible(self._scope.mask(self._where)))
+        return numbers
+
+    def filter(self, where: Filter) -> "IndexedDocuments":
+        """Return the documents with a passage that a filter allows, each with those passages alone.
+
+        Raises:
+            InputError: The filter cannot be read, or names a field that no passage has.
+        """
+        allowed = where if self._where is None else f"({self._where}) AND ({where})"
+        self._scope.mask(where)  # its own error, not that of both
+        return IndexedDocuments(self._scope, allowed)
+
+    def find(self, document_id: str) -> IndexedDocument | None:
+        """Return the document of an id, None where there is none."""
+        number = self._documents.find(document_id)
+        return None if number is None else self._read(number)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, document: object) -> bool:
+        """Return whether there is a document with an id, or that is equal."""
+        if isinstance(document, str):
+            return self.find(document) is not None
+        return isinstance(document, IndexedDocument) and self.find(document.id) == document
+
+    @overload
+    def __getitem__(self, index: int) -> IndexedDocument: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[IndexedDocument]: ...
+    def __getitem__(self, index: int | slice) -> IndexedDocument | list[IndexedDocument]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        found = self._read(int(self._numbers[index]))
+        assert found is not None
+        return found
+
+    def __repr__(self) -> str:
+        """Return the number of documents."""
+        within = "" if self._where is None else f", where {self._where}"
+        return f"IndexedDocuments({len(self):,} documents{within})"
+
+    def _read(self, number: int) -> IndexedDocument | None:
+        s, allowed = self._scope.snapshot, self._scope.mask(self._where)
+        passages = tuple(s.passage(p) for p in self._documents.passages(number) if allowed[p])
+        if not passages:
+            return None
+        first = passages[0]
+        return IndexedDocument(first.document_id, first.title, passages, dict(first.metadata))
+
+
+@final
+class GraphContents:
+    """The entities and facts of one index version within a filter."""
+
+    def __init__(self, scope: Scope, where: Filter | None = None) -> None:
+        self._scope = scope
+        self._snapshot = scope.snapshot
+        self._allowed = scope.mask(where)
+        self._where = where
+        self._names = scope.names(self._allowed)
+
+    def entities(self, text: str = "") -> Iterator[IndexedEntity]:
+        """Yield the entities whose names contain a text, those that most passages mention first, ties by position."""
+        wanted = name_key(text) if text.strip() else ""
+        passages, facts = self._passage_counts, self._fact_counts
+        for entity in np.lexsort((np.arange(len(passages)), -facts, -passages)).tolist():
+            if not (passages[entity] or facts[entity]):
+                continue
+            name = self._names.entities[entity]
+            if name and wanted in name_key(name):
+                yield IndexedEntity(name, int(passages[entity]), int(facts[entity]))
+
+    def neighbours(self, name: str) -> Iterator[Neighbour]:
+        """Yield the entities that facts join to those of a name, fact by fact in the order of the index.
+
+        Raises:
+            InputError: No entity has that name.
+        """
+        wanted = self._find(name)
+        return self._neighbours(wanted)
+
+    def triples(self, head: str = "", relation: str = "", tail: str = "") -> Iterator[Triple]:
+        """Yield the facts with a head, a relation and a tail, "" for any, in the order of the index.
+
+        Raises:
+            InputError: No entity has such a name, or no fact such a relation.
+        """
+        s, mask = self._snapshot, self._visible_facts
+        for column, name in ((0, head), (2, tail)):
+            if name:
+                mask &= np.isin(s.triples[:, column], self._find(name))
+        if relation:
+            mask &= np.isin(s.triples[:, 1], self._find_relation(relation))
+        return (triple for triple, _ in self._write(np.flatnonzero(mask)))
+
+    def count_entities(self) -> int:
+        """Return the number of entities that an allowed passage mentions or a fact has as an end."""
+        return int(((self._passage_counts > 0) | (self._fact_counts > 0)).sum())
+
+    def count_triples(self) -> int:
+        """Return the number of facts."""
+        return int(self._visible_facts.sum())
+
+    @property
+    def _visible_facts(self) -> BoolArray:
+        """The facts (T,) that an allowed passage states or an imported graph holds, as an array of its own."""
+        blocked = self._scope.blocked_triples(self._where)
+        return np.ones(len(self._snapshot.triples), dtype=np.bool_) if blocked is None else ~blocked
+
+    @cached_property
+    def _passage_counts(self) -> LongArray:
+        """The allowed passages that mention each entity (E,)."""
+        rows = self._snapshot.mentioned_in
+        before = np.concatenate([[0], np.cumsum(self._allowed[rows.indices], dtype=np.int64)])
+        counts: LongArray = np.diff(before[np.asarray(rows.indptr)])
+        return counts
+
+    @cached_property
+    def _fact_counts(self) -> LongArray:
+        """The facts that each entity (E,) is an end of; one that joins it to itself counts once."""
+        ends = self._snapshot.triples[self._visible_facts][:, [0, 2]]
+        count = len(self._snapshot.entities)
+        loops = ends[:, 0] == ends[:, 1]
+        heads, tails = np.bincount(ends[:, 0], minlength=count), np.bincount(ends[~loops, 1], minlength=count)
+        sums: LongArray = heads.astype(np.int64) + tails
+        return sums
+
+    def _find(self, name: str) -> IntArray:
+        found = self._names.entities_with_key(key_hash(name_key(name), self._names.salt))
+        seen = [e for e in found.tolist() if self._passage_counts[e] or self._fact_counts[e]]
+        if not name.strip() or not seen:
+            raise InputError(f"no entity is called {name!r}: look for its name by index.entities({name[:40]!r})")
+        return np.array(seen, dtype=np.int32)
+
+    def _find_relation(self, relation: str) -> list[int]:
+        wanted = " ".join(relation.casefold().split())
+        relations = np.unique(self._snapshot.triples[self._visible_facts, 1]).tolist()
+        found = [r for r in relations if " ".join(self._snapshot.relations[r].casefold().split()) == wanted]
+        if not found:
+            raise InputError(
+                f"no fact has the relation {relation!r}: those of an entity are its index.neighbours(NAME)"
+            )
+        return found
+
+    def _neighbours(self, wanted: IntArray) -> Iterator[Neighbour]:
+        ends = np.isin(self._snapshot.triples[:, [0, 2]], wanted)
+        chosen = np.flatnonzero(ends.any(axis=1) & self._visible_facts)
+        for triple, position in self._write(chosen):
+            head, tail = triple.entities
+            yield Neighbour(tail if ends[position, 0] else head, triple)
+
+    def _write(self, positions: LongArray) -> Iterator[tuple[Triple, int]]:
+        """Yield facts whose ends an allowed passage or a graph names, with their positions."""
+        among = self._scope.restriction(self._allowed)
+        for position in positions.tolist():
+            triple = self._snapshot.triple(position, among)
+            if triple.head and triple.tail:
+                yield triple, position

@@ -1,0 +1,81 @@
+"""Places in a text: they are cut with its passages, and stored with the metadata of each, under a key of their own."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from clew.types import Place, PlaceStart
+
+PLACES_KEY = "\u2316"
+"""The key of the stored metadata that is no field, but the places of a passage (`⌖`)."""
+
+_FIELDS = tuple((field.name, field.default) for field in fields(Place))
+_FILTERED_FIELDS = ("page", "slide", "sheet", "heading")
+
+
+def cut_places(
+    places: Sequence[PlaceStart], text: str, spans: Iterable[tuple[int, int]]
+) -> Iterator[tuple[PlaceStart, ...]]:
+    """Yield the places in each of some spans of a text, with offsets in the span; starts of spans ascend."""
+    current: PlaceStart | None = None
+    following = 0
+    for start, end in spans:
+        while following < len(places) and places[following].offset <= start:
+            current, following = places[following], following + 1
+        own: list[PlaceStart] = []
+        if current is not None:
+            current = _move(current, text, start)
+            own.append(PlaceStart(0, current.place))
+        for later in places[following:]:
+            if later.offset >= end:
+                break
+            own.append(PlaceStart(later.offset - start, later.place))
+        yield tuple(own)
+
+
+def _move(current: PlaceStart, text: str, offset: int) -> PlaceStart:
+    """Return the place at a later offset, before the next one begins."""
+    line = current.place.line
+    breaks = 0 if line is None else text.count("\n", current.offset, offset)
+    place = replace(current.place, line=line + breaks) if line is not None and breaks else current.place
+    return PlaceStart(offset, place)
+
+
+def is_part_of_text(places: Iterable[PlaceStart]) -> bool:
+    """Return whether places follow from the text alone, as lines and headings do, and pages do not."""
+    return not any(p.place.page or p.place.slide or p.place.sheet or p.place.row for p in places)
+
+
+def describe_places(places: Iterable[PlaceStart]) -> list[list[Any]]:
+    """Return places in stored form: the offset of each, and its fields that are no defaults."""
+    return [
+        [start.offset, {name: value for name, default in _FIELDS if (value := getattr(start.place, name)) != default}]
+        for start in places
+    ]
+
+
+def pack_metadata(metadata: Mapping[str, Any], places: Sequence[PlaceStart]) -> dict[str, Any]:
+    """Return the metadata of a passage as they are stored, with its places."""
+    return {**metadata, PLACES_KEY: describe_places(places)} if places else dict(metadata)
+
+
+def unpack_metadata(stored: str) -> tuple[dict[str, Any], tuple[PlaceStart, ...]]:
+    """Return the metadata of a passage, and its places, from the stored JSON."""
+    metadata: dict[str, Any] = json.loads(stored)
+    places = metadata.pop(PLACES_KEY, ())
+    return metadata, tuple(PlaceStart(offset, Place(**values)) for offset, values in places)
+
+
+def read_filter_fields(stored: str) -> dict[str, Any]:
+    """Return the fields that a filter knows: metadata, and where they name none such, page, slide, sheet and heading.
+
+    Where a passage has several, a field is the list of them.
+    """
+    metadata: dict[str, Any] = json.loads(stored)
+    places = metadata.pop(PLACES_KEY, ())
+    for name in _FILTERED_FIELDS if places else ():
+        values = list(dict.fromkeys(place[name] for _, place in places if name in place))
+        if values and name not in metadata:
+            metadata[name] = values if len(values) > 1 else values[0]
+    return metadata

@@ -1,0 +1,119 @@
+"""Follow-up questions in English, made whole from the turns before."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.query.conversation import Conversation, find_names
+
+FRAM = ("Who designed the Fram?", "Colin Archer")
+BORN = ("Where was Colin Archer born?", "Larvik")
+CAIRD = ("Where is the boat James Caird kept?", "Dulwich College")
+BUILT = ("When was the Belgica built?", "1884")
+
+
+def talk(*turns: tuple[str, str]) -> Conversation:
+    conversation = Conversation()
+    for question, answer in turns:
+        conversation.add(question, answer)
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "expected"),
+    [
+        ((FRAM,), "and who was its last owner?", "Who was Fram's last owner?"),
+        ((FRAM,), "Where was he born?", "Where was Colin Archer born?"),
+        ((FRAM,), "What was his profession?", "What was Colin Archer's profession?"),
+        ((FRAM,), "Who sailed on it?", "Who sailed on Fram?"),
+        ((FRAM,), "Who commanded her?", "Who commanded Colin Archer?"),
+        ((FRAM, BORN), "When did he die?", "When did Colin Archer die?"),
+        ((FRAM, BORN), "Who else lived there?", "Who else lived in Larvik?"),
+        ((FRAM, BORN), "and when was it founded?", "When was Larvik founded?"),
+        ((CAIRD,), "Who built it?", "Who built James Caird?"),
+        ((CAIRD,), "Who built the same boat?", "Who built James Caird?"),
+        ((CAIRD,), "Who taught at that place?", "Who taught at Dulwich College?"),
+        ((BUILT,), "Which ships sailed then?", "Which ships sailed in 1884?"),
+        ((BUILT,), "Who died in the same year?", "Who died in 1884?"),
+        ((BUILT,), "Who commanded her?", "Who commanded Belgica?"),
+        ((FRAM,), "and when?", "When was the Fram designed?"),
+        ((BORN,), "When?", "When was Colin Archer born?"),
+        ((BORN,), "What about Roald Amundsen?", "Where was Roald Amundsen born?"),
+        ((BORN,), "and Roald Amundsen?", "Where was Roald Amundsen born?"),
+        ((FRAM,), "How about the Belgica?", "Who designed the Belgica?"),
+        ((FRAM,), "Who was the captain?", "Who was the captain of Fram?"),
+        ((("Who leads the yard?", "Ada Lovelace"),), "Where does she live?", "Where does Ada Lovelace live?"),
+        ((("Who are the Beatles?", ""),), "Where did they meet?", "Where did Beatles meet?"),
+    ],
+)
+def test_a_question_is_made_whole(turns: tuple[tuple[str, str], ...], question: str, expected: str) -> None:
+    whole = talk(*turns).resolve(question)
+    assert whole.text == expected
+    assert whole.references
+    assert not whole.unresolved
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where was Roald Amundsen born?",
+        "When did Nansen leave his ship?",
+        "Is there a museum in Oslo?",
+        "How long does it take?",
+        "Was it in 1892 that Nansen sailed?",
+        "Which is the ship that sank near Oslo?",
+        "Wo wurde er geboren?",
+        "他在哪里出生？",
+        "",
+        "why not",
+    ],
+)
+def test_what_refers_to_nothing_stays_as_it_is(question: str) -> None:
+    whole = talk(FRAM, BORN).resolve(question)
+    assert whole.text == question
+    assert not whole.references
+
+
+def test_without_turns_and_without_a_referent_nothing_is_changed() -> None:
+    assert Conversation().resolve("Where was he born?").text == "Where was he born?"
+    whole = talk(BUILT).resolve("Which ships sailed there with him?")
+    assert "him" in whole.text
+
+
+def test_what_cannot_be_resolved_is_told() -> None:
+    whole = talk(("When did it rain?", "1884")).resolve("Where was he born?")
+    assert whole.text == "Where was he born?"
+    assert whole.notes() == ("'he' refers to nothing that was asked before",)
+
+
+def test_a_text_is_no_answer_to_refer_to() -> None:
+    conversation = talk(("Who was Nansen?", "He was an explorer. He was born in Norway."))
+    assert conversation.turns[0].answer is None
+    assert talk(("Where was Colin Archer born?", "Colin Archer was born in Larvik.")).turns[0].answer is None
+    assert talk(("Who built it?", "J. Samuel White")).turns[0].answer is not None
+    assert conversation.resolve("When was he born?").text == "When was Nansen born?"
+
+
+def test_few_turns_are_held() -> None:
+    conversation = talk(*((f"Who was Person{number}?", "") for number in range(30)))
+    assert len(conversation.turns) == 20
+    assert conversation.resolve("Where was he born?").text == "Where was Person29 born?"
+
+
+def test_names_of_an_index_are_found_in_lower_case() -> None:
+    conversation = Conversation(lambda question: ["james caird"] if "james caird" in question else find_names(question))
+    conversation.add("who built the james caird")
+    assert conversation.resolve("where is it kept?").text == "Where is james caird kept?"
+
+
+@given(st.lists(st.tuples(st.text(max_size=80), st.text(max_size=80)), max_size=4), st.text(max_size=200))
+def test_any_text_is_resolved_to_some_text(turns: list[tuple[str, str]], question: str) -> None:
+    whole = talk(*turns).resolve(question)
+    assert bool(whole.text) == bool(question)
+
+
+def test_a_long_hostile_question_takes_no_time() -> None:
+    conversation = talk(FRAM)
+    for part in ("it ", "the same ", "and ", "that of ", "what about "):
+        conversation.resolve(part * 100_000)
+        conversation.resolve((part * 2_000)[:2_000])
