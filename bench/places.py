@@ -1,9 +1,9 @@
 """Places in citations: `python bench/places.py [KIND ...]`.
 
 Makes a file of each kind whose pages, slides, rows, lines and headings are known, each about lakes of its own, indexes
-them all in one go and asks one question for each lake. Every citation of an answer that names one lake of the files
-must give that lake's place. Printed for each kind of file: the citations of it, those with the right place, and its
-lakes that no citation of the answer about them names.
+them all in one go and asks one question for each lake. Every citation of an answer that names a lake must give the
+place of the first lake that it names. Printed for each kind of file: the citations of it, those with the right place,
+and its lakes that no citation of the answer about them names.
 """
 
 import argparse
@@ -121,9 +121,9 @@ def count_places(index: indexes.Index, books: dict[str, list[Section]], wanted: 
     for kind, lake in ((kind, lake) for kind, book in books.items() for lake in _lakes(book)):
         cited = set()
         for citation in index.ask(lake.question).citations:
-            named = [name for name in kinds if name in citation.quote]
-            if len(named) == 1:
-                cited.add(named[0])
+            named = sorted((name for name in kinds if name in citation.quote), key=citation.quote.index)
+            cited.update(named)
+            if named:
                 _count_citation(tallies[kinds[named[0]]], citation, wanted[kinds[named[0]]][named[0]])
         tallies[kind].not_cited += lake.name not in cited
     return tallies

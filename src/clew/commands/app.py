@@ -203,7 +203,7 @@ GROUPS = {
             "log": ("entities:log", "List all decisions, also those that were undone, and those without an effect."),
             "import": (
                 "entities:import_log",
-                "Read decisions that clew entities log --json printed, of another index.",
+                "Read decisions that clew entities log --json printed.",
             ),
         },
     ),

@@ -262,4 +262,6 @@ def _show(name: str, state: ChatState) -> None:
     for number, scored in enumerate(answer.evidence, 1):
         passage = scored.item
         title = (passage.title or passage.document_id)[:_MAX_SOURCE]
-        print_line(f"{number}. {title}  [{passage.id}]  characters {passage.start}-{passage.end} of its document")
+        place = passage.place_at(0)
+        where = f"from {place} on" if place is not None and str(place) else f"characters {passage.start}-{passage.end}"
+        print_line(f"{number}. {title}  [{passage.id}]  {where}")

@@ -9,7 +9,7 @@ from clew.indexing.extraction.registry import EXTRACTORS
 from clew.retrievers.registry import parse_retriever
 from clew.store.location import locate
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 WINDOWS_INDEX = str(PureWindowsPath("D:", "/", "corpora", "my index"))
 
 
