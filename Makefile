@@ -18,8 +18,8 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu test-browser neighbours test-neighbours check release-check faults mutations rot readers fuzz
-.PHONY: leaks format docs clean
+.PHONY: help demo test test-gpu test-browser neighbours test-neighbours check release-check site faults mutations rot
+.PHONY: readers fuzz leaks format docs clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,7 @@ check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run al
 	$(BIN)/mypy --platform win32 src
 	$(BIN)/mypy --platform darwin src
 	$(BIN)/python docs/generate_cli.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
 faults: $(VENV)/installed-dev  ## Kill commands, or fail their files, at every file operation; takes hours
@@ -84,8 +85,11 @@ format: $(VENV)/installed-dev  ## Put every file into the common format
 docs: $(VENV)/installed-dev  ## Write docs/cli.md from the command line itself
 	$(BIN)/python docs/generate_cli.py
 
+site: $(VENV)/installed-dev  ## Write the documentation as a site, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
+
 clean:  ## Remove what the other targets made
-	rm -rf .venv $(NEIGHBOURS) $(INDEX) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv $(NEIGHBOURS) $(INDEX) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -100,7 +104,7 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[encoders,eval,files,graphs,llm,local-llm,otel,ray,server,train,watch,dev]'
+	@$(PIP) install -c constraints.txt -e '.[docs,encoders,eval,files,graphs,llm,local-llm,otel,ray,server,train,watch,dev]'
 	@touch $@ $(VENV)/installed
 
 # Only the neighbours are installed there: all else is that of $(VENV). pyterrier-rag without what it brings, which is

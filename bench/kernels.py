@@ -43,6 +43,8 @@ def measure(name: str) -> tuple[float, float]:
     """Return the better of two times of a forward pass in seconds, and the peak memory in MiB."""
     import resource
 
+    assert sys.platform != "win32"
+
     generator = torch.Generator().manual_seed(0)
     senders, relations, receivers = (
         torch.randint(0, limit, (EDGES,), generator=generator) for limit in (NODES, RELATIONS, NODES)

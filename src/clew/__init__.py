@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ProviderError,
     )
     from clew.index import Index, create, open  # noqa: A004
+    from clew.index.entity_changes import DecisionState
     from clew.indexing.extraction.registry import ExtractionTools, ExtractorEntry
     from clew.indexing.kg_formats.files import graph_file
     from clew.indexing.kg_import import GraphReport
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from clew.models.llm.registry import ModelEntry
     from clew.plugins.records import SettingsRecord, setting
     from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever
+    from clew.query.ambiguous_entities import AmbiguousEntity, MentionGroup
     from clew.query.contents import IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
     from clew.query.context import IndexContext
+    from clew.query.duplicate_entities import DuplicateEntities
     from clew.query.example_questions import ExampleQuestion
     from clew.query.overview import FieldOverview, IndexOverview
     from clew.rerankers.g_rag.settings import GRag
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
+    from clew.store.entity_decisions import EntityDecision
     from clew.types import (
         Answer,
         Citation,
@@ -83,6 +87,7 @@ _NAMES = {
         "ProviderError",
     ),
     "clew.index": ("Index", "create", "open"),
+    "clew.index.entity_changes": ("DecisionState",),
     "clew.indexing.extraction.registry": ("ExtractionTools", "ExtractorEntry"),
     "clew.indexing.kg_formats.files": ("graph_file",),
     "clew.indexing.kg_import": ("GraphReport",),
@@ -92,8 +97,10 @@ _NAMES = {
     "clew.models.llm.registry": ("ModelEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
     "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever"),
+    "clew.query.ambiguous_entities": ("AmbiguousEntity", "MentionGroup"),
     "clew.query.contents": ("IndexedDocument", "IndexedDocuments", "IndexedEntity", "Neighbour"),
     "clew.query.context": ("IndexContext",),
+    "clew.query.duplicate_entities": ("DuplicateEntities",),
     "clew.query.example_questions": ("ExampleQuestion",),
     "clew.query.overview": ("FieldOverview", "IndexOverview"),
     "clew.rerankers.g_rag.settings": ("GRag",),
@@ -118,6 +125,7 @@ _NAMES = {
     "clew.retrievers.subgraph.settings": ("GCNSubgraph", "Steiner"),
     "clew.retrievers.title_links": ("TitleLinks",),
     "clew.settings": ("Settings",),
+    "clew.store.entity_decisions": ("EntityDecision",),
     "clew.types": (
         "Answer",
         "Citation",
@@ -135,16 +143,17 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains", "Citation",
-    "ClewError", "CrossEncoder", "Dense", "Document", "Encoder", "EncoderEntry", "EntityGraph", "Evidence",
-    "ExampleQuestion", "ExtractionTools", "Extractor", "ExtractorEntry", "FieldOverview", "Frag", "Fused",
-    "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext",
-    "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity",
-    "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "MissingPackageError",
-    "ModelEntry", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart",
-    "ProviderError", "Question", "RecordColumns", "Reranked", "Reranker", "RerankerEntry", "Retriever",
-    "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE",
-    "TitleLinks", "Triple", "create", "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "AmbiguousEntity", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains",
+    "Citation", "ClewError", "CrossEncoder", "DecisionState", "Dense", "Document", "DuplicateEntities", "Encoder",
+    "EncoderEntry", "EntityDecision", "EntityGraph", "Evidence", "ExampleQuestion", "ExtractionTools", "Extractor",
+    "ExtractorEntry", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG",
+    "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview",
+    "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank",
+    "LanguageModel", "LinearRAG", "MaxSim", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError",
+    "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart", "ProviderError", "Question",
+    "RecordColumns", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
+    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
+    "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -254,14 +254,21 @@ class Answer:
     It is iterated, counted and indexed as the passages of its evidence; it is false where there is no answer.
     """
 
-    text: str  # the answer; "" when the evidence does not hold one
+    text: str  # the answer, while `weak` the likeliest one at best; "" when the evidence does not hold one
     citations: tuple[Citation, ...]
     candidates: tuple[Scored[str], ...]  # entities that may be the answer, best first
     evidence: Evidence
-    weak: bool = False  # true when the evidence hardly touches the question, or nothing in it supports the answer
+    weak: bool = False  # not to be asserted: nothing in the evidence supports the text, or it is not likely enough
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()  # cost of the answer alone, without the search
     failure: "Failure | None" = None  # why a language model gave no usable reply; None where it did, or none was called
+
+    @property
+    def headline(self) -> str:
+        """The text for people: of a weak answer the likeliest candidates, as such; "" without a text."""
+        if self.weak and self.candidates and self.candidates[0].item == self.text:
+            return f"Not sure: likely {' or '.join(each.item for each in self.candidates[:2])}"
+        return self.text
 
     def __repr__(self) -> str:
         """Return the text, the quotes that support it, and the counts of the evidence."""

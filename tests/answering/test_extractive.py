@@ -15,6 +15,7 @@ from clew.answering.extractive import (
     UNDECIDED_NOTE,
     ExtractiveAnswerer,
 )
+from clew.answering.languages import ENGLISH
 from clew.answering.question_types import (
     classify_question,
     extract_year,
@@ -23,7 +24,6 @@ from clew.answering.question_types import (
     find_nationality,
     find_numbers,
     score_type_fit,
-    stem,
 )
 from clew.errors import InputError
 from clew.models.encoders.hashing import HashingEncoder
@@ -61,7 +61,8 @@ def test_a_chain_of_two_passages_is_quoted_and_its_end_is_the_answer(encoder: Ha
     assert answer.candidates[0].item == "Bergen"
     assert {citation.document_id for citation in answer.citations} == {"d0", "d1"}
     assert "Its captain was Ragna Holm." in quotes(answer)
-    assert not answer.weak
+    assert quotes(answer)[0].startswith("Ragna Holm was a Norwegian captain born in Bergen")
+    assert answer.weak  # the rules alone assert no name
     assert answer.notes == (NO_MODEL_NOTE, CANDIDATE_NOTE)
     assert answer.evidence is TWO
 
@@ -107,7 +108,7 @@ def test_nothing_is_invented(
     assert all(candidate.item and any(candidate.item in p.text for p in source) for candidate in answer.candidates)
     assert len({candidate.item for candidate in answer.candidates}) == len(answer.candidates)
     assert answer.notes[0] == NO_MODEL_NOTE
-    assert not (answer.weak and answer.text)
+    assert answer.text or answer.weak
     assert ExtractiveAnswerer(encoder, max_encoded=3).answer([question], [result]) == [answer]
 
 
@@ -202,14 +203,13 @@ def test_two_of_one_nationality() -> None:
 def test_a_comparison_without_its_facts_is_left_open(question: str) -> None:
     answer = ExtractiveAnswerer().answer_one(question, THREE)
     assert answer.notes[-1] == UNDECIDED_NOTE
-    assert answer.text not in ("Ragna Holm", "Otto Lind")
+    assert (answer.text, answer.weak) == ("", True)
     assert {candidate.item for candidate in answer.candidates} == {"Ragna Holm", "Otto Lind"}
 
 
 def test_yes_or_no_without_its_facts_is_left_open() -> None:
     answer = ExtractiveAnswerer().answer_one("Was the Polar Fox a wooden ship?", TWO)
-    assert answer.text == ""
-    assert not answer.weak
+    assert (answer.text, answer.weak) == ("", True)
     assert answer.notes[-1] == UNDECIDED_NOTE
 
 
@@ -233,8 +233,8 @@ def test_an_answer_outside_the_chosen_sentences_is_quoted_too() -> None:
         "Who is the guest of Ragna Holm in Bergen?", evidence(("", text), paths=(path,))
     )
     assert answer.text == "Nils Dahl"
-    assert quotes(answer)[0].startswith("Ragna Holm met")
-    assert quotes(answer)[-1] == "The guest Nils Dahl came."
+    assert quotes(answer)[0] == "The guest Nils Dahl came."
+    assert all(quote.startswith("Ragna Holm met") for quote in quotes(answer)[1:])
     assert len(quotes(answer)) == 4
 
 
@@ -251,8 +251,8 @@ def test_a_mention_without_a_place_is_no_candidate() -> None:
         return [] if text == WHERE_BORN else [Mention("Atlantis"), Mention("Outside", "name", end, end + 7)]
 
     answer = ExtractiveAnswerer(name_finder=placeless).answer_one(WHERE_BORN, TWO)
-    assert answer.candidates == ()
-    assert answer.text == quotes(answer)[0]
+    assert (answer.text, answer.weak, answer.candidates) == ("", True, ())
+    assert answer.citations
 
 
 def test_questions_and_evidence_must_pair() -> None:
@@ -341,7 +341,7 @@ def test_numbers_years_and_nationalities() -> None:
     ],
 )
 def test_the_main_verb_is_read_from_the_question(question: str, verb: str) -> None:
-    assert find_asked_verb(question) == (stem(verb) if verb else "")
+    assert find_asked_verb(question) == (ENGLISH.stem(verb) if verb else "")
 
 
 def test_the_sentence_with_the_asked_verb_gives_the_answer() -> None:
@@ -363,11 +363,12 @@ def chained(*quotes: tuple[int, str]) -> Evidence:
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=("none", "no encoder", "hashing"))
-def test_the_sentences_of_the_best_chain_are_quoted_first(encoder: HashingEncoder | None) -> None:
+def test_the_sentence_of_the_answer_and_those_of_the_best_chain_are_quoted(encoder: HashingEncoder | None) -> None:
     last = "She later taught at Bergen Naval School."
     evidence = chained((0, "Its captain was Ragna Holm."), (1, last))
     answer = ExtractiveAnswerer(encoder).answer_one("Where did the captain of the Polar Fox teach?", evidence)
-    assert quotes(answer)[:2] == ["Its captain was Ragna Holm.", last]
+    assert set(quotes(answer)[:3]) >= {"Its captain was Ragna Holm.", last}
+    assert answer.text in quotes(answer)[0]
 
 
 def test_a_chain_of_longer_quotations_gives_their_best_sentences() -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.answering.extractive import RANKED_NOTE, UNLIKELY_NOTE, ExtractiveAnswerer
+from clew.answering.answer_spans import find_candidates
+from clew.answering.extractive import RANKED_NOTE, UNLIKELY_NOTE, UNSURE_NOTE, ExtractiveAnswerer
 from clew.answering.selection import open_extractive_answerer
 from clew.answering.span_features import FEATURES, span_features
 from clew.answering.span_ranker import (
     ANSWER_WEIGHTS,
+    CANDIDATE_SIGNALS,
     SIGNALS,
     SpanRanker,
     SpanRankerWeights,
@@ -29,7 +31,9 @@ from clew.types import Evidence, Passage, Scored
 from tests.answering.test_extractive import CAPTAIN, SHIP, THREE, TWO, WHERE_BORN, chained, evidence, quotes
 
 
-def make_weights(seed: int = 0, *, networks: int = 2, hidden: int = 3, threshold: float = 0.0) -> SpanRankerWeights:
+def make_weights(
+    seed: int = 0, *, networks: int = 2, hidden: int = 3, threshold: float = 0.0, line: float = 0.0
+) -> SpanRankerWeights:
     random = np.random.default_rng(seed)
 
     def draw(*shape: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.float32]]":
@@ -39,7 +43,14 @@ def make_weights(seed: int = 0, *, networks: int = 2, hidden: int = 3, threshold
     scale = np.abs(draw(width)) + np.float32(0.5)
     parts = draw(networks, width, hidden), draw(networks, hidden), draw(networks, hidden), draw(len(SIGNALS) + 1)
     return SpanRankerWeights(
-        draw(width), scale, *parts, rule_weight=0.5, encoder="e", threshold=threshold, about={"data": ["x"]}
+        draw(width),
+        scale,
+        *parts,
+        rule_weight=0.5,
+        encoder="e",
+        threshold=threshold,
+        line=max(line, threshold),
+        about={"data": ["x"]},
     )
 
 
@@ -79,7 +90,7 @@ def test_the_score_of_the_rules_is_added() -> None:
 def test_features_of_a_plain_example() -> None:
     analysis = ExtractiveAnswerer(HashingEncoder()).analyze(WHERE_BORN, TWO)
     assert analysis is not None
-    candidates = answer_candidates(analysis)
+    candidates = find_candidates(analysis.chosen, analysis.sentences)
     rows = span_features(analysis, candidates)
     assert rows.shape == (len(candidates), len(FEATURES))
     assert np.isfinite(rows).all()
@@ -99,7 +110,11 @@ def test_features_of_a_plain_example() -> None:
     best = max(row["proximity"] for row in by_name.values())
     for row in by_name.values():
         assert row["below best proximity"] == pytest.approx(best - row["proximity"], abs=1e-5)
-    assert ("Polar Fox", "name") not in by_name  # the question names it
+    assert (bergen["place fit"], bergen["event fit"], year["place fit"]) == (1, 1, -1)
+    fitting = {(c.text, c.span.kind) for c in answer_candidates(analysis)}
+    assert ("Polar Fox", "name") not in fitting  # the question names it
+    assert ("1880", "year") not in fitting  # no place is a year
+    assert ("Bergen", "name") in fitting
     assert by_name["Ragna Holm", "title"]["own passage"] == 1
 
 
@@ -111,20 +126,29 @@ def test_names_add_their_probabilities() -> None:
     totals: dict[str, float] = {}
     for candidate, probability in zip(candidates, probabilities, strict=True):
         totals[candidate.text.lower()] = totals.get(candidate.text.lower(), 0.0) + probability
-    ranked = group_by_name(candidates, probabilities, probabilities[::-1])
+    features = span_features(analysis, candidates)
+    ranked = group_by_name(candidates, probabilities, probabilities[::-1], features)
+    rows = {c.text: row.tolist() for c, row in zip(candidates, features, strict=True)}
+    assert len(rows[ranked[0].candidate.text]) == len(ranked[0].features)
     assert sum(one.network for one in ranked) == pytest.approx(1)
     assert ranked[0].probability == pytest.approx(max(totals.values()))
     assert sum(one.probability for one in ranked) == pytest.approx(1)
     assert [one.probability for one in ranked] == sorted((one.probability for one in ranked), reverse=True)
 
 
-def test_calibration_is_a_logistic_function() -> None:
-    signals = calibration_signals(0.8, 0.1, np.array([0.5, 0.6, 1.0]))
-    np.testing.assert_allclose(signals, [math.log(4), 0.7, 0.5, 0.6, 1.0])
-    weights = np.array([1, 2, 3, 4, 5, -6], dtype=np.float32)
-    total = math.log(4) + 1.4 + 1.5 + 2.4 + 5 - 6
-    assert float(calibrated_probabilities(weights, signals)) == pytest.approx(1 / (1 + math.exp(-total)))
-    assert np.isfinite(calibration_signals(1.0, 0.0, signals[2:])).all()
+def test_calibration_is_a_logistic_function_of_the_signals() -> None:
+    features = np.random.default_rng(3).normal(size=len(FEATURES)).astype(np.float32)
+    totals, networks = np.array([0.7, 0.2, 0.1]), np.array([0.8, 0.05, 0.15])
+    signals = calibration_signals(totals, networks, features, np.array([0.5, 0.6, 1.0]))
+    entropy = -sum(p * math.log(p) for p in totals)
+    own = [math.log(4), 0.65, math.log(0.7 / 0.3), 0.5, entropy, math.log(4), 0.5, 0.6, 1.0]
+    np.testing.assert_allclose(signals[:9], own)
+    named = [float(features[FEATURES.index(name)]) for name in CANDIDATE_SIGNALS]
+    np.testing.assert_allclose(signals[9:], named)
+    weights = np.random.default_rng(4).normal(size=len(SIGNALS) + 1).astype(np.float32)
+    total = sum(float(w) * s for w, s in zip(weights, [*own, *named], strict=False)) + float(weights[-1])
+    assert float(calibrated_probabilities(weights, signals)) == pytest.approx(1 / (1 + math.exp(-total)), rel=1e-5)
+    assert np.isfinite(calibration_signals(np.ones(1), np.ones(1), features, signals[6:9])).all()
 
 
 @pytest.mark.parametrize(
@@ -156,13 +180,40 @@ def test_a_title_is_quoted_from_the_sentence_that_has_it(seed: int) -> None:
     assert any(answer.text in quote for quote in quotes(answer))
 
 
+def constant(probability: float, threshold: float, line: float) -> SpanRanker:
+    """Return a ranker whose calibration gives one probability for everything."""
+    calibration = np.zeros(len(SIGNALS) + 1, dtype=np.float32)
+    calibration[-1] = math.log(probability / (1 - probability))
+    return SpanRanker(replace(make_weights(), calibration=calibration, threshold=threshold, line=line))
+
+
 def test_an_unlikely_answer_is_withheld() -> None:
-    trained = make_weights(threshold=1.0)
-    trained = replace(trained, calibration=np.zeros(len(SIGNALS) + 1, dtype=np.float32))
-    answer = ExtractiveAnswerer(HashingEncoder(), ranker=SpanRanker(trained)).answer_one(WHERE_BORN, TWO)
+    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=constant(0.5, 1.0, 1.0))
+    answer = answerer.answer_one(WHERE_BORN, TWO)
     assert (answer.text, answer.weak, answer.candidates) == ("", True, ())
     assert answer.citations
     assert answer.notes[-1].startswith(f"{UNLIKELY_NOTE} (probability 0.50 for ")
+
+
+def test_below_the_line_an_answer_is_weak_and_above_it_asserted() -> None:
+    unsure, sure = (
+        ExtractiveAnswerer(HashingEncoder(), ranker=constant(0.6, 0.1, line)).answer_one(WHERE_BORN, TWO)
+        for line in (0.61, 0.59)
+    )
+    assert (unsure.text, unsure.citations, unsure.candidates) == (sure.text, sure.citations, sure.candidates)
+    assert (unsure.weak, sure.weak) == (True, False)
+    assert unsure.notes[-1] == f"{UNSURE_NOTE} (probability 0.60)"
+    assert sure.notes[-1] == f"{RANKED_NOTE} (probability 0.60)"
+    assert sure.text in quotes(sure)[0]
+
+
+def test_no_answer_in_another_language_is_asserted() -> None:
+    source = evidence(("Der Bau", "Die Fram wurde von Colin Archer in Larvik gebaut. Er wurde 1832 in Larvik geboren."))
+    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=constant(0.9, 0.1, 0.2))
+    answer = answerer.answer_one("Wo wurde der Ingenieur geboren, der die Fram baute?", source)
+    assert answer.weak
+    assert "the question is read as German: no answer to it is asserted" in answer.notes
+    assert not any("Ingenieur" in note for note in answer.notes)
 
 
 def test_rules_decide_comparisons() -> None:
@@ -176,15 +227,15 @@ def test_rules_decide_comparisons() -> None:
 def test_no_candidate_leaves_the_sentence() -> None:
     answerer = ExtractiveAnswerer(HashingEncoder(), lambda *_: [], ranker=SpanRanker(make_weights()))
     answer = answerer.answer_one("Who sang?", evidence(("", "They sang. We all did.")))
-    assert answer.text in ("They sang.", "")
+    assert (answer.text, answer.weak) == ("", True)
 
 
 def test_saved_weights_are_loaded(tmp_path: Path) -> None:
-    trained = make_weights(threshold=0.25)
+    trained = make_weights(threshold=0.25, line=0.4)
     save_span_ranker(tmp_path, trained)
     loaded = load_span_ranker(tmp_path)
     assert loaded.fingerprint == trained.fingerprint
-    assert (loaded.encoder, loaded.threshold, loaded.about) == ("e", 0.25, {"data": ["x"]})
+    assert (loaded.encoder, loaded.threshold, loaded.line, loaded.about) == ("e", 0.25, 0.4, {"data": ["x"]})
     assert loaded.fingerprint != make_weights(1).fingerprint
 
 
@@ -195,7 +246,8 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     for change, message in (
         ({"features": ["other"]}, "1 features"),
-        ({"threshold": 2.0}, "the threshold is no probability"),
+        ({"threshold": 2.0}, "the threshold or the line is no probability"),
+        ({"line": -0.1}, "the threshold or the line is no probability"),
         ({"signals": []}, "features"),
         ({"rule_weight": -1.0}, "rule_weight is -1"),
         ({"encoder": "x"}, "cannot be read"),

@@ -190,7 +190,7 @@ def test_verify_reports_damage(tmp_path: Path) -> None:
         (("search", QUESTION, "--index", "INDEX", "--where", "nosuch = 1"), "nosuch"),
         (("search", QUESTION, "--index", "NOWHERE"), "clew index"),
         (("search", QUESTION), "--index"),
-        (("search",), "clew --help"),
+        (("search",), "clew search --help"),
         (("nosuch",), "nosuch"),
         (("search", QUESTION, "--index", "INDEX", "--nosuch"), "--nosuch"),
         (("ask", QUESTION, "--index", "INDEX", "-k", "-3"), "at least 1"),

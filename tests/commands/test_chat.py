@@ -43,7 +43,7 @@ def test_commands_of_the_conversation(index: Path) -> None:
     )  # fmt: skip
     assert done.code == 0
     assert "note: nothing was asked yet" in done.err
-    assert "1. Fram  [fram]" in done.out
+    assert "  [fram]  " in done.out
     assert "How they connect:" in done.out or "Fram was designed by Colin Archer." in done.out
     assert "where year = 1671" in done.out
     assert "all passages" in done.out

@@ -116,18 +116,19 @@ def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
 
 def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
     keys = {"question", "retriever", "answer", "weak", "citations", "candidates", "notes", "usage", "evidence"}
-    for question, retriever, weak, quotes in (
-        ("Where was Louis Palander born?", "chains", False, True),
-        ("zeppelin", "chains", True, True),
-        ("zeppelin", "pagerank", True, False),
+    for question, retriever, text, quotes in (
+        ("Where was Louis Palander born?", "chains", "Karlskrona", True),
+        ("zeppelin", "chains", "", True),
+        ("zeppelin", "pagerank", "", False),
     ):
         options = () if retriever == "chains" else ("--retriever", retriever)
         done = run_clew("ask", question, "--index", small_folder, "--json", *options)
         assert (done.code, done.err) == (0, "")
         answer = json.loads(done.out)
         assert answer.keys() == keys
-        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, retriever, weak)
-        assert (bool(answer["answer"]), bool(answer["citations"])) == (not weak, quotes)
+        # Without the encoder of the trained ranker the rules rank, and assert no name.
+        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, retriever, True)
+        assert (answer["answer"], bool(answer["citations"])) == (text, quotes)
         assert answer["evidence"]["question"] == question
         for citation in answer["citations"]:
             assert citation.keys() >= {"document_id", "passage_id", "start", "end", "quote"}
@@ -208,7 +209,7 @@ def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> No
     assert done.err.count("failed: ") == done.err.count("\n") == 2
 
 
-@pytest.mark.parametrize("stdin", [b"", b"\xff\xfe\x00binary\x00", b"\n\n\n"])
+@pytest.mark.parametrize("stdin", [b"", b"\x7fELF\x00binary\x00", b"\n\n\n"])
 def test_standard_input_of_no_use_is_told_and_leaves_an_empty_index(stdin: bytes, tmp_path: Path) -> None:
     done = run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=stdin)
     assert done.code == 1

@@ -1,6 +1,7 @@
 """Reading an index from Python: documents, entities, neighbours, facts, the overview and its example questions."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.index import Index
-from clew.types import Document, Evidence
+from clew.types import Document, Evidence, Place, PlaceStart, Scored
 from tests.small_index import DOCUMENTS, make_index
 
 EXPEDITION = (
@@ -176,6 +177,9 @@ def test_evidence_and_answers_are_sequences_and_json(index: Index) -> None:
     assert evidence[:1] == evidence.passages[:1]
     assert evidence
     assert not Evidence()
+    placed = replace(evidence[0].item, places=(PlaceStart(0, Place(page=2)),))
+    shown = Evidence((Scored(placed, 1.0),)).to_dict()["passages"][0]["places"]
+    assert (shown[0]["offset"], shown[0]["page"]) == (0, 2)
     answer = index.ask("Who designed Fram?")
     assert list(answer) == list(answer.evidence)
     assert bool(answer) == bool(answer.text)

@@ -95,3 +95,13 @@ def test_scripts_without_spaces_are_matched_letter_by_letter() -> None:
 def test_control_characters_do_not_reach_the_snippet() -> None:
     shown = SnippetMaker("go", Evidence()).make(passage(HOSTILE))
     assert "\x1b" not in shown.text
+
+
+def test_a_snippet_tells_where_its_best_sentence_begins() -> None:
+    text = f"# Log\n\n{FILLER}The *skipper* repaired the [rudder](r.md) at Leith."
+    snippet = SnippetMaker("Who repaired it?", Evidence()).make(passage(text))
+    assert snippet.start is None or text[snippet.start :].startswith("The *skipper*")
+    plain = FILLER + "The *skipper* repaired a rudder at Leith."
+    start = SnippetMaker("Who repaired it?", Evidence()).make(passage(plain)).start
+    assert start == len(FILLER)
+    assert SnippetMaker("", Evidence()).make(passage("!!!")).start is None

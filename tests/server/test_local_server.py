@@ -29,7 +29,7 @@ from clew.server.local_questions import (
 from clew.server.local_server import announce_server, find_server, forget_server, prove
 from clew.server.open_indexes import OpenVersion
 from clew.settings import Settings, load_settings
-from clew.types import AgentStep, Answer, Evidence, Scored
+from clew.types import AgentStep, Answer, Evidence, Place, PlaceStart, Scored
 from tests.faults.commands import run_clew
 from tests.rendering.results import make_answer, make_evidence
 from tests.server.serving import OPTIONS, server_process
@@ -109,6 +109,8 @@ def test_a_result_comes_back_whole() -> None:
     evidence = replace(
         make_evidence(), topics=("Vega",), steps=(AgentStep("q", ("a",), usage=clew.types.Usage(0.25, 1)),)
     )
+    first = replace(evidence.passages[0].item, places=(PlaceStart(0, Place(page=3)), PlaceStart(9, Place(line=2))))
+    evidence = replace(evidence, passages=(Scored(first, 0.5), *evidence.passages[1:]))
     answer = replace(make_answer(evidence), candidates=(Scored("Karlskrona", 0.1 + 0.2),), weak=True)
     for result in (LocalResult("bm25", evidence=evidence), LocalResult("gfm", answer=answer)):
         sent = json.loads(json.dumps(encode_result(result)))

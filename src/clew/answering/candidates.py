@@ -10,7 +10,6 @@ from clew.answering.question_types import (
     find_nationality,
     find_unmentioned_numbers,
     score_type_fit,
-    stem,
 )
 from clew.answering.sentence_selection import PathNames, QuestionTerms, Sentence, is_continuation, weighted_sum
 from clew.text.normalization import name_key, strip_parentheses
@@ -84,7 +83,7 @@ def candidate_features(query: QuestionTerms, sentence: Sentence, mention: Mentio
     return {
         "type fit": score_type_fit(mention, kind),
         "proximity": sum(query.weights[word] / (1 + gap / 20) for word, gap in gaps.items()),
-        "noun": float(gaps.get(stem(query.question_type.noun), 99) < 25),
+        "noun": float(gaps.get(query.language.stem(query.question_type.noun), 99) < 25),
         "place": float(kind == "place" and bool(before) and before[0].lower() in _PLACE_PREPOSITIONS),
         "words": float(min(3, len(mention.name.split())) - 1),
     }

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from clew.answering.languages import ENGLISH, QuestionLanguage, detect_language
 from clew.answering.question_types import classify_question, find_asked_verb, find_content_stems
 from clew.answering.sentence_selection import (
     PathNames,
@@ -33,6 +34,8 @@ CHOSEN_SENTENCES = 12
 """Sentences whose spans the learned ranker ranks."""
 CHOSEN_CHAINS = 3
 """Chains whose sentences are among them."""
+MIN_SHOUTED_WORDS = 3
+"""Words from which a question in capitals is read in lower case: its capitals mark no names."""
 ASKED_VERB_WEIGHT = 2.0
 """Factor on the weight of the question's main verb: the sentence with that verb names the agent."""
 
@@ -41,7 +44,7 @@ ASKED_VERB_WEIGHT = 2.0
 class QuestionAnalysis:
     """A question, the sentences of its evidence, and those that fit it best."""
 
-    question: str
+    question: str  # as it is read: a question in capitals in lower case
     query: QuestionTerms
     sentences: Sequence[Sentence]  # all of the evidence
     preselected: Sequence[Sentence]
@@ -62,10 +65,13 @@ def analyze_question(
     question: str, evidence: Evidence, encoder: Encoder | None, name_finder: NameFinder, max_encoded: int
 ) -> QuestionAnalysis | None:
     """Return the analysis of a question; None where the question or the evidence has no text."""
-    sentences = split_sentences(evidence, name_finder)
+    language = detect_language(question) or ENGLISH
+    sentences = split_sentences(evidence, name_finder, language)
     if not question.strip() or not sentences:
         return None
-    query = _weigh_terms(question, sentences, name_finder)
+    if question.isupper() and len(tokens(question)) >= MIN_SHOUTED_WORDS:
+        question = question.lower()
+    query = _weigh_terms(question, sentences, name_finder, language)
     preselected = preselect_sentences(query, sentences, MAX_SENTENCES)
     similarities = _similarities(question, preselected, [query.overlap(s) for s in preselected], encoder, max_encoded)
     paths = path_names(evidence)
@@ -79,16 +85,18 @@ def analyze_question(
     )
 
 
-def split_sentences(evidence: Evidence, name_finder: NameFinder) -> list[Sentence]:
-    """Return the sentences of the distinct passages, without headings."""
+def split_sentences(
+    evidence: Evidence, name_finder: NameFinder, language: QuestionLanguage = ENGLISH
+) -> list[Sentence]:
+    """Return the sentences of the distinct passages, without headings; their stems are those of a language."""
     sentences = []
     for rank, passage in enumerate({scored.item.id: scored.item for scored in evidence.passages}.values()):
         title = name_key(strip_parentheses(passage.title))
-        title_stems = [word for word, _ in find_content_stems(passage.title)]
+        title_stems = [word for word, _ in find_content_stems(passage.title, language=language)]
         for start, end in sentence_spans(passage.text):
             if passage.text.startswith("#", start):
                 continue  # a heading answers nothing
-            words = tuple(find_content_stems(passage.text[start:end], start))
+            words = tuple(find_content_stems(passage.text[start:end], start, language))
             mentions = name_finder(passage.text, start, end)
             mentions = tuple(m for m in mentions if start <= m.start < m.end <= end)
             names = frozenset((*(name_key(m.name) for m in mentions), title)) - {""}
@@ -97,18 +105,21 @@ def split_sentences(evidence: Evidence, name_finder: NameFinder) -> list[Sentenc
     return sentences
 
 
-def _weigh_terms(question: str, sentences: Sequence[Sentence], name_finder: NameFinder) -> QuestionTerms:
-    words = dict.fromkeys(word for word, _ in find_content_stems(question))
+def _weigh_terms(
+    question: str, sentences: Sequence[Sentence], name_finder: NameFinder, language: QuestionLanguage
+) -> QuestionTerms:
+    content = language.blank_question_words(question)
+    words = dict.fromkeys(word for word, _ in find_content_stems(content, language=language))
     counts = {word: sum(word in s.stem_set for s in sentences) for word in words}
     rarity = {word: math.log(1 + len(sentences) / (0.5 + count)) for word, count in counts.items()}
-    if (verb := find_asked_verb(question)) in rarity:
+    if language.is_english and (verb := find_asked_verb(question)) in rarity:
         rarity[verb] *= ASKED_VERB_WEIGHT
     total = sum(rarity.values())
     weights = {word: value / total for word, value in rarity.items()}
-    mentions = name_finder(question, 0, len(question))
+    mentions = name_finder(content, 0, len(content))
     names = tuple(m.name for m in mentions if m.kind not in ("date", "number"))
     key = f" {' '.join(token.key for token in tokens(question))} "
-    return QuestionTerms(classify_question(question), key, names, weights)
+    return QuestionTerms(classify_question(question, language), key, names, weights, language)
 
 
 def _similarities(

@@ -1,4 +1,6 @@
-"""Expected answer type of an English question: date, number, person, place, name, yes or no, or one of two options.
+"""Expected answer type of a question: date, number, person, place, name, yes or no, or one of two options.
+
+English questions are read by rules; of other languages the question words alone (`languages`).
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -8,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from clew.answering.languages import ENGLISH, QuestionLanguage
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import fold, tokens
 from clew.types import Mention
@@ -20,6 +23,9 @@ _OPENING_PREPOSITION = re.compile(r"\W*(?:(?:in|at|on|by|for|to|of|from|during|w
 _NOUN_PHRASE = re.compile(
     r"(?:\s+(?:is|was|are|were|other))?(?:\s+the)?(?:\s+names?\s+of)?(?:\s+the)?((?:\s+[^\W_][\w'’-]*){1,5})", re.I
 )
+MAX_CLOSING_WORDS = 2
+"""Words after a question word near the end: "in what year", "in which US state"."""
+_CLOSING_NOUN = re.compile(r"(?:which|whose|who)(?:\s\w+){0,2}", re.IGNORECASE)
 _COPULA = re.compile(r"\s+(?:is|was|are|were)\b", re.I)
 _YES_OR_NO = re.compile(r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will)\b", re.I)
 # Bounded lengths: unbounded ones would take minutes on a long question full of "in" and "or".
@@ -50,14 +56,10 @@ _NATIONALITY = re.compile(
 )
 
 
-_SUFFIXES = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
-
-
 def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_FUNCTION_WORDS = COMMON_WORDS | _word_set("who whom whose when where which what how was were does did has")
 _DATES = _word_set("year years date day month decade century")
 _NUMBERS = _word_set("number population percentage amount height length age distance area size")
 _PLACES = _word_set("city town country state county village island continent province region district place")
@@ -77,6 +79,20 @@ NAME_NOUNS = _NOT_PERSONS | _PLACES
 """Common nouns that names end with: river, county, university."""
 _LINKING_WORDS = _word_set("of the for and in at on")
 _AFTER_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _word_set("won named called known located born played")
+
+
+LIFE_EVENTS = {
+    "born": re.compile(r"\b(?:was|were|is)\b[^,;]*\bborn\b(?!\W+first)|\bbirth(?:days?|places?|dates?)?\b", re.I),
+    "die": re.compile(r"\b(?:die|died|dies)\b(?=\W*\Z)|\bdid\b.*\bdie\b|\b(?:place|date|cause|year) of death\b", re.I),
+}
+"""Words of a question for a birth or a death, by a verb of it."""
+_PARTICIPLE = r"built|made|held|written|sung|sold|found|shot|lost|kept|won|sunk|begun|taken|given|known|\w{3,}ed"
+_ASKED_PARTICIPLE = re.compile(
+    rf"\b(?:when|where|(?:which|what)\s(?:\w+\s){{1,2}}?)\s?(?:is|was|were|are)\b.*?\b({_PARTICIPLE})\b", re.IGNORECASE
+)
+_ASKED_BASE = re.compile(r"\b(?:when|where|which|what|how)\b.*\b(?:did|does|do)\b.*\b(\w{3,})$", re.IGNORECASE)
+EXPLANATION = "explanation"
+"""Kind of the question words for reasons and manners: no name answers them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +115,12 @@ _ASKED_VERB = re.compile(
 )
 
 
-def classify_question(question: str) -> QuestionType:
-    """Return the answer type of a question; kind "" for a question without English question words."""
+def classify_question(question: str, language: QuestionLanguage = ENGLISH) -> QuestionType:
+    """Return the answer type of a question; kind "" for a question without question words of its language."""
     question = " ".join(question.split()).rstrip(" ?.")
+    if not language.is_english:
+        kind, noun = language.find_kind(question)
+        return QuestionType("" if kind == EXPLANATION else kind, noun)
     for pattern in _OPTION_PATTERNS:
         if options := pattern.search(question):
             pair = (options["first"].strip(), options["second"].strip())
@@ -119,9 +138,16 @@ def classify_question(question: str) -> QuestionType:
 
 
 def find_asked_verb(question: str) -> str:
-    """Return the stem of the main verb of `Who founded ...` or `When was ... founded`; "" for other questions."""
-    match = _ASKED_VERB.search(" ".join(question.split()).rstrip(" ?."))
-    return stem(fold(next(filter(None, match.groups())))) if match else ""
+    """Return the stem of the main verb of an English question, "born" and "die" for births and deaths; "" without one.
+
+    It is the verb after "who", the participle of "where was ... built", or what ends "when did ... close".
+    """
+    question = " ".join(question.split()).rstrip(" ?.")
+    for event, pattern in LIFE_EVENTS.items():
+        if pattern.search(question):
+            return ENGLISH.stem(event)
+    match = _ASKED_VERB.search(question) or _ASKED_PARTICIPLE.search(question) or _ASKED_BASE.search(question)
+    return ENGLISH.stem(fold(next(filter(None, match.groups())))) if match else ""
 
 
 def _comparison_kind(question: str) -> str:
@@ -132,10 +158,21 @@ def _comparison_kind(question: str) -> str:
 
 
 def _find_question_word(question: str) -> "re.Match[str] | None":
-    """Prefer the word that opens the question or follows a comma, then the last "what" or "how", then the last one."""
+    """Prefer the word that opens the question, then one near its end, then one after a comma, then the last one.
+
+    Of those in the middle "what" and "how" come before the others, which may open a relative clause.
+    """
     words = list(_QUESTION_WORD.finditer(question))
     for word in words:
-        if _OPENING_PREPOSITION.fullmatch(question[: word.start()]) or question[: word.start()].rstrip().endswith(","):
+        if _OPENING_PREPOSITION.fullmatch(question[: word.start()]):
+            return word
+    closing = [word for word in words if len(question[word.end() :].split()) <= MAX_CLOSING_WORDS]
+    asking = [word for word in closing if fold(word.group()) not in ("who", "which", "whose")]
+    asking += [word for word in closing if _CLOSING_NOUN.fullmatch(question, word.start())]
+    if asking:
+        return asking[-1]
+    for word in words:
+        if question[: word.start()].rstrip().endswith(","):
             return word
     plain = [word for word in words if word.group().lower().startswith(("what", "how"))]
     return plain[-1] if plain else words[-1] if words else None
@@ -176,6 +213,23 @@ def score_type_fit(mention: Mention, kind: str) -> float:
     if mention.kind != "name" or any(word in _NOT_PERSONS or word.isdigit() for word in words):
         return -0.5
     return 1.0 if 2 <= len(words) <= 4 and not _LINKING_WORDS.intersection(words) else 0.3
+
+
+def can_answer(text: str, span_kind: str, question_type: QuestionType) -> bool:
+    """Whether a span, of a kind of `answer_spans.SPAN_KINDS`, can be an answer of a type at all, by its form."""
+    has_digit = any(letter.isdigit() for letter in text)
+    if question_type.kind == "date":
+        if question_type.noun in ("year", "years"):
+            years = find_years(text)
+            return (len(years) == 1 and len(text.strip()) == 4) or (span_kind == "joined" and len(years) > 1)
+        if question_type.noun in ("century", "decade"):
+            return question_type.noun in text.lower() or text.lower().rstrip().endswith("0s")
+        return has_digit and span_kind in ("date", "year", "day", "joined")
+    if question_type.kind == "number" and question_type.noun != "area":
+        return has_digit or _NUMBER.search(text) is not None
+    if question_type.kind in ("person", "place"):
+        return span_kind not in ("phrase", "date", "year", "day", "number") and any(map(str.isalpha, text))
+    return True
 
 
 def find_numbers(text: str, start: int, end: int) -> list[Mention]:
@@ -219,7 +273,7 @@ def find_nationality(text: str) -> str:
     return match["name"] if match else ""
 
 
-def find_content_stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
+def find_content_stems(text: str, offset: int = 0, language: QuestionLanguage = ENGLISH) -> list[tuple[str, int]]:
     """Return the stems of the content words of a text, and bigrams of unspaced scripts, with their start offsets."""
     words = tokens(text)
     stems = []
@@ -227,11 +281,6 @@ def find_content_stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
         if len(word.key) == 1 and not word.key.isascii():
             if after and after.start == word.end:
                 stems.append((word.key + after.key, offset + word.start))
-        elif word.key not in _FUNCTION_WORDS and (len(word.key) > 1 or word.key.isdigit()):
-            stems.append((stem(word.key), offset + word.start))
+        elif word.key not in language.function_words and (len(word.key) > 1 or word.key.isdigit()):
+            stems.append((language.stem(word.key), offset + word.start))
     return stems
-
-
-def stem(word: str) -> str:
-    """Strip the first matching English suffix that leaves at least four letters."""
-    return next((word[: -len(e)] for e in _SUFFIXES if word.endswith(e) and len(word) - len(e) >= 4), word)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from clew.answering.languages import ENGLISH, QuestionLanguage
 from clew.answering.question_types import QuestionType
 from clew.text.normalization import name_key
 from clew.types import Citation, Evidence, Mention, Passage, SentenceChain
@@ -55,6 +56,7 @@ class QuestionTerms:
     text_key: str
     names: tuple[str, ...]
     weights: Mapping[str, float]  # of the question's words: rarity in the evidence, summing to 1
+    language: QuestionLanguage = ENGLISH
 
     def mentions_name(self, key: str) -> bool:
         """Whether the question has this name, a shorter form of it, or all its words but one."""

@@ -12,8 +12,9 @@ import numpy as np
 
 from clew.answering.answer_spans import SPAN_KINDS, SpanCandidate
 from clew.answering.candidates import CANDIDATE_WEIGHTS, candidate_features
+from clew.answering.languages import ENGLISH
 from clew.answering.question_analysis import QuestionAnalysis
-from clew.answering.question_types import NAME_NOUNS, find_asked_verb, find_content_stems, is_person_noun, stem
+from clew.answering.question_types import NAME_NOUNS, find_asked_verb, find_content_stems, is_person_noun
 from clew.answering.sentence_selection import QuestionTerms, Sentence, is_continuation, weighted_sum
 from clew.arrays import FloatArray
 from clew.text.normalization import name_key
@@ -37,6 +38,42 @@ _PREVIOUS = (
 )  # fmt: skip
 _NEXT = ((",",), (".", ";"), ("(",), ("and", "or"), ("is", "was", "are", "were"), ("of",), ("who", "that", "which"))
 _NEIGHBOUR = re.compile(r"[^\W_]+|[^\w\s]")
+_PLACE_BEFORE = re.compile(r"(?:\b(?:in|at|near|from|to|of|off|into|around)\s(?:the\s)?|,\s)\Z", re.I)
+_PERSON_BEFORE = re.compile(r"\b(?:by|named|called|wife|husband|father|mother|son|daughter|brother|sister)\s\Z", re.I)
+_LIFE = re.compile(r"\([^()]*\)")
+# Stems of verbs that tell events of a life or of a thing apart.
+_EVENTS = frozenset(
+    map(
+        ENGLISH.stem,
+        [
+            "born",
+            "died",
+            "buried",
+            "built",
+            "founded",
+            "established",
+            "married",
+            "lived",
+            "educated",
+            "worked",
+            "moved",
+            "retired",
+            "launched",
+            "released",
+            "published",
+            "directed",
+            "written",
+            "produced",
+            "composed",
+            "sold",
+            "named",
+            "owned",
+            "killed",
+            "opened",
+            "closed",
+        ],
+    )
+)
 _WINDOW = 40  # characters around a name that may tell its type
 _SHARED = (
     "continues", "quoted", "chain end", "chain", "sentence score", "best score", "similarity", "overlap", "rank",
@@ -47,6 +84,7 @@ _OWN = (
     "asked", "in question", "shared words", "noun inside", "noun at end", "noun before", "noun after", "typed",
     "own passage", "own overlap", "frequency", "passages", "length", "all words", "position", "opens", "capital",
     "digits", "parenthesis", "verb", "verb before", "nearest", "person noun", "name noun", "first date", "second date",
+    "life fit", "event fit", "place fit", "person fit", "date fit", "subject",
 )  # fmt: skip
 _RELATIVE = ("score", "proximity", "sentence score", "similarity")
 FEATURES = (
@@ -67,6 +105,7 @@ def span_features(analysis: QuestionAnalysis, candidates: Sequence[SpanCandidate
     for i, (_, last) in enumerate(analysis.paths):
         ends = dict.fromkeys(last, 1 / (1 + i)) | ends
     asked = _question_features(analysis)
+    verb = find_asked_verb(analysis.question)
     rows = []
     for candidate in candidates:
         row = dict(shared[_place(candidate.sentence)])
@@ -74,7 +113,7 @@ def span_features(analysis: QuestionAnalysis, candidates: Sequence[SpanCandidate
         row["title"] = float(key == candidate.sentence.title_key)
         row["path end"] = ends.get(key, 0.0)
         row["bridge"] = float(len({s.passage.id for s in analysis.selected if key in s.name_keys}) > 1)
-        row |= _rule_features(analysis.query, candidate)
+        row |= _rule_features(analysis.query, candidate) | _type_features(analysis, candidate, verb)
         row["score"] = weighted_sum(CANDIDATE_WEIGHTS, {name: row[name] for name in CANDIDATE_WEIGHTS})
         row |= _text_features(analysis, candidate, key, corpus) | _neighbour_features(candidate)
         row[f"span {candidate.span.kind}"] = 1.0
@@ -130,6 +169,45 @@ def _rule_features(query: QuestionTerms, candidate: SpanCandidate) -> dict[str, 
     return features
 
 
+def _type_features(analysis: QuestionAnalysis, candidate: SpanCandidate, verb: str) -> dict[str, float]:
+    """Return how well a span fits the kind that is asked for, by its form, its neighbours and the events near it.
+
+    1 speaks for it, -1 against it, 0 says nothing.
+    """
+    kind, span, sentence = analysis.query.question_type.kind, candidate.span, candidate.holder
+    text = sentence.passage.text
+    before = text[max(sentence.start, span.start - _WINDOW) : span.start]
+    is_date = span.kind in ("date", "year", "day") or (span.kind == "joined" and text[span.start].isdigit())
+    is_name = not is_date and span.kind not in ("number", "phrase") and text[span.start].isupper()
+    features = {"event fit": _event_fit(sentence, span.start, verb)}
+    if kind == "place":
+        features["place fit"] = (1.0 if _PLACE_BEFORE.search(before) else -0.5) if is_name else -1.0
+    elif kind == "person":
+        features["person fit"] = (1.0 if _PERSON_BEFORE.search(before) else 0.0) if is_name else -1.0
+    elif kind == "date":
+        features["date fit"] = 1.0 if is_date else -1.0
+    if is_date and verb in ("born", "die"):
+        features["life fit"] = _life_fit(text, sentence, span.start, verb)
+    features["subject"] = float(span.start == sentence.start and is_name)
+    return features
+
+
+def _event_fit(sentence: Sentence, start: int, verb: str) -> float:
+    """Return 1 if the last event verb before a span is the one asked for, -1 if it is another, 0 without one."""
+    events = [word for word, at in sentence.stem_positions if at < start and (word in _EVENTS or word == verb)]
+    return (1.0 if events[-1] == verb else -1.0) if events and verb else 0.0
+
+
+def _life_fit(text: str, sentence: Sentence, start: int, verb: str) -> float:
+    """Return 1 for the date in "(birth - death)" that the verb asks for, -1 for the other one, 0 outside."""
+    for match in _LIFE.finditer(text, sentence.start, sentence.end):
+        if match.start() < start < match.end():
+            dates = [m.start for m in sentence.mentions if m.kind == "date" and match.start() < m.start < match.end()]
+            if len(dates) > 1:
+                return 1.0 if (start < dates[1]) == (verb == "born") else -1.0
+    return 0.0
+
+
 class _CorpusFacts:
     """Counts of names over all sentences of the evidence, the words near them, and the first sentences of passages."""
 
@@ -154,9 +232,9 @@ def _text_features(
     analysis: QuestionAnalysis, candidate: SpanCandidate, key: str, corpus: _CorpusFacts
 ) -> dict[str, float]:
     query, sentence, span, text = analysis.query, candidate.sentence, candidate.span, candidate.text
-    noun = stem(query.question_type.noun) if query.question_type.noun else ""
+    noun = query.language.stem(query.question_type.noun) if query.question_type.noun else ""
     words = key.split(" ")
-    stems = [word for word, _ in find_content_stems(text)]
+    stems = [word for word, _ in find_content_stems(text, language=query.language)]
     last = words[-1]
     own = corpus.first.get(key)
     features = {
@@ -164,7 +242,7 @@ def _text_features(
         "in question": float(f" {key} " in query.text_key),
         "shared words": sum(word in query.weights for word in stems) / max(1, len(stems)),
         "noun inside": float(bool(noun) and noun in stems),
-        "noun at end": float(bool(noun) and stem(last) == noun),
+        "noun at end": float(bool(noun) and query.language.stem(last) == noun),
         "typed": float(bool(noun) and (noun in corpus.near.get(key, ()) or (own is not None and noun in own.stem_set))),
         "own passage": float(own is not None),
         "own overlap": query.overlap(own) if own is not None else 0.0,

@@ -3,15 +3,15 @@
 Each network maps a candidate's features to a score by one hidden layer; a softmax over the candidates of a question
 makes probabilities, and the mean over the networks is taken. The score of the rules (`candidates`) is added to its
 logarithm: the networks alone are worse on questions of a kind that training has few of. Candidates of the same name add
-their probabilities. The calibration maps the networks' probability of the best one, and how well the evidence fits the
-question, to the probability that the answer is right.
+their probabilities. The calibration maps the probabilities, the features of the best candidate, and how well the
+evidence fits the question, to the probability that the answer is right. Above the line an answer is asserted.
 
 Source: own; the calibration is Platt, "Probabilistic outputs for support vector machines" (1999), with more inputs.
 Differs from the source: nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, final
@@ -20,6 +20,7 @@ import numpy as np
 
 from clew.answering.answer_spans import SpanCandidate, find_candidates
 from clew.answering.question_analysis import QuestionAnalysis
+from clew.answering.question_types import can_answer
 from clew.answering.span_features import FEATURES, span_features
 from clew.arrays import DoubleArray, FloatArray
 from clew.store.pretrained import PRETRAINED_FOLDER
@@ -27,14 +28,26 @@ from clew.store.weights_io import read_weights, write_weights
 from clew.text.normalization import name_key
 
 ANSWER_WEIGHTS = PRETRAINED_FOLDER / "answers"
-SIGNALS = ("best", "lead", "coverage", "similarity", "missing names")
-"""Inputs of the calibration: logit of the best candidate's probability, its lead over the second one's, shares of the
-question's words and names, the best cosine of a sentence."""
+QUESTION_SIGNALS = (
+    "best", "lead", "best with rules", "lead with rules", "entropy", "names", "coverage", "similarity", "missing names",
+)  # fmt: skip
+"""First inputs of the calibration: logit of the best name's probability and its lead over the second one's, by the
+networks; its probability's logit and lead with the rules; entropy of the names and the logarithm of their count; shares
+of the question's words and names; the best cosine of a sentence."""
+CANDIDATE_SIGNALS = (
+    "type fit", "proximity", "overlap", "similarity", "sentence score", "verb", "event fit", "place fit", "person fit",
+    "date fit", "life fit", "frequency", "continues", "quoted", "rank", "asked", "in question", "shared words", "title",
+    "chain end", "typed", "noun inside", "below best score", "own passage", "path end", "span phrase", "span extended",
+    "span joined", "span part", "asks date", "asks number", "asks person", "asks place", "asks name",
+)  # fmt: skip
+"""Features of the best candidate, the other inputs of the calibration."""
+SIGNALS = (*QUESTION_SIGNALS, *(f"best: {name}" for name in CANDIDATE_SIGNALS))
 MAX_STANDARDIZED = 4.0
 """Bound on standardized features; values far outside those of training say no more."""
 NAMED_PENALTY = 2.0
 """Taken from the rules' score of a candidate that the question nearly names; the rules leave it out."""
 _MIN_PROBABILITY = 1e-6
+_SIGNAL_COLUMNS = [FEATURES.index(name) for name in CANDIDATE_SIGNALS]
 _SCORE, _ASKED = FEATURES.index("score"), FEATURES.index("asked")
 
 
@@ -51,6 +64,7 @@ class SpanRankerWeights:
     rule_weight: float  # of the rules' score beside the logarithm of the networks' probability, at least 0
     encoder: str  # fingerprint of the encoder whose cosines were read
     threshold: float  # minimum calibrated probability of an answer, 0 to 1
+    line: float  # minimum calibrated probability of an answer that is asserted, from the threshold to 1
     about: Mapping[str, Any]  # training recipe and results
 
     @property
@@ -71,7 +85,8 @@ class RankedSpan:
 
     candidate: SpanCandidate
     probability: float  # with the rules' score
-    network: float = 0.0  # by the networks alone, which the calibration reads
+    network: float = 0.0  # by the networks alone
+    features: FloatArray = field(default_factory=lambda: np.zeros(len(FEATURES), np.float32), compare=False)  # (f,)
 
 
 @final
@@ -86,7 +101,7 @@ class SpanRanker:
         candidates = answer_candidates(analysis)
         features = span_features(analysis, candidates)
         probabilities = self.probabilities(features)
-        return group_by_name(candidates, self.add_rules(probabilities, features), probabilities)
+        return group_by_name(candidates, self.add_rules(probabilities, features), probabilities, features)
 
     def add_rules(self, probabilities: DoubleArray, features: FloatArray) -> DoubleArray:
         """Return the networks' probabilities (n,) times a power of e to the rules' score, normalised to sum to 1."""
@@ -108,15 +123,21 @@ class SpanRanker:
 
     def calibrate(self, ranked: Sequence[RankedSpan], analysis: QuestionAnalysis, missing_names: int) -> float:
         """Return the probability, 0 to 1, that the best candidate answers the question."""
-        best, second = ranked[0].network, max((one.network for one in ranked[1:]), default=0.0)
-        signals = calibration_signals(best, second, fit_signals(analysis, missing_names))
+        totals = np.array([one.probability for one in ranked])
+        networks = np.array([one.network for one in ranked])
+        signals = calibration_signals(totals, networks, ranked[0].features, fit_signals(analysis, missing_names))
         return float(calibrated_probabilities(self.trained.calibration, signals))
 
 
 def answer_candidates(analysis: QuestionAnalysis) -> list[SpanCandidate]:
-    """Return the candidates of the chosen sentences, without those that the question names."""
+    """Return the candidates of the chosen sentences, without those that the question names.
+
+    Where some are of the form that the question asks for, as a year or a number, the others are left out.
+    """
     found = find_candidates(analysis.chosen, analysis.sentences)
-    return [c for c in found if (key := name_key(c.text)) and f" {key} " not in analysis.query.text_key]
+    named = [c for c in found if (key := name_key(c.text)) and f" {key} " not in analysis.query.text_key]
+    fitting = [c for c in named if can_answer(c.text, c.span.kind, analysis.query.question_type)]
+    return fitting or named
 
 
 def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
@@ -126,7 +147,7 @@ def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> Fl
 
 
 def group_by_name(
-    candidates: Sequence[SpanCandidate], probabilities: DoubleArray, networks: DoubleArray
+    candidates: Sequence[SpanCandidate], probabilities: DoubleArray, networks: DoubleArray, features: FloatArray
 ) -> list[RankedSpan]:
     """Return the best candidate of each name with the sums of the name's probabilities, best first."""
     best: dict[str, int] = {}
@@ -139,7 +160,7 @@ def group_by_name(
         if key not in best or probability > probabilities[best[key]]:
             best[key] = i
     order = sorted(best, key=lambda key: (-totals[key], best[key]))
-    return [RankedSpan(candidates[best[key]], totals[key], by_networks[key]) for key in order]
+    return [RankedSpan(candidates[best[key]], totals[key], by_networks[key], features[best[key]]) for key in order]
 
 
 def calibrated_probabilities(calibration: FloatArray, signals: DoubleArray) -> DoubleArray:
@@ -148,14 +169,31 @@ def calibrated_probabilities(calibration: FloatArray, signals: DoubleArray) -> D
 
 
 def fit_signals(analysis: QuestionAnalysis, missing_names: int) -> DoubleArray:
-    """Return the calibration's inputs that the evidence gives: the last three of `SIGNALS`."""
+    """Return the calibration's inputs that the evidence gives: the last three of `QUESTION_SIGNALS`."""
     return np.array([analysis.coverage, max(analysis.similarities), float(missing_names > 0)])
 
 
-def calibration_signals(best: float, second: float, fit: DoubleArray) -> DoubleArray:
-    """Return the inputs of the calibration, in the order of `SIGNALS`, given the two greatest probabilities."""
-    bounded = min(max(best, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
-    return np.array([np.log(bounded / (1 - bounded)), best - second, *fit])
+def calibration_signals(
+    totals: DoubleArray, networks: DoubleArray, features: FloatArray, fit: DoubleArray
+) -> DoubleArray:
+    """Return the inputs of the calibration, in the order of `SIGNALS`.
+
+    Args:
+        totals: Probabilities (m,) of the m names with the rules, greatest first.
+        networks: Their probabilities (m,) by the networks alone, in the same order.
+        features: Features (f,) of the best candidate of the first name.
+        fit: What `fit_signals` gives (3,).
+    """
+    second, second_total = max(networks[1:], default=0.0), max(totals[1:], default=0.0)
+    positive = totals[totals > 0]
+    entropy = -float((positive * np.log(positive)).sum())
+    own = (_logit(networks[0]), networks[0] - second, _logit(totals[0]), totals[0] - second_total, entropy)
+    return np.array([*own, np.log1p(len(totals)), *fit, *features[_SIGNAL_COLUMNS]], dtype=np.float64)
+
+
+def _logit(probability: float) -> float:
+    bounded = min(max(float(probability), _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
+    return float(np.log(bounded / (1 - bounded)))
 
 
 def save_span_ranker(folder: Path, trained: SpanRankerWeights) -> None:
@@ -163,7 +201,7 @@ def save_span_ranker(folder: Path, trained: SpanRankerWeights) -> None:
     config = {
         "features": list(FEATURES), "signals": list(SIGNALS), "encoder": {"fingerprint": trained.encoder},
         "rule_weight": trained.rule_weight,
-        "threshold": trained.threshold, "about": dict(trained.about),
+        "threshold": trained.threshold, "line": trained.line, "about": dict(trained.about),
     }  # fmt: skip
     write_weights(folder, config, {name: getattr(trained, name) for name in _ARRAYS})
 
@@ -185,12 +223,18 @@ def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Spa
     }  # fmt: skip
     if wrong := [name for name, array in arrays.items() if array.shape != wanted[name]]:
         raise ValueError(f"{wrong[0]} has shape {arrays[wrong[0]].shape}; wanted {wanted[wrong[0]]}")
-    if (arrays["scale"] <= 0).any() or not 0 <= float(config["threshold"]) <= 1:
-        raise ValueError("a scale is not above 0, or the threshold is no probability")
     encoder, threshold = str(config["encoder"]["fingerprint"]), float(config["threshold"])
+    line = float(config["line"])
+    if (arrays["scale"] <= 0).any() or not 0 <= threshold <= line <= 1:
+        raise ValueError("a scale is not above 0, or the threshold or the line is no probability")
     rule_weight = float(config["rule_weight"])
     if not 0 <= rule_weight < np.inf:
         raise ValueError(f"rule_weight is {rule_weight}; wanted a number from 0")
     return SpanRankerWeights(
-        **arrays, rule_weight=rule_weight, encoder=encoder, threshold=threshold, about=dict(config["about"])
+        **arrays,
+        rule_weight=rule_weight,
+        encoder=encoder,
+        threshold=threshold,
+        line=line,
+        about=dict(config["about"]),
     )

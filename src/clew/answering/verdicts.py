@@ -152,7 +152,7 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
     pair, later = _find_pair(question, entities), _LATER.search(question)
     if not pair:
         return []
-    if not later and not EARLIER.search(question):
+    if not compares_dates(question):
         return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, pair)
     if _names_role(question) and pair[0].about is pair[0].own and pair[1].about is pair[1].own and _is_work(pair):
         return []
@@ -166,6 +166,11 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
         score = float(date[1] if later else -date[1])
         candidates.append(Candidate(entity.name, score, (holder, date[0])))
     return sorted(candidates, key=lambda candidate: -candidate.score)
+
+
+def compares_dates(question: str) -> bool:
+    """Whether "A or B" asks which is the earlier or the later one."""
+    return bool(_LATER.search(question) or EARLIER.search(question))
 
 
 def _rank_by_description(question: str, pair: Sequence[ComparedEntity]) -> list[Candidate]:

@@ -12,6 +12,7 @@ from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Path, SentenceChain
 
+_READ_QUOTES = "No answer is clear; the sentences that fit best:"
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
 _MAX_VALUES = 5
 _MAX_PATHS = 10
@@ -36,8 +37,10 @@ def print_evidence(evidence: Evidence, question: str = "") -> None:
     snippets = SnippetMaker(question, evidence)
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
-        print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
         snippet = snippets.make(passage)
+        place = None if snippet.start is None else passage.place_at(snippet.start)
+        where = f", {place}" if place is not None and str(place) else ""
+        print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}{where}]  {scored.score:.4f}")
         print_marked("   ", snippet.text, snippet.marks)
     if evidence.paths:
         print_line("\nHow they connect:" if evidence.passages else "Paths:")
@@ -88,9 +91,7 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     if shown:
         sys.stdout.write("\n")
     if not shown or " ".join(shown.split()) != answer.text:
-        print_line(
-            answer.text or (_NO_USABLE_REPLY if answer.failure else "No answer: the evidence does not hold one.")
-        )
+        print_line(answer.headline or (_NO_USABLE_REPLY if answer.failure else _no_answer(answer)))
     if answer.failure:
         print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
         return
@@ -109,6 +110,10 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     _print_chains(answer.evidence, 1)
     _print_notes(answer.notes)
     print_usage(answer.evidence.usage + answer.usage)
+
+
+def _no_answer(answer: Answer) -> str:
+    return _READ_QUOTES if answer.citations else "No answer: the evidence does not hold one."
 
 
 def _format_path(path: Path) -> str:

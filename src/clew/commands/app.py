@@ -5,7 +5,6 @@ add a command, write its function and add its line to `COMMANDS` or `GROUPS`.
 """
 
 import os
-import re
 import sys
 from types import TracebackType
 from typing import Annotated, NoReturn
@@ -19,6 +18,7 @@ from clew.commands.lazy import HELP_OPTIONS, LazyCommand, LazyGroup, ListingGrou
 from clew.commands.verbosity import log_on_stderr
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
+from clew.text.sanitize import hide_users
 
 SECTIONS = {
     "Every day": ("index", "search", "ask", "chat", "open", "watch", "remove"),
@@ -203,7 +203,7 @@ GROUPS = {
             "log": ("entities:log", "List all decisions, also those that were undone, and those without an effect."),
             "import": (
                 "entities:import_log",
-                "Read decisions that clew entities log --json printed, of another index.",
+                "Read decisions that clew entities log --json printed.",
             ),
         },
     ),
@@ -224,7 +224,6 @@ GROUPS = {
 """By name: the help of a group, and its commands."""
 
 _QUESTION, _EXTRA_WORDS = "question", "unexpected extra argument"
-_USER_OF_ADDRESS = re.compile(r"(:/|//)[^/@\s]*@")  # pathlib makes one slash of two
 _COMPLETION = "_CLEW_COMPLETE"
 """Environment variable by which a shell asks for completions."""
 
@@ -338,7 +337,7 @@ def report_bug(kind: type[BaseException], error: BaseException, trace: Traceback
 
 def _exit_with_error(message: str, code: int) -> NoReturn:
     """Print one line, unprintable characters as escapes and passwords in addresses left out, and exit."""
-    line = _USER_OF_ADDRESS.sub(r"\1...@", " ".join(message.split()))
+    line = hide_users(" ".join(message.split()))
     printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     print(f"clew: {printable}", file=sys.stderr)
     sys.exit(code)

@@ -33,7 +33,7 @@ def require_index(index: str | None, options: CandidateOptions) -> str:
     """Return the index, for a command without candidates; raises InputError where there is none."""
     if options.encoder is not None:
         raise InputError("--encoder is of what is made of --candidates, and an index has its own: leave it out")
-    index = index or find_default_index()
+    index = find_default_index() if index is None else index
     if index is None:
         raise InputError(
             "there is no --index: name a folder or an s3://bucket/prefix, set CLEW_INDEX, or give --candidates FILE"

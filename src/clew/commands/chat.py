@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands.answers import print_answer, print_evidence
-from clew.commands.options import DeviceOption, LLMOptions, ModelOption, ServerOption, WhereOption
+from clew.commands.options import DeviceOption, IndexArgument, LLMOptions, ServerOption, WhereOption
 from clew.commands.output import print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import ClewError, InputError
@@ -102,11 +102,10 @@ class IndexAnswers:
 
 
 def chat(
-    index: Annotated[str, typer.Argument(help="The index: a folder, or s3://bucket/prefix.", envvar="CLEW_INDEX")],
+    index: IndexArgument,
     retriever: Annotated[str | None, typer.Option(help="As of clew ask; :retriever changes it.")] = None,
     k: Annotated[int | None, typer.Option("-k", help="How many passages.")] = None,
     where: WhereOption = None,
-    model: ModelOption = None,
     device: DeviceOption = None,
     server: ServerOption = True,
     *,
@@ -119,7 +118,7 @@ def chat(
     from clew.settings import load_settings
 
     settings = load_settings()
-    writer = settings.model if model is None else model
+    writer = settings.model if llm.model is None else llm.model
     state = ChatState(settings.retriever if retriever is None else retriever, settings.k if k is None else k, where)
     with ExitStack() as opened:
         warm = None
@@ -263,4 +262,6 @@ def _show(name: str, state: ChatState) -> None:
     for number, scored in enumerate(answer.evidence, 1):
         passage = scored.item
         title = (passage.title or passage.document_id)[:_MAX_SOURCE]
-        print_line(f"{number}. {title}  [{passage.id}]  characters {passage.start}-{passage.end} of its document")
+        place = passage.place_at(0)
+        where = f"from {place} on" if place is not None and str(place) else f"characters {passage.start}-{passage.end}"
+        print_line(f"{number}. {title}  [{passage.id}]  {where}")

@@ -1,5 +1,6 @@
 """`clew doctor`: whether this installation can do what it is to do, and what to do where it cannot."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from clew.commands.health.findings import FAULT, Finding
 from clew.commands.options import JsonFlag, find_default_index
 from clew.commands.output import print_json, print_line
+from clew.text.sanitize import hide_users
 
 OptionalPlace = Annotated[
     str | None, typer.Option("--index", help="Also check an index; else CLEW_INDEX, or index in clew.toml.")
@@ -22,9 +24,10 @@ def doctor(index: OptionalPlace = None, json_: JsonFlag = False) -> None:
 
     findings = [*check_machine(), *check_packages(), *check_settings()]
     if not any(finding.name == "settings" and finding.state == FAULT for finding in findings):
-        index = index or find_default_index()
+        index = find_default_index() if index is None else index
     if index is not None:
         findings += check_index(index)
+    findings = [replace(one, detail=hide_users(one.detail), step=hide_users(one.step)) for one in findings]
     if json_:
         print_json([finding.to_json() for finding in findings])
     else:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands.display import print_heading
-from clew.commands.options import JsonFlag
+from clew.commands.options import IndexArgument, JsonFlag
 from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
 
@@ -17,7 +17,7 @@ _MAX_FIELDS = 20
 
 
 def open_(
-    index: Annotated[str, typer.Argument(help="The index: a folder, or s3://bucket/prefix.", envvar="CLEW_INDEX")],
+    index: IndexArgument,
     questions: Annotated[int, typer.Option(min=0, max=50, help="Questions that it could answer; each is tried.")] = (
         _QUESTIONS
     ),

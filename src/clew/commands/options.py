@@ -37,6 +37,15 @@ IndexOption = Annotated[
         help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
     ),
 ]
+IndexArgument = Annotated[
+    str,
+    typer.Argument(
+        default_factory=lambda: None,
+        callback=choose_index,
+        show_default=False,
+        help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
+    ),
+]
 OptionalIndexOption = Annotated[
     str | None,
     typer.Option(

@@ -1,5 +1,6 @@
 """Output of the commands that index, evaluate and inspect, as short text for people."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from clew.indexing.index_stats import IndexStats
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.report import IndexingReport
+    from clew.indexing.sources.reading_report import ReadingReport
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _MAX_FAILURES, _MAX_READING_LINES = 20, 5
@@ -31,12 +33,19 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
     if report.stop_error is not None:
         print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
     print_usage(spent)
-    for note in [*report.notes, *report.reading.lines(_MAX_READING_LINES)]:
+    for note in [*report.notes, *_describe_reading(report.reading)]:
         print_note(note)
     for failure in report.failures[:_MAX_FAILURES]:
         print_warning(f"failed: {failure.item}: {failure.reason}")
     if len(report.failures) > _MAX_FAILURES:
         print_warning(f"... and {len(report.failures) - _MAX_FAILURES} more")
+
+
+def _describe_reading(reading: "ReadingReport") -> list[str]:
+    """Return notes on how files were read: the first of the guesses, with -v all, and the numbers of each kind."""
+    if not logging.getLogger("clew").isEnabledFor(logging.INFO):
+        return reading.lines(_MAX_READING_LINES)
+    return [*([f"read {reading.summary}"] if reading.files else []), *reading.lines()]
 
 
 def print_graph_report(report: "GraphReport", entities: int, triples: int, passages: int) -> None:

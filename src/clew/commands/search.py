@@ -115,8 +115,6 @@ def ask(
     subgraph_reader: SubgraphReaderOptions = SubgraphReaderOptions(),
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
-    from clew.answering.feedback_log import log_answer
-    from clew.commands.opening import load_settings, parse_retriever
     from clew.commands.subgraph_answers import ask_subgraph, reads_subgraph
 
     options.pictures.check()
@@ -133,6 +131,9 @@ def ask(
         if warm is not None and warm.answer is not None:
             _print_answer(question, warm.retriever, warm.answer, options)
             return
+    from clew.answering.feedback_log import log_answer
+    from clew.commands.opening import load_settings, parse_retriever
+
     with pause_collection(), progress_on_stderr() as progress:
         opened, retriever = _open_index(index, options, progress)
         writer = load_settings().model if model is None else model

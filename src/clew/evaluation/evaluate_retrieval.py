@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from clew.datasets.loaders import load_questions
 from clew.errors import BudgetError
-from clew.evaluation.answer_metrics import score_answers
+from clew.evaluation.answer_metrics import exact_match, score_answers
 from clew.evaluation.cluster import ClusterSearch
 from clew.evaluation.ranking_metrics import check_installed
 from clew.evaluation.reports import EvaluationReport
@@ -123,16 +123,21 @@ def _evaluate_answers(
     if not answers:
         return {}, warnings
     usage = sum((answer.usage for answer in answers), Usage())
+    asserted = [i for i, answer in enumerate(answers) if answer.text and not answer.weak]
     totals = {
         "abstained": sum(not answer.text and answer.failure is None for answer in answers),
         "failed": sum(answer.failure is not None for answer in answers),
         "unsupported": sum(bool(answer.text) and answer.weak for answer in answers),
+        "asserted": len(asserted),
         "answer_calls": usage.calls,
         "answer_tokens": usage.input_tokens + usage.output_tokens,
         "answer_cost": usage.cost,
     }
     scores = score_answers(questions, [answer.text for answer in answers])
-    return {**asdict(scores), **{name: total / len(answers) for name, total in totals.items()}}, warnings
+    shares = {name: total / len(answers) for name, total in totals.items()}
+    right = sum(exact_match(answers[i].text, questions[i].answers) for i in asserted)
+    reliability = {"reliability": right / len(asserted)} if asserted else {}  # of those asserted, the right ones
+    return {**asdict(scores), **shares, **reliability}, warnings
 
 
 def _keep_steps(found: dict[str, Evidence], question: Question, evidence: Evidence) -> None:

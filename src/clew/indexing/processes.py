@@ -3,14 +3,22 @@
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, ProviderError
 from clew.indexing.batches import BatchRunner, BatchWriter, WrittenBatch, guess_passages
 from clew.indexing.selection import ChangedDocument
+
+if TYPE_CHECKING:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection as AnyConnection
+    else:
+        from multiprocessing.connection import Connection as AnyConnection
 
 MAX_TRIES = 3
 MIN_PASSAGES = 2000
@@ -27,7 +35,7 @@ class _Worker:
     """One process, and the batch that it is writing."""
 
     process: SpawnProcess
-    connection: Connection
+    connection: "AnyConnection[Any, Any]"
     batch: Sequence[ChangedDocument] = ()
     tries: int = 0
 
@@ -146,7 +154,7 @@ class GrowingRunner:
         self.parallel.close()
 
 
-def _write_batches(open_writer: OpenWriter, threads: int, connection: Connection) -> None:
+def _write_batches(open_writer: OpenWriter, threads: int, connection: "AnyConnection[Any, Any]") -> None:
     """Write the batches that come by a connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the coordinator ends us
     os.environ["OMP_NUM_THREADS"] = str(threads)

@@ -24,6 +24,8 @@ _MIN_UNCASED_CHARACTERS = 4
 # Names further on are not looked for, which bounds the time of a hostile question.
 MAX_CHARACTERS = 20_000
 
+NO_NAME_NOTE = "no name in the question is in the index"
+
 
 @dataclass(frozen=True, slots=True)
 class LinkedName:
@@ -115,7 +117,7 @@ def describe_links(linked: LinkedQuestion, label: Callable[[int], str]) -> tuple
     """
     pairs = [(entity, linked.text[name.start : name.end]) for name in linked.linked_names for entity in name.entities]
     named = dict.fromkeys(filter(None, (describe_start(label(entity), written) for entity, written in pairs)))
-    notes = [f"starts from {', '.join(named)}"] if named else ["no name in the question is in the index"]
+    notes = [f"starts from {', '.join(named)}"] if named else [NO_NAME_NOTE]
     notes += linked.describe_similar_names()
     if linked.unlinked_names:
         notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")

@@ -20,6 +20,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.contents import GraphContents, IndexedDocuments, IndexedEntity
 from clew.query.metadata_columns import OWN_FIELDS
 from clew.query.scope import Scope
+from clew.text.places import read_filter_fields
 
 _MAX_READ = 20_000  # passages whose metadata are read
 _MAX_TEXTS = 500  # passages whose language is guessed
@@ -102,7 +103,7 @@ def list_fields(snapshot: Snapshot) -> tuple[FieldOverview, ...]:
     kinds: dict[str, set[str]] = {}
     values: dict[str, Counter[str]] = {}
     for position in _even_positions(len(snapshot.passage_ids), _MAX_READ):
-        for name, value in _flatten(json.loads(snapshot.metadata[position])):
+        for name, value in _flatten(read_filter_fields(snapshot.metadata[position])):
             rows[name] += 1
             counts = values.setdefault(name, Counter())
             for each in value if isinstance(value, list) else [value]:

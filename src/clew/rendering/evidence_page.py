@@ -30,7 +30,7 @@ def render_evidence(evidence: Evidence, question: str = "") -> str:
 
 def render_answer(answer: Answer, question: str = "") -> str:
     """Return an answer as an HTML fragment: its text, then its evidence with the citations marked."""
-    shown = answer.text or "The evidence does not hold an answer."
+    shown = answer.headline or "The evidence does not hold an answer."
     parts = [*_title(question), f'<p class="answer">{escape_text(shown)}</p>']
     if answer.weak and answer.text:
         parts.append("<p><small>The evidence supports this only weakly.</small></p>")

@@ -9,6 +9,7 @@ of equal ones, and those after it as far as there is room.
 Source: none. Differs from the source: nothing.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -23,6 +24,7 @@ from clew.types import Evidence, Passage
 _WIDTH = 300  # characters
 _TITLE_WORTH, _QUOTE_WORTH, _NAME_WORTH = 0.25, 1.5, 0.5
 _MIN_NAME = 3  # characters of a name that is marked
+_FIRST_WORDS = 6  # of a sentence, by which it is found
 _CUT = " ..."
 
 
@@ -33,6 +35,7 @@ class Snippet:
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
+    start: int | None = None  # offset in the passage of the sentence that matches best; None where it is not known
 
 
 @final
@@ -63,12 +66,13 @@ class SnippetMaker:
         names = [name for name in dict.fromkeys(self._names.get(passage.id, ())) if name_key(name) != own]
         scores = [self._score(sentence, passage, names) for sentence in sentences]
         best = scores.index(max(scores))
+        start = _find_sentence(passage.text, sentences[best])
         while best and len(" ".join(sentences[best - 1 :])) <= width:  # there is room for what stands before it
             best -= 1
         shown = self._cut(" ".join(sentences[best:]), width)
         if best:
             shown = f"... {shown}"
-        return Snippet(shown, self._mark(shown, names))
+        return Snippet(shown, self._mark(shown, names), start)
 
     def _score(self, sentence: str, passage: Passage, names: Sequence[str]) -> float:
         title = set(terms_of_words(token_keys(passage.title)))
@@ -106,3 +110,10 @@ class SnippetMaker:
             else:
                 merged.append((start, end))
         return tuple(merged)
+
+
+def _find_sentence(text: str, sentence: str) -> int | None:
+    """Return where a sentence begins in a text that may have marks between its words."""
+    words = re.findall(r"\w+", sentence)[:_FIRST_WORDS]
+    found = re.search(r"\W{1,20}".join(map(re.escape, words)), text)
+    return found.start() if words and found else None

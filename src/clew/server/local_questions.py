@@ -59,6 +59,8 @@ def decode_record(kind: Any, value: Any) -> Any:
         kinds = [arguments[0]] * len(value) if many else arguments
         return tuple(decode_record(one, each) for one, each in zip(kinds, value, strict=True))
     made = origin or kind
+    if isinstance(made, type) and issubclass(made, tuple):  # with names
+        return made(*(decode_record(one, each) for one, each in zip(get_type_hints(made).values(), value, strict=True)))
     if not (isinstance(made, type) and is_dataclass(made)):
         return value
     bound = dict(zip(getattr(made, "__parameters__", ()), arguments, strict=False))

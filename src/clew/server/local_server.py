@@ -24,7 +24,8 @@ from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 
-from clew.store.location import cache_folder, locate
+from clew.plugins.folders import cache_folder
+from clew.store.location import locate
 
 _FOLDER = "servers"
 _MAX_BYTES = 10_000  # of a file

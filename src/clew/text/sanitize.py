@@ -9,6 +9,7 @@ _DIRECTION_MARKS = (0x061C, 0x200E, 0x200F)  # invisible letters: they belong to
 ESCAPED_CODES = sorted((*CONTROL_CODES, *_DIRECTION_MARKS))
 _ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in ESCAPED_CODES}
 _SPACES = dict.fromkeys(CONTROL_CODES, " ")
+_USER_OF_ADDRESS = re.compile(r"(:/|//)[^/@\s]*@")  # pathlib makes one slash of two
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -25,3 +26,8 @@ def has_surrogate(text: str) -> bool:
 def to_single_line(text: str) -> str:
     """Remove control characters and line breaks, and collapse runs of white space to one space."""
     return " ".join(text.translate(_SPACES).split())
+
+
+def hide_users(text: str) -> str:
+    """Return a text without the users and passwords of the addresses in it: `s3://...@bucket`."""
+    return _USER_OF_ADDRESS.sub(r"\1...@", text)

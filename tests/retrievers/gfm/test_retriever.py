@@ -19,7 +19,7 @@ from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.chain_features import describe_passages
 from clew.query.chain_search import NO_SENTENCE_VECTORS
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
-from clew.query.linking import link_question
+from clew.query.linking import NO_NAME_NOTE, link_question
 from clew.retrievers.gfm.batch import GraphBatch, collate
 from clew.retrievers.gfm.explanations import most_important_walks
 from clew.retrievers.gfm.factory import project_all_relations
@@ -88,6 +88,7 @@ def test_an_index_without_vectors_of_sentences_says_so(index: Index, tmp_path: P
 def test_a_question_without_known_names_starts_at_similar_passages(index: Index) -> None:
     evidence = index.search("who wrote down how the ice moved a wooden vessel", retriever="gfm")
     assert FALLBACK_NOTE in evidence.notes
+    assert NO_NAME_NOTE not in evidence.notes  # the same, said once
     assert evidence.passages
     assert FALLBACK_NOTE not in index.search(QUESTION, retriever="gfm").notes
 

@@ -57,10 +57,15 @@ def test_the_calibration_is_that_of_gradient_descent() -> None:
     random = np.random.default_rng(3)
     signals = random.normal(size=(200, 2))
     right = random.random(200) < 1 / (1 + np.exp(-(signals @ [1.0, -2.0] + 0.5)))
+    signals = signals * [1.0, 3.0] + [0.0, 5.0]
+    mean, scale = signals.mean(axis=0), signals.std(axis=0)
     weights = np.zeros(3)
-    inputs = np.hstack([signals, np.ones((200, 1))])
+    inputs = np.hstack([(signals - mean) / scale, np.ones((200, 1))])
+    penalty = np.array([0.025 * 200, 0.025 * 200, 1e-2])
     for _ in range(4000):
-        weights -= 0.01 * (inputs.T @ (1 / (1 + np.exp(-(inputs @ weights))) - right) + 1e-2 * weights)
+        weights -= 0.01 * (inputs.T @ (1 / (1 + np.exp(-(inputs @ weights))) - right) + penalty * weights)
+    weights[:2] /= scale
+    weights[2] -= weights[:2] @ mean
     np.testing.assert_allclose(fit_calibration(signals, right), weights, atol=1e-3)
     assert np.isfinite(fit_calibration(signals, np.zeros(200, dtype=np.bool_))).all()
 

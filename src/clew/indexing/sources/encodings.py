@@ -17,6 +17,7 @@ _GUESSED = (
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r"),
     *("cp932", "euc_jp", "gb18030", "big5", "euc_kr"),
 )
+_COMMONEST = "cp1252"  # of several that make the same text
 _GUESSED_BYTES = 1 << 18
 
 
@@ -84,4 +85,8 @@ def _guess_encoding(data: bytes, offset: int) -> str:
         raise InputError(
             f"invalid UTF-8 at byte offset {offset}, and no other encoding is recognised; save the text as UTF-8"
         )
-    return best.encoding
+    return best.encoding if _text(data, best.encoding) != _text(data, _COMMONEST) else _COMMONEST
+
+
+def _text(data: bytes, encoding: str) -> str:
+    return data.decode(encoding, "replace")

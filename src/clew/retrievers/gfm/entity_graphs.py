@@ -21,10 +21,10 @@ from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import LinkedQuestion, describe_links
 from clew.retrievers.gfm.passage_graphs import (
-    FALLBACK_NOTE,
     FALLBACK_SEED_COUNT,
     NodeFeatures,
     QuestionGraph,
+    add_fallback_note,
     allowed_edges,
 )
 from clew.retrievers.gfm.settings import Seeds
@@ -85,7 +85,7 @@ class EntityGraphBuilder:
         weights = {int(node): float(self.seed_weights[node - self._first_entity]) for node in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), weights, lambda: vector(0))
         notes = describe_links(linked, lambda e: label_among(self._snapshot, e, allowed) if e in named else "")
-        notes = (*notes, *((FALLBACK_NOTE,) if fallback else ()))
+        notes = add_fallback_note(notes) if fallback else notes
         no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         return QuestionGraph(nodes, senders, receivers, edges, *inputs, bool(fallback), no_walk, notes)
 

@@ -7,7 +7,7 @@ afterwards loses what both know (docs/decisions.md).
 Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -20,7 +20,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.chain_features import CHAIN_FEATURES, best_by_chains, chain_shares, describe_passages
 from clew.query.chain_search import ChainSearch, QuestionChains, texts_to_encode
 from clew.query.graph_walk import GraphWalk, QuestionWalk
-from clew.query.linking import LinkedQuestion
+from clew.query.linking import NO_NAME_NOTE, LinkedQuestion
 from clew.query.similar_passages import SimilarPassages
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
@@ -32,6 +32,11 @@ _MIN_SHARE = 1e-6  # as a share of the best value; the walk separates no nodes b
 _SCALE = float(-np.log(_MIN_SHARE))
 _CHAIN_PRIOR = 10.0  # weight of a passage's share of the best chain in the prior
 _CHAIN_NODES, _SENTENCE_NODES = 20, 10  # further nodes: passages of the best chains, and of the best sentences
+
+
+def add_fallback_note(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return notes with that of similar passages in place of names, which says what `NO_NAME_NOTE` does."""
+    return (*(note for note in notes if note != NO_NAME_NOTE), FALLBACK_NOTE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +156,8 @@ class PassageGraphBuilder:
             inputs.features[:, 6] = 0.0  # similar passages are not named
         if found is not None:
             self._add_chains(found, passages, inputs)
-        notes = (*(walk if found is None else found).notes, *((FALLBACK_NOTE,) if fallback else ()))
+        notes = (walk if found is None else found).notes
+        notes = add_fallback_note(notes) if fallback else notes
         return QuestionGraph(
             nodes,
             senders,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _NEWTON_STEPS = 50
-_PENALTY = 1e-2  # of the calibration's weights, in nats
+_PENALTY = 0.025  # of the calibration's weights, per question, in nats
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,11 @@ class AnswerRecipe(CheckedRecord):
     dropout: Annotated[float, Field(ge=0, lt=1, description="Share of hidden units left out in a step.")] = 0.5
     rule_weight: Annotated[
         float, Field(ge=0, description="Weight of the rules' score beside the networks' log-probability.")
-    ] = 1.0
+    ] = 0.5
     folds: Annotated[int, Field(ge=2, description="Parts of the questions, each held out once to calibrate.")] = 2
     # share of the right answers that the threshold may cost on questions that were held out
     lost: Annotated[float, Field(ge=0, lt=1, description="Share of right answers that may be withheld.")] = 0.03
+    line: Annotated[float, Field(ge=0, le=1, description="Least probability of an answer that is asserted.")] = 0.5
     seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
 
 
@@ -69,7 +70,7 @@ def train_networks(examples: Sequence[AnswerExample], recipe: AnswerRecipe) -> S
     hidden, bias, output = (np.stack(arrays) for arrays in zip(*networks, strict=True))
     about = {"recipe": asdict(recipe), "questions": len(useful)}
     return SpanRankerWeights(
-        mean, scale, hidden, bias, output, np.zeros(0, dtype=np.float32), recipe.rule_weight, "", 0.0, about
+        mean, scale, hidden, bias, output, np.zeros(0, dtype=np.float32), recipe.rule_weight, "", 0.0, 1.0, about
     )
 
 
@@ -104,17 +105,22 @@ def _train_network(
 def fit_calibration(signals: DoubleArray, right: BoolArray) -> FloatArray:
     """Return weights (s + 1,), the bias last, of a logistic regression of `right` (n,) on signals (n, s).
 
-    The weights are held near zero a little, so that they exist for questions that are all right or all wrong.
+    The weights of the standardised signals are held near zero, so that they exist for questions that are all right or
+    all wrong, and few questions make few claims.
     """
-    inputs = np.hstack([signals, np.ones((len(signals), 1))])
-    penalty = np.full(inputs.shape[1], _PENALTY)
+    mean, deviation = signals.mean(axis=0), signals.std(axis=0)
+    scale = np.where(deviation > 1e-6, deviation, 1)
+    inputs = np.hstack([(signals - mean) / scale, np.ones((len(signals), 1))])
+    penalty = np.full(inputs.shape[1], _PENALTY * len(signals))
+    penalty[-1] = 1e-2  # all right or all wrong have a bias too
     weights = np.zeros(inputs.shape[1])
     for _ in range(_NEWTON_STEPS):
         probabilities = 1 / (1 + np.exp(-np.clip(inputs @ weights, -30, 30)))
         gradient = inputs.T @ (probabilities - right) + penalty * weights
         curvature = (inputs * (probabilities * (1 - probabilities))[:, None]).T @ inputs + np.diag(penalty)
         weights -= np.linalg.solve(curvature, gradient)
-    return weights.astype(np.float32)
+    slopes = weights[:-1] / scale
+    return np.append(slopes, weights[-1] - slopes @ mean).astype(np.float32)
 
 
 def choose_threshold(probabilities: DoubleArray, right: BoolArray, lost: float) -> float:

@@ -84,8 +84,9 @@ def train_answers(
 
     Folders have a corpus and `train.jsonl`, those of validation `dev.jsonl`, which only measures. The figures are the
     shares of questions, neither yes-or-no nor "A or B", whose best candidate is right ("SET: exact match"), that have a
-    right candidate ("SET: covered"), and of the wrong best candidates that the threshold withholds ("withheld"). Raises
-    InputError if an index has no vectors, the indexes have different encoders, or no question can be learned from.
+    right candidate ("SET: covered"), of the right and wrong best candidates that the threshold withholds ("withheld")
+    or that are asserted, and of the asserted ones that are right. Raises InputError if an index has no vectors, the
+    indexes have different encoders, or no question can be learned from.
     """
     started = time.perf_counter()
     corpora.check_out_folder(out)
@@ -207,17 +208,21 @@ def remove_gold(evidence: Evidence, question: Question, count: int) -> Evidence:
 
 
 def measure_ranker(trained: SpanRankerWeights, read: Sequence[ReadQuestion]) -> dict[str, float]:
-    """Return shares of questions: exact match, covered, withheld of the right and of the other best candidates."""
+    """Return shares of questions: exact match, covered, and of right and other best candidates withheld, asserted."""
     signals, right = _collect_signals(SpanRanker(trained), read)
     answerable = np.array([one.is_answerable for one in read])
     if not answerable.any():
         raise InputError("no question of the validation has candidates: check that questions and corpus fit")
-    withheld = calibrated_probabilities(trained.calibration, signals) < trained.threshold
+    probabilities = calibrated_probabilities(trained.calibration, signals)
+    withheld, asserted = probabilities < trained.threshold, probabilities >= trained.line
     covered = np.array([one.example.right.any() for one in read])
     figures = {"exact match": right[answerable].mean(), "covered": covered[answerable].mean()}
     for name, some in (("right", right & answerable), ("wrong", ~right & answerable), ("without gold", ~answerable)):
         if some.any():
             figures[f"withheld, {name}"] = withheld[some].mean()
+            figures[f"asserted, {name}"] = asserted[some].mean()
+    if asserted.any():
+        figures["right, of the asserted"] = (right & answerable)[asserted].mean()
     return {name: float(value) for name, value in figures.items()}
 
 
@@ -243,7 +248,8 @@ def _train_calibrated(
     trained = train_networks([one.example for one in read if one.is_answerable], recipe)
     trained = replace(trained, calibration=fit_calibration(signals, right))
     probabilities = calibrated_probabilities(trained.calibration, signals)
-    return replace(trained, threshold=choose_threshold(probabilities, right & answerable, recipe.lost))
+    threshold = choose_threshold(probabilities, right & answerable, recipe.lost)
+    return replace(trained, threshold=threshold, line=max(threshold, recipe.line))
 
 
 def _collect_signals(ranker: SpanRanker, read: Sequence[ReadQuestion]) -> tuple[DoubleArray, BoolArray]:
@@ -251,10 +257,14 @@ def _collect_signals(ranker: SpanRanker, read: Sequence[ReadQuestion]) -> tuple[
     signals, right = np.zeros((len(read), len(SIGNALS))), np.zeros(len(read), dtype=np.bool_)
     for row, one in enumerate(read):
         probabilities = ranker.probabilities(one.example.features)
-        ranked = np.bincount(one.names, weights=ranker.add_rules(probabilities, one.example.features), minlength=2)
-        chosen = int(ranked.argmax())
-        totals = np.bincount(one.names, weights=probabilities, minlength=2)
-        second = np.delete(totals, chosen).max()
-        signals[row] = calibration_signals(float(totals[chosen]), float(second), one.fit)
-        right[row] = bool(one.example.right[one.names == chosen].any())
+        with_rules = ranker.add_rules(probabilities, one.example.features)
+        totals: DoubleArray = np.bincount(one.names, weights=with_rules, minlength=1).astype(np.float64)
+        networks: DoubleArray = np.bincount(one.names, weights=probabilities, minlength=1).astype(np.float64)
+        order = np.argsort(-totals, kind="stable")
+        own = np.flatnonzero(one.names == order[0])
+        features = (
+            one.example.features[own[with_rules[own].argmax()]] if len(own) else np.zeros(len(FEATURES), np.float32)
+        )
+        signals[row] = calibration_signals(totals[order], networks[order], features, one.fit)
+        right[row] = bool(one.example.right[own].any())
     return signals, right

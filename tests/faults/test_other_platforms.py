@@ -10,7 +10,7 @@ from clew.retrievers.registry import parse_retriever
 from clew.store.location import locate
 
 ROOT = Path(__file__).parent.parent.parent
-WINDOWS_INDEX = r"C:\Users\me\my index"
+WINDOWS_INDEX = str(PureWindowsPath("D:", "/", "corpora", "my index"))
 
 
 def test_everything_is_imported_and_works_without_posix(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_everything_is_imported_and_works_without_posix(tmp_path: Path) -> None:
 
 def test_an_index_on_a_drive_is_a_folder_and_no_address() -> None:
     assert not locate(WINDOWS_INDEX).remote
-    assert locate("file:///tmp/my%20index").table == "/tmp/my index/passages.lance"
+    assert locate("file:///srv/my%20index").table == "/srv/my index/passages.lance"
 
 
 def test_a_drive_in_a_setting_is_no_separator() -> None:
@@ -33,4 +33,4 @@ def test_a_drive_in_a_setting_is_no_separator() -> None:
     assert PureWindowsPath(str(spec.weights)) == PureWindowsPath(rf"{WINDOWS_INDEX}\w")
     kind, _, argument = rf"published:{WINDOWS_INDEX}\triples.jsonl".partition(":")
     assert kind in EXTRACTORS
-    assert PureWindowsPath(argument).drive == "C:"
+    assert PureWindowsPath(argument).drive == "D:"

@@ -1,0 +1,107 @@
+"""Reliability of `clew ask` without a language model: `python bench/reliability.py [SET ...]`.
+
+Of the answers that are asserted, not marked weak, the share that is right by exact match, and by bins of the printed
+probability. A quarter of the questions is asked once more without its gold passages, where every assertion is wrong.
+`examples` are the 60 questions of examples/questions.jsonl over examples/polar. All sets are for evaluation alone.
+"""
+
+import argparse
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from clew import index as indexes
+from clew.answering.selection import open_extractive_answerer
+from clew.datasets.loaders import load_questions
+from clew.evaluation.answer_metrics import exact_match
+from clew.retrievers.registry import parse_retriever
+from clew.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
+from clew.types import Answer, Question
+from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+BINS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
+_PROBABILITY = re.compile(r"\(probability (\d\.\d\d)")
+
+
+def main() -> None:
+    """Print what is asserted, hedged and withheld for each set, then right answers by bins of the probability."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=["hotpotqa", "musique-dev", "examples"])
+    parser.add_argument("--retriever", default="gfm")
+    parser.add_argument("--every", type=int, default=4, help="every so many questions are asked without gold too")
+    arguments = parser.parse_args()
+    print(describe_machine())
+    rows, answered = [], []
+    for name in arguments.sets:
+        with tempfile.TemporaryDirectory() as folder:
+            index, path = open_set(name, Path(folder))
+            pairs, without = answer_set(index, load_questions(path), arguments.retriever, arguments.every)
+        rows += [summarise(name, pairs), summarise(f"{name}, gold taken out", without, answerable=False)]
+        answered += [*pairs, *((None, answer) for _, answer in without)]
+    print()
+    print_table(
+        ("set", "questions", "asserted", "right", "wrong", "reliability %", "not sure", "right there", "no answer"), rows
+    )
+    print()
+    print_table(("probability", "answers", "mean %", "right %"), bins(answered))
+
+
+def open_set(name: str, folder: Path) -> tuple[indexes.Index, Path]:
+    """Return the index and the questions of a set; the index of the examples is made in a folder."""
+    if name != "examples":
+        return indexes.open(next(WORK.glob(f"{name}-all-MiniLM-L6-v2-int8"))), DATA / BENCHMARKS[name].questions
+    index = indexes.create(folder / "examples")
+    index.add([EXAMPLES / "polar"])
+    return index, EXAMPLES / "questions.jsonl"
+
+
+def answer_set(
+    index: indexes.Index, questions: Sequence[Question], name: str, every: int
+) -> tuple[list[tuple[Question, Answer]], list[tuple[Question, Answer]]]:
+    """Return the answers to all questions with answers, and those to some without their gold passages."""
+    answerer = open_extractive_answerer(index.context.encoder)
+    retriever = index.retriever(parse_retriever(name), 1)
+    answerable = [question for question in questions if question.answers]
+    found = [(q, answerer.answer_one(q.text, retriever.retrieve([q.text], PASSAGES)[0])) for q in answerable]
+    without = []
+    for question in answerable[::every]:
+        evidence = remove_gold(retriever.retrieve([question.text], FURTHER_PASSAGES)[0], question, PASSAGES)
+        without.append((question, answerer.answer_one(question.text, evidence)))
+    return found, without
+
+
+def summarise(name: str, pairs: Sequence[tuple[Question, Answer]], *, answerable: bool = True) -> list[str]:
+    """Return the row of a set."""
+    right = [answerable and bool(exact_match(answer.text, question.answers)) for question, answer in pairs]
+    asserted = [bool(answer.text) and not answer.weak for _, answer in pairs]
+    hedged = [bool(answer.text) and answer.weak for _, answer in pairs]
+    correct = sum(a and r for a, r in zip(asserted, right, strict=True))
+    share = f"{100 * correct / sum(asserted):.0f}" if any(asserted) else "-"
+    likely = sum(h and r for h, r in zip(hedged, right, strict=True))
+    withheld = len(pairs) - sum(asserted) - sum(hedged)
+    counts = (len(pairs), sum(asserted), correct, sum(asserted) - correct, share, sum(hedged), likely, withheld)
+    return [name, *map(str, counts)]
+
+
+def bins(answered: Sequence[tuple[Question | None, Answer]]) -> list[list[str]]:
+    """Return right answers by bins of the probability; None stands for a question without its gold passages."""
+    points = []
+    for question, answer in answered:
+        printed = _PROBABILITY.search(answer.notes[-1])
+        if printed and answer.text:
+            is_right = question is not None and exact_match(answer.text, question.answers)
+            points.append((float(printed[1]), float(is_right)))
+    rows = []
+    for low, high in zip(BINS, BINS[1:], strict=False):
+        some = np.array([p for p in points if low <= p[0] < high or p[0] == high == 1.0]).reshape(-1, 2)
+        means = [f"{100 * mean:.0f}" for mean in some.mean(axis=0)] if len(some) else ["-", "-"]
+        rows.append([f"{low:.2f}-{high:.2f}", str(len(some)), *means])
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The site is built from all documents: none is left out of its contents, and no link of it leads nowhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def contents() -> list[str]:
+    """Paths of the pages in the site's table of contents."""
+    return re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_page_is_in_the_contents() -> None:
+    pages = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    assert sorted(contents()) == pages
+
+
+def test_the_reference_names_what_the_package_exports() -> None:
+    import clew
+
+    named = re.findall(r"^::: clew\.[\w.]+\.(\w+)$", (ROOT / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE)
+    assert not [name for name in named if not hasattr(clew, name) and name != "errors"]
+
+
+def test_each_method_has_a_page_with_a_drawing_and_its_published_form() -> None:
+    for name in ("gfm-rag", "gear", "frag", "gcn-retriever", "g-rag"):
+        text = (ROOT / "docs" / "methods" / f"{name}.md").read_text(encoding="utf-8")
+        assert f"../images/methods/{name}.svg" in text
+        assert (ROOT / "docs" / "images" / "methods" / f"{name}.svg").is_file()
+        assert "preset=paper" in text or "preset paper" in text
+        assert "**What our default does differently.**" in text
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocstrings")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "clew.Index" in (tmp_path / "site" / "reference.html").read_text(encoding="utf-8").replace(
+        "index.Index", "Index"
+    )
