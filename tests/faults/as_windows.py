@@ -60,8 +60,12 @@ def main(folder: Path) -> None:
 
 def can_be_imported(name: str) -> bool:
     """Import a module; return False where it needs a package of others that is not installed here."""
+    from clew.errors import MissingPackageError
+
     try:
         importlib.import_module(name)
+    except MissingPackageError:
+        return False
     except ModuleNotFoundError as error:
         if str(error.name).startswith("clew"):
             raise
