@@ -165,6 +165,9 @@ PRINTING = [
     ("corpus", "questions.jsonl"),
     ("diff", "i", "other"),
     ("diff", "i", "other", "--json"),
+    ("open", "i"),
+    ("open", "i", "--json"),
+    ("chat", "i"),
     ("stats", "--index", "i"),
     ("stats", "--index", "i", "--json"),
     ("kg", "list", "--index", "i"),
@@ -194,7 +197,8 @@ def test_no_command_steers_a_terminal(
     hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(hostile)
-    done = run_clew(*arguments)
+    script = f"Where did {HOSTILE} sail?\n:sources\n:why\n:{HOSTILE}\n" if arguments[0] == "chat" else ""
+    done = run_clew(*arguments, stdin=script.encode(errors="replace"))
     written = [Path("figures.json").read_text(encoding="utf-8")] if "figures.json" in arguments else []
     for text in (done.out, done.err, *written):
         assert not [c for c in text if not c.isprintable() and c not in "\n\t"]

@@ -243,6 +243,10 @@ def test_commands_print_the_same_with_a_server_as_without(cache: Path, plain_fol
             assert f"asked clew serve, process {process.pid}" in warm.err
             assert own.err == ""
             assert plain(warm.out) == plain(own.out)
+        script = b"Who commanded the Vega?\nand where was he born?\n:retriever bm25\n:sources\n"
+        warm, own = (run_clew("chat", plain_folder, *more, stdin=script) for more in ((), ("--no-server",)))
+        assert warm.err.count("asked clew serve") == 1
+        assert plain(warm.out) == plain(own.out)
         wrong = ("search", QUESTION, "--index", plain_folder, "--where", "(")
         assert run_clew(*wrong) == run_clew(*wrong, "--no-server")
         assert len(announced(cache)) == 1

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
 
 _PROMPT = "> "
+_AUTO = "auto"
 _QUOTES = 2
 _MAX_SOURCE = 100  # characters of a title in the list of sources
 _HELP = """Ask a question, or one that goes on from the last: "and who was its last owner?"
@@ -68,6 +69,8 @@ class IndexAnswers:
 
     def check_retriever(self, name: str) -> None:
         """Refuse a retriever that there is none of, or that the index lacks something for."""
+        if self._server is not None and name == _AUTO:
+            return
         from clew.retrievers.registry import parse_retriever
 
         if self._server is None or ":" in name:
