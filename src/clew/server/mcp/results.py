@@ -43,7 +43,7 @@ class ShortAnswer(BaseModel):
     index: str
     version: int
     answer: str = Field(description="Empty where the evidence holds no answer.")
-    weak: bool = Field(description="Whether the evidence hardly touches the question.")
+    weak: bool = Field(description="Whether the answer is not likely enough to be asserted, or nothing supports it.")
     quotes: list[ShortQuote]
     other_candidates: list[str]
     passages: list[str] = Field(description="Ids of the passages that were found, best first.")

@@ -57,8 +57,8 @@ class AnswerColumn {
     const found = answer.evidence;
     this.quotes = answer.citations;
     this.notes = [...new Set([...found.notes, ...answer.notes])];
-    const weak = answer.weak && answer.answer ? make("span", { class: "weak" }, " (not certain)") : null;
-    fill(this.answer, answer.answer || "The passages found hold no answer.", weak);
+    const hedge = answer.weak && answer.answer ? make("span", { class: "weak" }, "Not sure: likely ") : null;
+    fill(this.answer, hedge, answer.answer || "The passages found hold no answer.");
     if (answer.failure) this.answer.append(make("span", { class: "weak" }, ` ${answer.failure}`));
     const seconds = found.usage.seconds + answer.usage.seconds;
     this.status.textContent = `${found.retriever}, ${seconds.toFixed(2)} s, version ${answer.version} of the index`;
