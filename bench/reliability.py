@@ -9,6 +9,7 @@ import argparse
 import re
 import tempfile
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,7 @@ def bins(answered: Sequence[tuple[Question | None, Answer]]) -> list[list[str]]:
             is_right = question is not None and exact_match(answer.text, question.answers)
             points.append((float(printed[1]), float(is_right)))
     rows = []
-    for low, high in zip(BINS, BINS[1:], strict=False):
+    for low, high in pairwise(BINS):
         some = np.array([p for p in points if low <= p[0] < high or p[0] == high == 1.0]).reshape(-1, 2)
         means = [f"{100 * mean:.0f}" for mean in some.mean(axis=0)] if len(some) else ["-", "-"]
         rows.append([f"{low:.2f}-{high:.2f}", str(len(some)), *means])

@@ -100,7 +100,10 @@ def _read_file() -> dict[str, Any]:
     if not _FILE.is_file():
         return {}
     with _FILE.open("rb") as file:
-        return {name.lower(): value for name, value in tomllib.load(file).items()}
+        try:
+            return {name.lower(): value for name, value in tomllib.load(file).items()}
+        except RecursionError as error:
+            raise tomllib.TOMLDecodeError("its brackets are nested too deep") from error
 
 
 def _read_environment() -> dict[str, Any]:

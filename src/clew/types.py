@@ -267,7 +267,9 @@ class Answer:
     def headline(self) -> str:
         """The text for people: of a weak answer the likeliest candidates, as such; "" without a text."""
         if self.weak and self.candidates and self.candidates[0].item == self.text:
-            return f"Not sure: likely {' or '.join(each.item for each in self.candidates[:2])}"
+            first = self.text.casefold()
+            others = [c.item for c in self.candidates if (k := c.item.casefold()) not in first and first not in k]
+            return f"Not sure: likely {' or '.join([self.text, *others[:1]])}"
         return self.text
 
     def __repr__(self) -> str:

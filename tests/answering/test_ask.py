@@ -111,7 +111,7 @@ def test_answers_are_scored_with_what_they_cost(small_folder: Path, server: Runn
     figures = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["retrievers"]["bm25"]
     assert (figures["em"], figures["f1"], figures["containment"], figures["abstained"]) == (0.5, 0.5, 0.5, 0.5)
     assert (figures["answer_calls"], figures["answer_tokens"], figures["answer_cost"]) == (1.0, 1000.0, 0.0)
-    assert figures["unsupported"] == 0.0
+    assert (figures["unsupported"], figures["asserted"], figures["reliability"]) == (0.0, 0.5, 1.0)
     assert len(server.requests) == 2
     assert "answer_tokens" in done.out
 

@@ -383,3 +383,13 @@ def test_a_name_in_the_last_sentence_of_a_chain_is_preferred() -> None:
     ends = ((2, BAKER.split(". ")[0] + "."), (1, CAPTAIN.split(". ")[0] + "."))
     answers = [ExtractiveAnswerer().answer_one(question, chained((0, "It carried 14 sailors."), end)) for end in ends]
     assert [answer.candidates[0].item for answer in answers] == ["Otto Lind", "Ragna Holm"]
+
+
+def test_a_weak_answer_is_headed_by_its_likeliest_candidates() -> None:
+    names = tuple(Scored(name, 0.1) for name in ("Bergen, Norway", "Bergen", "Tromso", "Malmo"))
+    weak = Answer("Bergen, Norway", (), names, TWO, weak=True)
+    assert weak.headline == "Not sure: likely Bergen, Norway or Tromso"
+    assert Answer("Bergen", (), names[1:2], TWO, weak=True).headline == "Not sure: likely Bergen"
+    assert Answer("Bergen", (), names, TWO).headline == "Bergen"
+    assert Answer("", (), names, TWO, weak=True).headline == ""
+    assert Answer("what a model wrote", (), (), TWO, weak=True).headline == "what a model wrote"

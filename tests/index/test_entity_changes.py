@@ -113,6 +113,22 @@ def test_the_snapshot_of_an_index_whose_decisions_are_undone_is_that_of_before(i
     assert [state.note for state in index.entity_decisions] == ["undone", ""]
 
 
+def test_decisions_reach_imported_graphs_and_outlive_them(index: Index, tmp_path: Path) -> None:
+    file = tmp_path / "family.tsv"
+    file.write_text("John Smith\tspouse\tMary Hay\nJohnny Smith\tworked for\tMary Hay\n", encoding="utf-8")
+    index.import_graph(file, "family")
+    index.merge_entities(["John Smith", "Johnny Smith"])
+    index.split_entity("John Smith", "Admiral Smith", documents=["admiral"])
+    assert {(t.head, t.relation) for t in index.triples(tail="Mary Hay")} == {
+        ("John Smith", "spouse"),
+        ("John Smith", "worked for"),
+    }
+    assert {t.head_name for t in index.triples(head="Admiral Smith")} == {"Admiral Smith"}
+    index.remove(["family"])
+    assert [state.note for state in index.entity_decisions] == ["no entity has one of its names now", ""]
+    assert mentions(index)["Admiral Smith"] == ["admiral"]
+
+
 def test_undoing_and_undoing_that(index: Index) -> None:
     index.forget_entity("Anna Berg")
     index.rename_entity("Portsmouth", "Pompey")

@@ -94,6 +94,11 @@ def test_a_text_is_no_answer_to_refer_to() -> None:
     assert conversation.resolve("When was he born?").text == "When was Nansen born?"
 
 
+def test_of_a_weak_answer_the_likeliest_is_referred_to() -> None:
+    conversation = talk(("Who designed the Fram?", "Not sure: likely Colin Archer or Roald Amundsen"))
+    assert conversation.resolve("Where was he born?").text == "Where was Colin Archer born?"
+
+
 def test_few_turns_are_held() -> None:
     conversation = talk(*((f"Who was Person{number}?", "") for number in range(30)))
     assert len(conversation.turns) == 20

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from clew.rendering.evidence_page import mark_quotes, render_answer, render_evidence, render_page
-from clew.types import AgentStep, Answer, Citation, Evidence, Failure, Passage
+from clew.types import AgentStep, Answer, Citation, Evidence, Failure, Passage, Scored
 from tests.rendering.results import HOSTILE, MAN, make_answer, make_evidence, quote
 
 OPEN = {"meta", "br"}
@@ -122,3 +122,10 @@ def test_representations_are_short() -> None:
     assert repr(answer) == (f"Answer('Karlskrona', weak, citations=['Karlskrona'], {evidence!r}, failure='no reply')")
     long = replace(answer, citations=(quote("man", "x" * 200, "x" * 200),))
     assert len(repr(long)) < 300
+
+
+def test_carriage_returns_are_not_shown() -> None:
+    passage = Passage("a#1", "a", "A", "one\r\ntwo\rthree", 0, 14)
+    shown = render_evidence(Evidence((Scored(passage, 1.0),)))
+    assert "one\ntwo\nthree" in shown
+    assert "x0d" not in shown

@@ -135,6 +135,25 @@ def test_no_answer_has_a_hidden_word(clients: Clients, retriever: str, question:
         assert "vega-2" not in said
 
 
+@pytest.mark.parametrize("retriever", [name for name in clew.RETRIEVERS if clew.RETRIEVERS.entry(name).finds_paths])
+@pytest.mark.parametrize("topic", ["Xylophia Quorn", "Zanthor", "Brimwick", "Vega (ship)", "Vega", "Karlskrona"])
+def test_topics_show_nothing_hidden(clients: Clients, retriever: str, topic: str) -> None:
+    asked = {"question": "Who was it sold to, and where?", "retriever": retriever, "topics": [topic], "k": 50}
+    found, without = (client.post("/v1/own/search", json=asked) for client in clients)
+    assert found.status_code == without.status_code
+    said = found.text.replace(topic, "")
+    assert not [word for word in (*SECRETS, "hidden-", "vega-2") if word in said]
+    if found.status_code == 200:
+        assert found.json()["results"][0]["topics"] == without.json()["results"][0]["topics"]
+
+
+@pytest.mark.parametrize("path", ["duplicate-entities", "ambiguous-entities"])
+@pytest.mark.parametrize("text", ["", "vega", "quorn"])
+def test_candidates_for_mending_show_nothing_hidden(clients: Clients, path: str, text: str) -> None:
+    said = clients.filtered.get(f"/v1/own/{path}", params={"q": text, "limit": 500}).text
+    assert not [word for word in (*SECRETS, "hidden-", "vega-2") if word in said]
+
+
 @pytest.mark.parametrize(
     "where", ["rank = 1", "rank >= 0", "tenant = 'b'", "tenant = 'a' OR tenant = 'b'", "nothing = 1"]
 )

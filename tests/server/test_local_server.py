@@ -246,6 +246,11 @@ def test_commands_print_the_same_with_a_server_as_without(cache: Path, plain_fol
         wrong = ("search", QUESTION, "--index", plain_folder, "--where", "(")
         assert run_clew(*wrong) == run_clew(*wrong, "--no-server")
         assert len(announced(cache)) == 1
+        with open_warm_server(str(plain_folder), load_settings()) as connected:
+            assert connected is not None
+            for _ in range(2):
+                assert connected.ask(LocalQuestion("search", QUESTION, "bm25", 2)) is not None
+                connected._connection.close()  # as the server does with one that is idle
         process.send_signal(signal.SIGTERM)
         process.wait(30)
         assert announced(cache) == []

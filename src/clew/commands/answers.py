@@ -10,7 +10,7 @@ from clew.commands.output import print_line, print_usage
 from clew.rendering.markup import plain_line
 from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
-from clew.types import AgentStep, Answer, Evidence, Path, SentenceChain
+from clew.types import AgentStep, Answer, Evidence, Path, Place, SentenceChain
 
 _READ_QUOTES = "No answer is clear; the sentences that fit best:"
 _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
@@ -38,8 +38,12 @@ def print_evidence(evidence: Evidence, question: str = "") -> None:
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
         snippet = snippets.make(passage)
-        place = None if snippet.start is None else passage.place_at(snippet.start)
-        where = f", {place}" if place is not None and str(place) else ""
+        place = passage.place_at(snippet.start or 0) or Place()
+        if snippet.start is None:
+            place = replace(place, line=None)
+        if place.heading == passage.title:
+            place = replace(place, heading="")
+        where = f", {place}" if str(place) else ""
         print_heading(f"{rank}. {passage.title or passage.id}  [{passage.id}{where}]  {scored.score:.4f}")
         print_marked("   ", snippet.text, snippet.marks)
     if evidence.paths:

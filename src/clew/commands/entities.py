@@ -183,7 +183,7 @@ def _print_entry(entry: DuplicateEntities | AmbiguousEntity | EntityMatch) -> No
         shared = f"; beside both: {', '.join(entry.shared)}" if entry.shared else ""
         print_line(f"{entry.score:.2f}  {entry.names[0]} = {entry.names[1]} ({entry.reason}{shared})")
         for citation in entry.citations:
-            print_line(f"      {_quoted(citation)}")
+            print_line(f"      {_format_quote(citation)}")
     else:
         print_line(f"{entry.score:.2f}  {entry.name} ({entry.reason})")
         for group in entry.groups:
@@ -191,9 +191,9 @@ def _print_entry(entry: DuplicateEntities | AmbiguousEntity | EntityMatch) -> No
             beside = f", beside {', '.join(group.neighbours)}" if group.neighbours else ""
             count = len(group.documents)
             documents = f"{count} documents" if count > 1 else f"document {group.documents[0]}"
-            print_line(f"      {documents}{written}{beside}: {_quoted(group.citation)}")
+            print_line(f"      {documents}{written}{beside}: {_format_quote(group.citation)}")
 
 
-def _quoted(citation: Citation) -> str:
+def _format_quote(citation: Citation) -> str:
     text = " ".join(citation.quote.split())
     return f'"{text[:_QUOTE]}{"..." if len(text) > _QUOTE else ""}" [{citation.passage_id}]'

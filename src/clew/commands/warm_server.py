@@ -43,21 +43,39 @@ class WarmServer:
 
         The first result is noted on standard error.
         """
+        for may_retry in (True, False):
+            try:
+                result = self._send(question)
+            except (OSError, HTTPException):
+                if may_retry and self._connect_again():
+                    continue
+                return None
+            except (ValueError, KeyError, TypeError):
+                return None
+            if result is not None and not self._noted:
+                self._noted = True
+                print_note(f"asked clew serve, process {self._server.process}; --no-server opens the index here")
+            return result
+        return None
+
+    def _send(self, question: LocalQuestion) -> LocalResult | None:
         headers = {TOKEN_HEADER: self._server.token, "Content-Type": "application/json"}
         path = f"{QUESTIONS_PATH}?index={self._server.index}"
-        try:
-            self._connection.request("POST", path, json.dumps(asdict(question)), headers)
-            reply = self._connection.getresponse()
-            body = reply.read()
-            if reply.status != _OK:
-                return None
-            result: LocalResult = decode_record(LocalResult, json.loads(body))
-        except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        self._connection.request("POST", path, json.dumps(asdict(question)), headers)
+        reply = self._connection.getresponse()
+        body = reply.read()
+        if reply.status != _OK:
             return None
-        if not self._noted:
-            self._noted = True
-            print_note(f"asked clew serve, process {self._server.process}; --no-server opens the index here")
+        result: LocalResult = decode_record(LocalResult, json.loads(body))
         return result
+
+    def _connect_again(self) -> bool:
+        """Connect again where the server has closed a connection that was idle; it proves the token again."""
+        self._connection.close()
+        try:
+            return _connect(self._server, self._connection)
+        except (OSError, HTTPException, ValueError):
+            return False
 
 
 @contextmanager
@@ -71,7 +89,7 @@ def open_warm_server(location: str, settings: "Settings") -> Iterator[WarmServer
         return
     with closing(HTTPConnection(server.host, server.port, timeout=_GREETING_SECONDS)) as connection:
         try:
-            is_proved = _has_proof(server, connection)
+            is_proved = _connect(server, connection)
         except ConnectionRefusedError:
             forget_server(location, server)
             is_proved = False
@@ -80,8 +98,11 @@ def open_warm_server(location: str, settings: "Settings") -> Iterator[WarmServer
         yield WarmServer(server, connection) if is_proved else None
 
 
-def _has_proof(server: LocalServer, connection: HTTPConnection) -> bool:
-    """Return whether who listens knows the token; the connection then waits longer, for answers."""
+def _connect(server: LocalServer, connection: HTTPConnection) -> bool:
+    """Connect, and return whether who listens knows the token; the connection then waits longer, for answers."""
+    connection.auto_open = 0  # no question goes over a connection without a proof
+    connection.timeout = _GREETING_SECONDS
+    connection.connect()
     nonce = secrets.token_hex(16)
     connection.request("GET", f"{PROOF_PATH}?nonce={nonce}")
     reply = connection.getresponse()
@@ -90,7 +111,6 @@ def _has_proof(server: LocalServer, connection: HTTPConnection) -> bool:
         return False
     if connection.sock is not None:
         connection.sock.settimeout(_ANSWER_SECONDS)
-    connection.timeout = _ANSWER_SECONDS
     return secrets.compare_digest(str(proof.get("proof")).encode(), prove(server.token, nonce).encode())
 
 

@@ -25,6 +25,8 @@ from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
 RUN_DEPTH = 10
 POSITIVES_DEPTH = 100  # number of passages that G-RAG ranks (arXiv 2405.18414, section 4.1)
 ANSWER_PASSAGES = 5
+ANSWER_PATHS = 1
+"""Paths that explain each passage that an answer is read from, as in `clew ask`."""
 BATCH_SIZE = 64
 
 
@@ -83,7 +85,8 @@ def evaluate_retrievers(
     report = build_report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
     for name, answerer in answerers.items():
         found = searches.get(name, {})
-        figures, warnings = _evaluate_answers(answerer, opened[name], questions, where, name, progress, found)
+        reading = index.retriever(retrievers[name], max(paths, ANSWER_PATHS))
+        figures, warnings = _evaluate_answers(answerer, reading, questions, where, name, progress, found)
         summary = report.retrievers[name]
         summary = replace(summary, costs={**summary.costs, **figures})
         summaries = {**report.retrievers, name: summary}

@@ -51,7 +51,7 @@ class DecisionState:
 
     @property
     def note(self) -> str:
-        """What a reader of the list should know of it, "" where it does what it says."""
+        """Why it does not do what it says, in words; "" where it does."""
         return "undone" if self.is_undone else _PROBLEMS.get(self.problem, self.problem)
 
 
@@ -117,7 +117,7 @@ class MendableIndex(ChangeableIndex):
                 raise InputError(f"{list_names(repeated)} are one entity already: name others")
             labels = tuple(map(known.label, entities))
             new = labels[0] if into is None else clean_name(into)
-            if (other := known.displayed(new)) is not None and other not in entities:
+            if (other := known.find_displayed(new)) is not None and other not in entities:
                 raise InputError(f"{new!r} is another entity: name it among those to merge, or choose another name")
             return self._decide(EntityDecision(0, MERGE, labels, new))[0]
 
@@ -157,9 +157,9 @@ class MendableIndex(ChangeableIndex):
             raise InputError("say which mentions are split off, in one way: documents, passages, a filter or a form")
         with self._writing():
             known = self._names()
-            entity, new = known.resolve(name), known.unused(new_name)
+            entity, new = known.resolve(name), known.clean_new_name(new_name)
             if where is not None:
-                documents, passages = self._meant(entity, where)
+                documents, passages = self._find_places(entity, where)
             decision = EntityDecision(0, SPLIT, (known.label(entity),), new, tuple(documents), tuple(passages), form)
             self._check_split(entity, decision)
             return self._decide(decision)[0]
@@ -207,7 +207,7 @@ class MendableIndex(ChangeableIndex):
             label = known.label(entity)
             if label == new:
                 raise InputError(f"{label!r} is called so already: give another name")
-            if known.displayed(new) not in (None, entity):
+            if known.find_displayed(new) not in (None, entity):
                 raise InputError(f"{new!r} is another entity: merge {label!r} with it, or choose another name")
             return self._decide(EntityDecision(0, RENAME, (label,), new))[0]
 
@@ -281,7 +281,7 @@ class MendableIndex(ChangeableIndex):
         append_decisions(self.table, made)
         return made
 
-    def _meant(self, entity: int, where: Filter) -> tuple[list[str], list[str]]:
+    def _find_places(self, entity: int, where: Filter) -> tuple[list[str], list[str]]:
         """Return the documents of an entity that a filter allows whole, and the passages of the others."""
         allowed, snapshot = self.context.scope.mask(where), self.snapshot
         inside: dict[str, list[int]] = {}

@@ -59,15 +59,15 @@ class EntityNames:
         near = list(dict.fromkeys([*near, *words]))[:_NEAR_NAMES]
         return f": did you mean {' or '.join(map(repr, near))}?" if near else ": `clew entities --name` finds names"
 
-    def displayed(self, name: str) -> int | None:
+    def find_displayed(self, name: str) -> int | None:
         """Return the entity that is displayed under a name, in any case and spacing."""
         found = [e for e in self._with_name(name) if name_key(self.label(e)) == name_key(name)]
         return found[0] if found else None
 
-    def unused(self, name: str) -> str:
+    def clean_new_name(self, name: str) -> str:
         """Return a new name, cleaned; one that an entity is displayed by is an InputError."""
         new = clean_name(name)
-        if self.displayed(new) is not None:
+        if self.find_displayed(new) is not None:
             raise InputError(f"{new!r} is the name of an entity already: choose another, and merge the two after that")
         return new
 
@@ -76,7 +76,7 @@ class EntityNames:
         names: list[str] = []
         for number, group in enumerate(groups, 1):
             candidates = [f"{label} ({word})" for word in (*group.neighbours, *group.documents[:1], str(number))]
-            free = (n for n in candidates if n not in names and self.displayed(n) is None)
+            free = (n for n in candidates if n not in names and self.find_displayed(n) is None)
             names.append(next(free, f"{label} (group {number})"))
         return names
 

@@ -67,6 +67,7 @@ _OPEN_NOUN = re.compile(r"\bthe(?:\s+[a-z][\w-]*){1,3}\s*\??\s*\Z")
 _VERB = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would|\w+ed|built|led|wrote|made)\b", re.I
 )
+_UNSURE = re.compile(r"Not sure: likely (?P<first>.+?)(?: or .+)?")  # of `Answer.headline`
 _SENTENCE_END = re.compile(r"[a-z]{3}[.!?]\s")
 _NOT_POSSESSED = re.compile(r"\s*(?:\Z|[?.,;!]|(?:to|in|on|at|by|from|for|with|and|or|as|after|before)\b)", re.I)
 
@@ -129,6 +130,8 @@ class Conversation:
         """Add a whole question and its answer, "" for none; an answer that is a text, and no name, is not kept."""
         topics = tuple(Referent(name, _topic_kind(question, name)) for name in self._names(question))
         plain = " ".join(answer.split()).rstrip(".")
+        if unsure := _UNSURE.fullmatch(plain):
+            plain = unsure["first"]
         is_name = plain and len(plain) <= _MAX_ANSWER and not (_SENTENCE_END.search(plain) or _VERB.search(plain))
         known = {name_key(topic.name) for topic in topics}
         said = Referent(plain, _answer_kind(question, plain)) if is_name and name_key(plain) not in known else None

@@ -68,7 +68,7 @@ class DuplicateSearch:
             label = self._snapshot.entities[entity]
             if wanted and wanted not in name_key(label):
                 continue
-            for other, score, reason in self._near(entity, label):
+            for other, score, reason in self._find_near(entity, label):
                 pair = min(entity, other), max(entity, other)
                 if other != entity and score > pairs.get(pair, (0.0, ""))[0]:
                     pairs[pair] = score, reason
@@ -78,7 +78,7 @@ class DuplicateSearch:
         scored.sort(key=lambda found: (-found[0], names[found[1][0]], names[found[1][1]]))
         return [self._describe(score, *pair, reason) for score, pair, reason in scored[:limit]]
 
-    def _near(self, entity: int, label: str) -> Iterator[tuple[int, float, str]]:
+    def _find_near(self, entity: int, label: str) -> Iterator[tuple[int, float, str]]:
         """Yield entities with a name near that of another, with a score from 0 to 1 and what the names have in common.
 
         Numbers are never near to others.
@@ -90,23 +90,23 @@ class DuplicateSearch:
                 reason = (
                     f"{name.edits} letter{'s differ' if name.edits > 1 else ' differs'}" if name.edits else "spaces"
                 )
-                yield from self._named(name.key, _EDIT_SCORES[min(name.edits, 2)], reason)
+                yield from self._with_key(name.key, _EDIT_SCORES[min(name.edits, 2)], reason)
         for full in self._similar.full_names(key):
             has_initials = any(len(word) == 1 for word in (*key.split(" "), *full.split(" ")))
             reason = "initials" if has_initials else "a name more"
-            yield from self._named(full, _INITIALS if has_initials else _SHORTENED, reason)
+            yield from self._with_key(full, _INITIALS if has_initials else _SHORTENED, reason)
         if label.isupper():
             for long in self._similar.long_forms(key):
-                yield from self._named(long, _ACRONYM, "acronym")
+                yield from self._with_key(long, _ACRONYM, "acronym")
         full_names = self._similar.names_with_surname(key)
         for full in full_names if len(full_names) <= _MAX_FULL_NAMES else ():
-            yield from self._named(full, _SURNAME, "last word")
+            yield from self._with_key(full, _SURNAME, "last word")
         row = slice(*self._snapshot.equivalences.indptr[entity : entity + 2].tolist())
         weights = self._snapshot.equivalences.weights[row]
         for other, cosine in zip(self._snapshot.equivalences.indices[row].tolist(), weights.tolist(), strict=True):
             yield other, _VECTORS * cosine, "similar vectors"
 
-    def _named(self, key: str, score: float, reason: str) -> Iterator[tuple[int, float, str]]:
+    def _with_key(self, key: str, score: float, reason: str) -> Iterator[tuple[int, float, str]]:
         for entity in self._snapshot.entities_with_key(key_hash(key, self._snapshot.salt)).tolist():
             yield entity, score, reason
 

@@ -61,7 +61,7 @@ def mark_quotes(passage: Passage, quotes: Iterable[Citation]) -> str:
 
 
 def _plain(text: str) -> str:
-    return escape_text(strip_links(text))
+    return escape_text(strip_links(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def wrap_fragment(*parts: Iterable[str]) -> str:

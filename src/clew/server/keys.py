@@ -110,7 +110,7 @@ class KeyFile:
         keys = self._read_or_keep()
         stored = keys.get(match["id"]) if match else None
         given = _hash(match["secret"] if match else "")
-        fits = hmac.compare_digest(given, stored.hash if stored else _NO_HASH)
+        fits = hmac.compare_digest(given.encode(), (stored.hash if stored else _NO_HASH).encode("utf-8", "replace"))
         return stored.access if stored and fits else None
 
     def _read_or_keep(self) -> dict[str, StoredKey]:

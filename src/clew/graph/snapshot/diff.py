@@ -14,6 +14,7 @@ from clew.arrays import LongArray
 from clew.graph.snapshot.imported_graph import distinct_rows
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.normalization import key_hash
+from clew.text.places import compared_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class SnapshotDiff:
 
     added: dict[str, tuple[str, ...]]  # names that only the new snapshot has, by kind: passages, entities, triples
     removed: dict[str, tuple[str, ...]]  # names that only the old snapshot has, by kind
-    changed: tuple[str, ...]  # ids of passages in both whose title, text, metadata or character span differs
+    changed: tuple[str, ...]  # ids of passages in both that differ in anything but the time of a file
 
     @property
     def is_empty(self) -> bool:
@@ -61,8 +62,11 @@ def _join_sorted(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, 
 
 
 def _is_same_passage(old: Snapshot, before: int, new: Snapshot, after: int) -> bool:
-    columns = ("titles", "texts", "metadata", "starts", "ends")
-    return all(getattr(old, column)[before] == getattr(new, column)[after] for column in columns)
+    columns = ("titles", "texts", "starts", "ends")
+    if any(getattr(old, column)[before] != getattr(new, column)[after] for column in columns):
+        return False
+    one, other = old.metadata[before], new.metadata[after]
+    return one == other or compared_metadata(one) == compared_metadata(other)
 
 
 class _JoinedNames:

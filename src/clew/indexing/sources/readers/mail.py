@@ -27,7 +27,7 @@ def read_message(data: bytes, read_attachment: Reader) -> FileContents:
     """Return a message: its subject as the title, from, to, cc and date as metadata, its attachments at the end."""
     message = message_from_bytes(data, policy=default)
     if not isinstance(message, EmailMessage) or not message.keys():
-        raise InputError("the .eml file is damaged: it has no header such as From: or Subject:; leave it out")
+        raise InputError("it is damaged: it has no header such as From: or Subject:; leave it out")
     subject = _header(message, "subject")
     metadata: dict[str, Any] = {name: value for name in _HEADERS if (value := _header(message, name))}
     if date := _date(message):
@@ -45,8 +45,15 @@ def read_message(data: bytes, read_attachment: Reader) -> FileContents:
 
 
 def read_mailbox(data: bytes, read_attachment: Reader) -> list[FileContents]:
-    """Return the messages of a mailbox, in order."""
-    return [read_message(message, read_attachment) for message in _split_mailbox(data)]
+    """Return the messages of a mailbox, in order; one that is none is empty, with a note."""
+    return [_read_one(message, read_attachment) for message in _split_mailbox(data)]
+
+
+def _read_one(message: bytes, read_attachment: Reader) -> FileContents:
+    try:
+        return read_message(message, read_attachment)
+    except InputError as error:
+        return FileContents("", notes=(f"the message is not read: {error}",))
 
 
 def _split_mailbox(data: bytes) -> Iterator[bytes]:
