@@ -23,9 +23,7 @@ class SnapshotDiff:
 
     added: dict[str, tuple[str, ...]]  # names that only the new snapshot has, by kind: passages, entities, triples
     removed: dict[str, tuple[str, ...]]  # names that only the old snapshot has, by kind
-    changed: tuple[
-        str, ...
-    ]  # ids of passages in both that differ in anything but the time of a file
+    changed: tuple[str, ...]  # ids of passages in both that differ in anything but the time of a file
 
     @property
     def is_empty(self) -> bool:
