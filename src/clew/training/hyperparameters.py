@@ -47,7 +47,8 @@ def check_fields(record: Any) -> None:
         bounds = [(name, getattr(c, name)) for c in constraints for name in _BOUNDS if hasattr(c, name)]
         if type(value) in (int, float):
             alias = next((note.alias for note in notes if getattr(note, "alias", None)), None)
-            _check_number(alias or own.name, value, bounds)
+            option = f"--{alias.replace('_', '-')}: " if alias else ""  # for people who know the command line alone
+            _check_number(f"{option}{own.name}", value, bounds)
 
 
 def _check_number(name: str, value: float, bounds: Sequence[tuple[str, float]]) -> None:
