@@ -35,7 +35,7 @@ class EventStream(StreamingResponse):
 
 def format_event(name: str, data: object) -> str:
     """Return one event; an unnamed one has no line `event`."""
-    value = data.model_dump(mode="json", exclude_none=True) if isinstance(data, BaseModel) else data
+    value = data.model_dump(mode="json") if isinstance(data, BaseModel) else data
     text = json.dumps(value, ensure_ascii=False)
     return f"event: {name}\ndata: {text}\n\n" if name else f"data: {text}\n\n"
 
