@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clew.errors import ProviderError
-from clew.models.llm import retrying
+from clew.models.llm import retry_policy, retrying
 from clew.models.llm.budget import Budget
 from clew.types import Failure, Reply, Usage
 from tests.faults.model_server import ServerReply, model_server
@@ -83,7 +83,7 @@ def completion_json(message: object) -> str:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retry_policy, "FIRST_WAIT", 0.001)
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "streamed"])

@@ -11,8 +11,8 @@ import pytest
 import clew
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.arrays import FloatArray
-from clew.models.encoders.given import accept_encoder
 from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.object_encoder import accept_encoder
 from clew.settings import Settings
 from clew.types import Extraction, Failure, Mention, Prompt, Reply
 

@@ -12,7 +12,7 @@ from clew.answering.registry import ANSWERERS
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
 from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
-from clew.models.llm.given import accept_model
+from clew.models.llm.object_model import accept_model
 from clew.plugins.arguments import check_members
 from clew.protocols import Answerer, Encoder, LanguageModel
 

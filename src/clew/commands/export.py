@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from clew.commands.opening import open_index
-from clew.commands.options import IndexOption, check_file, check_folder
+from clew.commands.options import IndexOption, WhereOption, check_file, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
+from clew.graph.exports.graphml import write_graphml
+from clew.graph.exports.jsonld import write_jsonld
+from clew.graph.exports.neo4j import NODES, RELATIONSHIPS, write_nodes, write_relationships
 from clew.indexing.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
 from clew.indexing.kg_formats.stage1 import format_stage1
 from clew.store.atomic import atomic_file, write_text
@@ -21,28 +24,39 @@ from clew.store.schema import read_extractions
 from clew.types import Extraction, Question
 
 GFMRAG = "gfmrag"
+GRAPHML, NEO4J, JSONLD = "graphml", "neo4j", "jsonld"
+GRAPH_LAYOUTS = (GRAPHML, NEO4J, JSONLD)
 
 
 def export(
     file: Annotated[
-        Path, typer.Argument(help="File to write, or folder for gfmrag; an existing file is replaced whole.")
+        Path,
+        typer.Argument(help="File to write, or folder for gfmrag and neo4j; an existing file is replaced whole."),
     ],
     index: IndexOption,
     layout: Annotated[
         str,
         typer.Option(
-            help="lines, hipporag or gfmrag-lines for their result files, or gfmrag for all files of that package."
+            help="lines, hipporag or gfmrag-lines for their result files, gfmrag for all files of that package, or "
+            "graphml, neo4j or jsonld for the graph."
         ),
     ] = "lines",
     questions: Annotated[
         Path | None, typer.Option(help="Questions with gold, written as test.json; with --layout gfmrag.")
     ] = None,
+    where: WhereOption = None,
 ) -> None:
     """Write what extractors found, to be read again by `clew index --extractor published:FILE`."""
-    if layout not in (*LAYOUTS, GFMRAG):
-        raise InputError(f"no layout is called {layout!r}; choose {', '.join(LAYOUTS)} or {GFMRAG}")
+    known = (*LAYOUTS, *GRAPH_LAYOUTS, GFMRAG)
+    if layout not in known:
+        raise InputError(f"no layout is called {layout!r}; choose {', '.join(known[:-1])} or {known[-1]}")
+    if where is not None and layout not in GRAPH_LAYOUTS:
+        raise InputError(f"--where is for the layouts {', '.join(GRAPH_LAYOUTS)}, not {layout}: leave it out")
     if questions is not None and layout != GFMRAG:
         raise InputError(f"--questions are for the layout {GFMRAG}, not {layout}: leave them out")
+    if layout in GRAPH_LAYOUTS:
+        _export_graph(file, index, layout, where)
+        return
     if layout == GFMRAG:
         _export_gfmrag(file, index, None if questions is None else load_questions(questions))
         return
@@ -54,6 +68,23 @@ def export(
     left_out = len(failed) - failed.null_count
     without = f", without {left_out} at which the extractor failed" if left_out else ""
     print(f"wrote what was found in {failed.null_count} passages{without}")
+
+
+def _export_graph(place: Path, index: str, layout: str, where: str | None) -> None:
+    """Write the entities and triples that a filter lets be seen."""
+    check = check_folder if layout == NEO4J else check_file
+    check("the folder" if layout == NEO4J else "the file", place)
+    with progress_on_stderr() as progress:
+        view = open_index(index, progress).graph_view(where)
+    if layout == NEO4J:
+        place.mkdir(parents=True, exist_ok=True)
+        files = {place / NODES: write_nodes(view), place / RELATIONSHIPS: write_relationships(view)}
+    else:
+        files = {place: write_graphml(view) if layout == GRAPHML else write_jsonld(view)}
+    for file, pieces in files.items():
+        with atomic_file(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+            stream.writelines(pieces)
+    print(f"wrote {', '.join(file.name for file in files)}: {len(view.entities)} entities, {len(view.triples)} triples")
 
 
 def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -> None:

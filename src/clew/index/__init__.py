@@ -13,7 +13,7 @@ from clew.index.contents import ReadableIndex
 from clew.index.entity_changes import MendableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
-from clew.models.encoders.given import accept_index_encoder
+from clew.models.encoders.object_encoder import accept_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.arguments import check_count, check_string, check_strings, describe_value
 from clew.plugins.records import SettingsRecord, record_label
@@ -327,7 +327,7 @@ def open(  # noqa: A001
     )
     if encoder is not None:
         accepted = accept_index_encoder(encoder, table.settings, table.dimension, table.location.name)
-        vars(index)["_encoder_opener"] = EncoderOpener(table, where, accepted)
+        vars(index)["_encoder_opener"] = EncoderOpener(table, where, factory, accepted)
     if extractor is not None:
         from clew.indexing import entry
 
@@ -378,7 +378,7 @@ def create(
         table = PassageTable.create(place, stored, opened.dimension)
         similar, linking = chosen.unknown_names == "similar", _linker_settings(chosen)
         index = Index(table, asked, progress, chosen.device, similar_names=similar, linking=linking)
-    vars(index)["_encoder_opener"] = EncoderOpener(table, chosen.device, opened)  # is loaded
+    vars(index)["_encoder_opener"] = EncoderOpener(table, chosen.device, asked, opened)  # is loaded
     vars(index)["_extractor"] = extractor
     return index
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexLockedError, InputError, ProviderError
 from clew.index.version import EncoderOpener, IndexVersion
 from clew.models.devices import check_device
-from clew.models.encoders.given import accept_encoder
+from clew.models.encoders.object_encoder import accept_encoder
 from clew.models.encoders.registry import open_encoder
 from clew.models.threads import worker_count
 from clew.plugins.arguments import check_count, check_string, check_strings, check_switch, describe_value
@@ -245,7 +245,7 @@ class ChangeableIndex(IndexVersion):
         opened = open_encoder(encoder, device=self.device) if isinstance(encoder, str) else accept_encoder(encoder)
         with self._writing(memory, opened.dimension):
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
-            self._encoder_opener = EncoderOpener(self.table, self.device, opened)
+            self._encoder_opener = EncoderOpener(self.table, self.device, self.llm_factory, opened)
         report.seconds = time.perf_counter() - started
         return report
 

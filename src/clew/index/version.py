@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
+from clew.models.encoders.paid import PaidEncoder
 from clew.models.encoders.registry import open_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.protocols import Encoder, Extractor, LanguageModel
@@ -19,9 +20,10 @@ from clew.store.location import reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
 from clew.store.writer_lock import unpin
-from clew.types import Progress, count_progress, ignore_progress
+from clew.types import Filter, Progress, count_progress, ignore_progress
 
 if TYPE_CHECKING:
+    from clew.graph.exports.view import GraphView
     from clew.indexing.entry import IndexStats, PassageSelection
 
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
@@ -48,7 +50,7 @@ class IndexVersion:
         self.linking = LinkerSettings() if linking is None else linking
         self._progress = progress
         self.selection = selection
-        self._encoder_opener = EncoderOpener(table, device)
+        self._encoder_opener = EncoderOpener(table, device, llm_factory)
         self._extractor: Extractor | None = None  # that was given as an object
 
     def __enter__(self) -> Self:
@@ -135,6 +137,33 @@ class IndexVersion:
         kept, factory = reply_cache_path(self.table.location), self.llm_factory
         return lambda name: factory.open(name, kept)
 
+    def graph_view(self, where: Filter | None = None) -> "GraphView":
+        """Return the entities and triples that a filter lets be seen, as exports write them."""
+        from clew.query.graph_view import view_graph
+
+        return view_graph(self.context.scope, where)
+
+    def to_networkx(self, where: Filter | None = None) -> Any:
+        """Return the graph as a `networkx.MultiDiGraph` of entities by name, with `relation` and `passages` of edges.
+
+        Raises MissingPackageError without networkx.
+        """
+        from clew.graph.exports.objects import make_networkx
+
+        return make_networkx(self.graph_view(where))
+
+    def to_pyg(self, where: Filter | None = None, *, features: bool = True) -> Any:
+        """Return the graph as a `torch_geometric.data.Data`, with the vectors of entities' names as its `x`.
+
+        Without `features`, or in an index without vectors, there is no `x`. Raises MissingPackageError without the
+        extra `train`.
+        """
+        from clew.graph.exports.objects import make_pyg
+
+        view = self.graph_view(where)
+        has_rows = features and bool(self.table.dimension)
+        return make_pyg(view, self.context.encode_texts(list(view.labels())) if has_rows else None)
+
     def stats(self) -> "IndexStats":
         """Return counts, settings and the manifest of this version."""
         from clew.indexing import entry
@@ -164,14 +193,25 @@ class IndexVersion:
 class EncoderOpener:
     """Opens the encoder of an index at its first use; it refers to no index, so that an index is freed at once."""
 
-    def __init__(self, table: PassageTable, device: str, encoder: Encoder | None = None) -> None:
+    def __init__(
+        self, table: PassageTable, device: str, llm_factory: LLMClientFactory, encoder: Encoder | None = None
+    ) -> None:
         self._settings, self._dimension, self._name = table.settings, table.dimension, table.location.name
         self._device = device
-        self._encoder = encoder
+        self._llm_factory = llm_factory
+        self._encoder = encoder if encoder is None else spend_together(encoder, llm_factory)
 
     def open(self) -> Encoder:
         """Return the encoder; InputError: this machine lacks the device."""
         if self._encoder is None:
             check_device(self._device)
-            self._encoder = open_index_encoder(self._settings, self._dimension, self._device, self._name)
+            opened = open_index_encoder(self._settings, self._dimension, self._device, self._name)
+            self._encoder = spend_together(opened, self._llm_factory)
         return self._encoder
+
+
+def spend_together(encoder: Encoder, llm_factory: LLMClientFactory) -> Encoder:
+    """Return an encoder; one that costs money shares the budget of the language models from now on."""
+    if isinstance(encoder, PaidEncoder):
+        encoder.spend_from(llm_factory.budget, llm_factory.prices)
+    return encoder

@@ -2,8 +2,8 @@
 
 from clew.indexing.chunking import Chunker as Chunker
 from clew.indexing.cluster import ClusterRun as ClusterRun
-from clew.indexing.extraction.given import accept_extractor as accept_extractor
-from clew.indexing.extraction.given import check_index_extractor as check_index_extractor
+from clew.indexing.extraction.object_extractor import accept_extractor as accept_extractor
+from clew.indexing.extraction.object_extractor import check_index_extractor as check_index_extractor
 from clew.indexing.extraction.registry import asks_model as asks_model
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.index_stats import IndexStats as IndexStats

@@ -15,7 +15,7 @@ from clew.indexing.run_memory import affordable_workers, batch_limits
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.null import NoEncoder
-from clew.models.encoders.registry import open_index_encoder
+from clew.models.encoders.registry import OPENAI_EMBEDDINGS, open_index_encoder
 from clew.models.threads import worker_count
 from clew.plugins.arguments import FROM_PYTHON
 from clew.protocols import Encoder, Extractor, LanguageModel
@@ -98,13 +98,15 @@ def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
     """Return the settings of another process that writes to a table.
 
     Raises:
-        InputError: A language model extracts, or the encoder or the extractor was given as an object.
+        InputError: A language model extracts, the encoder costs money, or it or the extractor was given as an object.
     """
     if not isinstance(tools.extractor, str) or str(table.settings["encoder"]).startswith(FROM_PYTHON):
         raise InputError(
             "an encoder or extractor that was given as an object is of this process alone: leave workers out, or add "
             "it by an entry point"
         )
+    if str(table.settings["encoder"]).partition(":")[0] == OPENAI_EMBEDDINGS:
+        refuse_model(str(table.settings["encoder"]))
     if tools.extractor.partition(":")[0] == LLM:
         refuse_model(tools.extractor)
     return WriterSettings(table.location.absolute_name, table.location.storage_options, tools.extractor, tools.device)

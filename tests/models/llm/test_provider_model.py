@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clew.errors import BudgetError, InputError, MissingPackageError, ProviderError
-from clew.models.llm import providers, retrying
+from clew.models.llm import providers, retry_policy
 from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
@@ -32,7 +32,7 @@ TEMPLATE_TOKENS = 30
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retry_policy, "FIRST_WAIT", 0.001)
 
 
 def count_bytes_as_tokens(request: Request, reply: int | None = None) -> ServerReply:

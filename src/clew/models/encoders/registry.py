@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clew.protocols import Encoder
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2-int8"
+OPENAI_EMBEDDINGS, OLLAMA_EMBEDDINGS = "openai-embeddings", "ollama-embeddings"
 
 USE_DEFAULT = f"use --encoder {DEFAULT_ENCODER}, which needs no torch"
 """The way out where an encoder cannot be opened that an option or a setting names."""
@@ -57,6 +58,13 @@ def _build_hashing(argument: str) -> "Encoder":
     return HashingEncoder(int(argument))
 
 
+def _build_remote(kind: str, protocol: str, argument: str) -> "Encoder":
+    from clew.models.encoders.remote import protocols
+    from clew.models.encoders.remote.encoder import RemoteEncoder
+
+    return RemoteEncoder(kind, argument, getattr(protocols, protocol)())
+
+
 ENCODERS = Registry(
     "encoder",
     "clew.encoders",
@@ -69,6 +77,13 @@ ENCODERS = Registry(
         ),
         "hashing": EncoderEntry("hashed words; no weights", _build_hashing),
         "none": EncoderEntry("no vectors", lambda _: NoEncoder()),
+        OLLAMA_EMBEDDINGS: EncoderEntry(
+            "a model of Ollama: ollama-embeddings:MODEL", partial(_build_remote, OLLAMA_EMBEDDINGS, "OllamaEmbeddings")
+        ),
+        OPENAI_EMBEDDINGS: EncoderEntry(
+            "a server with OpenAI's protocol: openai-embeddings:MODEL or openai-embeddings:MODEL@URL",
+            partial(_build_remote, OPENAI_EMBEDDINGS, "OpenAIEmbeddings"),
+        ),
     },
     EncoderEntry,
 )
@@ -81,9 +96,10 @@ def open_encoder(
 
     Args:
         name: "all-MiniLM-L6-v2-int8" (or "bundled"), "all-MiniLM-L6-v2" for its fp32 weights, "hashing",
-            "hashing:512", "none", "dpr:QUESTION_MODEL,PASSAGE_MODEL" for a pair of `transformers`, one that an
-            installed package adds, or any name that sentence-transformers opens: "owner/name", "owner/name@revision",
-            or a folder.
+            "hashing:512", "none", "dpr:QUESTION_MODEL,PASSAGE_MODEL" for a pair of `transformers`,
+            "openai-embeddings:MODEL" or "ollama-embeddings:MODEL" for a model that a server runs, one that an installed
+            package adds, or any name that sentence-transformers opens: "owner/name", "owner/name@revision", or a
+            folder.
         config: Normalisation and prompts that a network was trained with; None for the model's own. It applies to
             sentence-transformers models only.
         device: Where a model runs that torch runs: "auto", "cpu", "cuda" or "mps".

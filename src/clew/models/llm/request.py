@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ProviderError
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.error_text import describe_error
+from clew.models.llm.retry_policy import RETRIED_STATUSES
 from clew.models.llm.text_reply import TextReply
 from clew.models.validation import replace_surrogates
 from clew.types import Prompt
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 OnText = Callable[[str], None]
 
-_RETRIED_STATUSES = (408, 409, 425, 429)  # client errors (4xx) after which the same request may succeed
 _REPAIR_PROMPT = (  # sent to the model
     "The reply cannot be used: {problem}. Reply again, with {wanted} and nothing else."
 )
@@ -94,7 +94,7 @@ async def send_request(
         ) from error
     except ModelAPIError as error:
         status = getattr(error, "status_code", 0)
-        final = 400 <= status < 500 and status not in _RETRIED_STATUSES
+        final = 400 <= status < 500 and status not in RETRIED_STATUSES
         reason = f"the request was refused: {describe_error(error)}" if final else describe_error(error)
         raise NoReplyError(reason, error.retry_after, final=final, free=status >= 400) from error
     except UserError as error:

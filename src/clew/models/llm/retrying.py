@@ -25,6 +25,7 @@ from clew.models.llm.request import (
     response_text,
     send_request,
 )
+from clew.models.llm.retry_policy import MAX_WAIT, backoff_seconds, cut_secret
 from clew.plugins.tracing import span
 from clew.types import Failure, Prompt, Reply, Usage
 
@@ -34,14 +35,12 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 MAX_QUOTED_CHARACTERS = 2000  # characters of a reply that a failure quotes, and that are sent back for correction
-_FIRST_WAIT, _MAX_WAIT = 1.0, 120.0  # seconds
 _MAX_CONSECUTIVE_FAILURES = 10  # calls in a row that fail in all their attempts before the run gives up
 _MAX_JITTER = 1.25  # factor on a pause, so that the calls do not all return at once
 _BUDGET_POLL_SECONDS = 0.05  # seconds between two attempts to reserve budget that calls in progress may release
 # Upper bound on the tokens of a request besides its texts: roles, and the instruction to reply in JSON.
 _OVERHEAD_TOKENS = 512
 _MAX_REPORTED_TOKENS = 10**12
-_MIN_SECRET_CHARACTERS = 8  # length from which a key is removed from messages; shorter ones would match ordinary text
 
 
 @dataclass(slots=True)
@@ -150,12 +149,12 @@ class RetryingClient:
 
     def _back_off(self, error: NoReplyError, attempt: int) -> None:
         """Pause all calls for the time that the server asks for, else exponentially longer with each attempt."""
-        if error.retry_after is not None and error.retry_after > _MAX_WAIT:
+        if error.retry_after is not None and error.retry_after > MAX_WAIT:
             raise ProviderError(
-                f"{self.name} asks to wait {error.retry_after:,.0f} s; Clew waits at most {_MAX_WAIT:,.0f} s "
+                f"{self.name} asks to wait {error.retry_after:,.0f} s; Clew waits at most {MAX_WAIT:,.0f} s "
                 f"({self._redact(error)}): run it again then; finished replies are kept"
             )
-        wait = error.retry_after or min(_FIRST_WAIT * 2**attempt, _MAX_WAIT)
+        wait = error.retry_after or backoff_seconds(attempt)
         self._resume_at = max(self._resume_at, time.monotonic() + wait)
         _logger.info("%s gave no reply, and is asked again in %.1f s: %s", self.name, wait, self._redact(error))
 
@@ -205,7 +204,7 @@ class RetryingClient:
 
     def _redact(self, text: object) -> str:
         """Remove the API key, which a server may repeat, from a text."""
-        return str(text).replace(self.secret, "...") if len(self.secret) >= _MIN_SECRET_CHARACTERS else str(text)
+        return cut_secret(str(text), self.secret)
 
 
 def _request_text(messages: "list[ModelMessage]", call: PendingCall) -> str:

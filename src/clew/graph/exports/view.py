@@ -1,0 +1,57 @@
+"""The entities and triples of an index that are seen within a filter, numbered anew."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.arrays import BoolArray, LongArray
+from clew.graph.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """A triple."""
+
+    head: int  # numbers of entities of the view
+    relation: str
+    tail: int
+    passages: tuple[str, ...]  # ids of the allowed passages that state it; () for one of an imported graph alone
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphView:
+    """E entities with their names, and T triples of them, in the order of the index."""
+
+    snapshot: Snapshot
+    names: Sequence[str]  # of all entities of the index, as the allowed passages write them
+    allowed: BoolArray  # passages of the index
+    entities: LongArray  # (E,) positions in the index
+    triples: LongArray  # (T,) positions in the index
+
+    def labels(self) -> Iterator[str]:
+        """Yield the names of the entities; of those with equal names all but the first have a number behind it."""
+        taken: set[str] = set()
+        for entity in self.entities.tolist():
+            name = label = self.names[entity]
+            number = 1
+            while label in taken:
+                number += 1
+                label = f"{name} ({number})"
+            taken.add(label)
+            yield label
+
+    def pairs(self) -> LongArray:
+        """Return the head and the tail (2, T) of each triple."""
+        number = np.full(len(self.snapshot.entities), -1, dtype=np.int64)
+        number[self.entities] = np.arange(len(self.entities))
+        ends: LongArray = number[np.asarray(self.snapshot.triples)[self.triples][:, [0, 2]].T]
+        return ends
+
+    def edges(self) -> Iterator[GraphEdge]:
+        """Yield the triples."""
+        s = self.snapshot
+        for triple, (head, tail) in zip(self.triples.tolist(), self.pairs().T.tolist(), strict=True):
+            stating = (int(p) for p in s.triple_passages.row(triple) if self.allowed[p])
+            passages = tuple(s.passage_ids[passage] for passage in stating)
+            yield GraphEdge(head, s.relations[int(s.triples[triple, 1])], tail, passages)

@@ -1,0 +1,1 @@
+"""Encoders that a server runs: the embeddings of OpenAI's protocol, and Ollama's."""

@@ -1,0 +1,113 @@
+"""Requests to a server of embeddings, again while it fails or limits the rate; errors are mapped to `ProviderError`."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+from clew.errors import ModelReplyError, ProviderError
+from clew.models.llm.error_text import shorten_to_line
+from clew.models.llm.retry_policy import MAX_WAIT, RETRIED_STATUSES, backoff_seconds, cut_secret
+
+if TYPE_CHECKING:
+    import httpx2
+
+T = TypeVar("T")
+_MAX_REPLY_BYTES = 1 << 28
+_MAX_ERROR_BYTES = 1 << 16
+_CONNECT_SECONDS = 10.0
+
+
+class _NoReplyError(Exception):
+    """A request that failed and may be sent again; `retry_after` is in seconds, None where the server names none."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+@final
+@dataclass(slots=True)
+class EmbeddingServer:
+    """A server by its URL; the key is sent to it alone, and cut from all messages."""
+
+    name: str  # of the encoder, for messages
+    url: str
+    key: str = field(repr=False)
+    timeout: float = 120.0  # seconds for one reply
+    attempts: int = 5  # requests for one reply
+
+    def fetch(self, method: str, path: str, body: dict[str, Any] | None, read: Callable[[object], T]) -> T:
+        """Return what `read` makes of the JSON that the server answers; it raises ModelReplyError for what is no reply.
+
+        Raises ProviderError where the server cannot be reached, refuses the request, or fails in all attempts.
+        """
+        reason = ""
+        for attempt in range(self.attempts):
+            try:
+                return read(self._fetch_json(method, path, body))
+            except ModelReplyError as error:
+                reason, wait = f"its reply cannot be used: {error}", None
+            except _NoReplyError as error:
+                reason, wait = str(error), error.retry_after
+            if wait is not None and wait > MAX_WAIT:
+                raise self._error(f"it asks to wait {wait:,.0f} s ({reason}): run it again then; finished work is kept")
+            if attempt + 1 < self.attempts:
+                time.sleep(backoff_seconds(attempt) if wait is None else wait)
+        raise self._error(f"failed {self.attempts} times ({reason}): run it again when the server works")
+
+    def _fetch_json(self, method: str, path: str, body: dict[str, Any] | None) -> object:
+        import httpx2
+
+        headers = {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {self.key}"} if self.key else {})}
+        limits = httpx2.Timeout(self.timeout, connect=min(self.timeout, _CONNECT_SECONDS))
+        try:
+            with (
+                httpx2.Client(timeout=limits, follow_redirects=False) as client,
+                client.stream(method, self.url + path, json=body, headers=headers) as response,
+            ):
+                return self._read_json(response)
+        except httpx2.ConnectError as error:
+            raise self._error(f"{self.url} cannot be reached ({error}): check that it is running") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+            raise _NoReplyError(f"{type(error).__name__} {error}".strip()) from error
+
+    def _read_json(self, response: "httpx2.Response") -> object:
+        deadline = time.monotonic() + self.timeout
+        is_good = response.status_code == 200
+        content = b""
+        for piece in response.iter_raw():
+            content += piece
+            if len(content) > (_MAX_REPLY_BYTES if is_good else _MAX_ERROR_BYTES):
+                raise self._error(f"its answer is longer than {_MAX_REPLY_BYTES:,} bytes: use another server")
+            if time.monotonic() > deadline:
+                raise _NoReplyError(f"no whole answer within {self.timeout:g} s")
+        if not is_good:
+            self._refuse(response.status_code, content, response.headers.get("Retry-After", ""))
+        try:
+            value: object = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise ModelReplyError(f"it is no JSON ({error})") from error
+        return value
+
+    def _refuse(self, status: int, content: bytes, retry_after: str) -> None:
+        message = f"HTTP {status}: {_error_message(content)}".rstrip(": ")
+        if status in RETRIED_STATUSES or status >= 500:
+            raise _NoReplyError(
+                message, float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
+            )
+        raise self._error(f"the request was refused: {message}; check the model's name, the key and the URL")
+
+    def _error(self, text: str) -> ProviderError:
+        return ProviderError(cut_secret(shorten_to_line(f"the encoder {self.name}: {text}"), self.key))
+
+
+def _error_message(content: bytes) -> str:
+    text = content.decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return shorten_to_line(text)
+    inner = value.get("error", value) if isinstance(value, dict) else text
+    return str(inner.get("message", "") if isinstance(inner, dict) else inner)
