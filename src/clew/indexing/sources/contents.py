@@ -111,20 +111,3 @@ class TextBuilder:
         names = tuple(dict.fromkeys(name for title in titles if (name := " ".join(title.split()))))
         places, links = tuple(self._places), tuple(self.links)
         return FileContents("".join(self._parts), names, places, metadata or {}, links, tuple(self.notes))
-
-
-def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
-    """Return a row of a table as text, each cell with the name of its column: `ship: Fram; built: 1892`."""
-    width = max(len(header), len(cells))
-    names = [*header, *[""] * (width - len(header))]
-    values = [*cells, *[""] * (width - len(cells))]
-    pairs = [(" ".join(name.split()), " ".join(value.split())) for name, value in zip(names, values, strict=True)]
-    return "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)
-
-
-def table_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table as text, under the names of its first row, which is one by itself if it is alone."""
-    filled = [row for row in rows if any(cell.strip() for cell in row)]
-    if len(filled) < 2:
-        return [row_text((), row) for row in filled]
-    return [row_text(filled[0], row) for row in filled[1:]]

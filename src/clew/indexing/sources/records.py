@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from clew.errors import InputError
-from clew.indexing.sources.contents import row_text
 from clew.indexing.sources.discovery import SourcedDocument
 from clew.indexing.sources.encodings import join_line_ends
+from clew.indexing.sources.tables import row_text
 from clew.types import Document, Failure
 
 _DOCUMENT_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})

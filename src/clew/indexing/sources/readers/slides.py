@@ -4,7 +4,8 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clew.indexing.sources.contents import FileContents, TextBuilder, table_rows
+from clew.indexing.sources.contents import FileContents, TextBuilder
+from clew.indexing.sources.tables import Cell, table_rows
 from clew.types import Place
 
 _STOCK_TITLES = frozenset({"powerpoint presentation", "powerpoint-präsentation"})
@@ -39,7 +40,11 @@ def _blocks(shapes: Iterable[Any], title_id: int | None) -> Iterator[tuple[str, 
         if hasattr(shape, "shapes"):  # a group
             yield from _blocks(shape.shapes, title_id)
         elif getattr(shape, "has_table", False):
-            yield from ((row, "\n") for row in table_rows([[c.text for c in row.cells] for row in shape.table.rows]))
+            yield from ((row, "\n\n") for row in table_rows([_row_cells(row) for row in shape.table.rows]))
         elif shape.has_text_frame:
             for number, paragraph in enumerate(shape.text_frame.paragraphs):
                 yield " ".join("".join(run.text for run in paragraph.runs).split()), "\n" if number else "\n\n"
+
+
+def _row_cells(row: Any) -> list[Cell]:
+    return [Cell(cell.text, cell.span_width, cell.span_height) for cell in row.cells if not cell.is_spanned]

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from datetime import date, datetime, time
 from typing import Any
 
-from clew.indexing.sources.contents import FileContents, TextBuilder, row_text
+from clew.indexing.sources.contents import FileContents, TextBuilder
+from clew.indexing.sources.tables import row_text
 from clew.types import Place
 
 
@@ -26,7 +27,6 @@ def read_spreadsheet(data: bytes) -> FileContents:
 
 def _add_sheet(builder: TextBuilder, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
     header: list[str] | None = None
-    separator = "\n\n"
     alone: tuple[str, Place] | None = None
     for number, row in enumerate(rows, 1):
         cells = [_cell_text(value) for value in row]
@@ -36,8 +36,7 @@ def _add_sheet(builder: TextBuilder, name: str, rows: Iterable[tuple[Any, ...]])
             header, alone = cells, (row_text((), cells), Place(sheet=name, row=number))
             continue
         alone = None
-        builder.add(row_text(header, cells), Place(sheet=name, row=number), separator)
-        separator = "\n"
+        builder.add(row_text(header, cells), Place(sheet=name, row=number))
     if alone is not None:
         builder.add(*alone)
 

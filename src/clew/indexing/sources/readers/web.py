@@ -1,9 +1,12 @@
 """HTML by `beautifulsoup4` and `lxml`: headings, paragraphs, lists, tables; no scripts, menus, heads of sites."""
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder, table_rows
+from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
+from clew.indexing.sources.tables import MAX_SPAN, Cell, table_rows
 from clew.types import Place
 
 if TYPE_CHECKING:
@@ -12,12 +15,14 @@ if TYPE_CHECKING:
 _DROPPED = ("script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "button", "select", "dialog")
 _DROPPED_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu"})
 _HEADING = re.compile(r"h([1-6])")
+_CELLS = ["th", "td"]
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
     "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html",
     "li", "main", "ol", "p", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead",
     "tr", "ul",
 })  # fmt: skip
+_LINES = _BLOCKS | {"br"}
 
 
 def read_html(data: bytes) -> FileContents:
@@ -76,7 +81,7 @@ class HtmlWalk:
         if heading := _HEADING.fullmatch(name):
             self._end_block()
             self._add_heading(int(heading[1]), " ".join(tag.get_text(" ").split()))
-        elif name == "table" and not tag.find(["table", "h1", "h2", "h3", "ul", "p"]):
+        elif name == "table" and _is_data_table(tag):
             self._end_block()
             self._add_table(tag)
         elif name == "pre":
@@ -115,11 +120,12 @@ class HtmlWalk:
         caption = table.find("caption")
         if caption is not None:
             self.builder.add(" ".join(caption.get_text(" ").split()), self._place)
-        rows = [[cell.get_text(" ") for cell in row.find_all(["th", "td"])] for row in table.find_all("tr")]
+        rows = [row.find_all(_CELLS) for row in table.find_all("tr")]
+        header_rows = sum(1 for _ in takewhile(_is_header_row, rows))
         for link in table.find_all("a", href=True):
             self.builder.links[str(link["href"])] = None
-        for row in table_rows(rows):
-            self.builder.add(row, self._place, "\n")
+        for row in table_rows([[_read_cell(cell) for cell in row] for row in rows], header_rows):
+            self.builder.add(row, self._place)
 
     def _end_block(self) -> None:
         text = " ".join("".join(self._words).split())
@@ -136,3 +142,48 @@ def _is_site_frame(tag: "Tag") -> bool:
     if tag.name not in ("header", "footer"):
         return False
     return tag.find_parent(["article", "main", "section", "blockquote"]) is None and tag.find(["h1", "h2"]) is None
+
+
+def _is_data_table(table: "Tag") -> bool:
+    """Return whether a table is one of rows, and not the frame of a page."""
+    if table.find(["table", "h1", "h2", "h3", "h4", "h5", "h6"]):
+        return False
+    if table.find("th") or not table.find(["p", "ul", "ol", "dl", "div"]):
+        return True
+    widths = [len(row.find_all(_CELLS)) for row in table.find_all("tr")]
+    return len(widths) > 1 and max(widths) > 1
+
+
+def _is_header_row(cells: "Sequence[Tag]") -> bool:
+    return bool(cells) and all(cell.name.lower() == "th" for cell in cells)
+
+
+def _read_cell(cell: "Tag") -> Cell:
+    lines = [" ".join(line.split()) for line in "".join(_cell_words(cell)).split("\0")]
+    text = ""
+    for line in filter(None, lines):
+        separator = "" if not text else " " if text[-1] in ".!?:;,。！？" else ", "
+        text += separator + line
+    return Cell(text, _read_span(cell, "colspan"), _read_span(cell, "rowspan"))
+
+
+def _cell_words(tag: "Tag") -> Iterator[str]:
+    """Return the words of a cell, with a null character between its lines, paragraphs and items."""
+    from bs4.element import CData, NavigableString, Tag
+
+    for child in tag.children:
+        if isinstance(child, Tag):
+            end = "\0" if child.name.lower() in _LINES else " "
+            yield end
+            yield from _cell_words(child)
+            yield end
+        elif type(child) in (NavigableString, CData):
+            yield str(child).replace("\0", " ")
+
+
+def _read_span(cell: "Tag", name: str) -> int:
+    """Return how many rows or columns a cell spans; 0, which means up to the end, is as many as there may be."""
+    digits = re.match(r"\s*([0-9]{1,9})", str(cell.get(name) or ""))
+    if digits is None:
+        return 1
+    return min(int(digits[1]) or (MAX_SPAN if name == "rowspan" else 1), MAX_SPAN)

@@ -3,13 +3,14 @@
 import io
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder, table_rows
+from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
+from clew.indexing.sources.tables import Cell, table_rows
 from clew.types import Place
 
 if TYPE_CHECKING:
-    from docx.table import Table
+    from docx.table import Table, _Row
     from docx.text.paragraph import Paragraph
 
 _HEADING = re.compile(r"heading (\d)", re.I)
@@ -27,7 +28,7 @@ def read_word(data: bytes) -> FileContents:
     for block in document.iter_inner_content():
         if isinstance(block, Table):
             for row in _rows(block):
-                builder.add(row, Place(heading=headings.path), "\n")
+                builder.add(row, Place(heading=headings.path))
             continue
         style = "" if block.style is None else str(block.style.name or "")
         text, level = _paragraph_text(block), _HEADING.match(style)
@@ -55,14 +56,14 @@ def _is_item(paragraph: "Paragraph", style: str) -> bool:
 
 
 def _rows(table: "Table") -> list[str]:
-    return table_rows([list(_cells(row)) for row in table.rows])
+    cells: dict[Any, Cell] = {}  # by element, since a merged cell comes once for each row and column
+    return table_rows([list(_row_cells(row, cells)) for row in table.rows])
 
 
-def _cells(row: object) -> Iterator[str]:
-    last = None
-    for cell in row.cells:  # type: ignore[attr-defined]
-        if cell._tc is not last:  # noqa: SLF001 - a merged cell comes once for each column
-            yield cell.text
-        else:
-            yield ""
-        last = cell._tc  # noqa: SLF001
+def _row_cells(row: "_Row", cells: dict[Any, Cell]) -> Iterator[Cell]:
+    yield from [Cell("")] * row.grid_cols_before
+    for cell in row.cells:
+        element = cell._tc  # noqa: SLF001 - python-docx has no other way to tell a merged cell
+        if element not in cells:
+            cells[element] = Cell(cell.text)
+        yield cells[element]
