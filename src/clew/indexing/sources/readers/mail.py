@@ -1,7 +1,7 @@
 """Mail (`.eml`, `.mbox`) by the standard library: the text of each message, and its attachments by their readers."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.message import EmailMessage
@@ -20,6 +20,29 @@ Reader = Callable[[str, bytes], FileContents]
 
 _SEPARATOR = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\n")
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_SUFFIXES = {
+    "text/plain": ".txt",
+    "text/html": ".html",
+    "text/markdown": ".md",
+    "text/csv": ".csv",
+    "text/calendar": ".ics",
+    "text/xml": ".xml",
+    "application/json": ".json",
+    "application/xml": ".xml",
+    "application/xhtml+xml": ".xhtml",
+    "application/pdf": ".pdf",
+    "application/epub+zip": ".epub",
+    f"{_OFFICE}.wordprocessingml.document": ".docx",
+    f"{_OFFICE}.presentationml.presentation": ".pptx",
+    f"{_OFFICE}.spreadsheetml.sheet": ".xlsx",
+}
+"""The kinds of attachments whose names do not tell, by content type."""
+_SIGNATURES = frozenset({
+    "application/pkcs7-signature",
+    "application/x-pkcs7-signature",
+    "application/pgp-signature",
+})  # fmt: skip
 _HEADERS = ("from", "to", "cc")
 
 
@@ -35,12 +58,11 @@ def read_message(data: bytes, read_attachment: Reader) -> FileContents:
     builder = TextBuilder()
     opening = [f"{name.capitalize()}: {value}" for name, value in metadata.items()]
     builder.add("; ".join([*opening, *([f"Subject: {subject}"] if subject else [])]))
-    body = message.get_body(preferencelist=("plain", "html"))
-    if isinstance(body, EmailMessage):
-        _add_body(builder, body, read_attachment)
-    for part in message.iter_attachments():
-        if isinstance(part, EmailMessage):
-            _add_attachment(builder, part, read_attachment)
+    bodies, attachments = _split_parts(message)
+    for number, body in enumerate(bodies):
+        _add_body(builder, body, read_attachment, Place(heading="") if number else None)
+    for part in attachments:
+        _add_attachment(builder, part, read_attachment)
     return builder.contents([subject], metadata)
 
 
@@ -80,12 +102,52 @@ def _date(message: EmailMessage) -> str:
         return ""
 
 
-def _add_body(builder: TextBuilder, body: EmailMessage, read: Reader) -> None:
+def _split_parts(message: EmailMessage) -> tuple[list[EmailMessage], list[EmailMessage]]:
+    """Return the parts that are the text of a message, and its attachments, each in their order.
+
+    A text without a file name is of the message wherever it stands, as between two pictures. Of alternatives one is
+    read, plain text before HTML, and the attachments of all; pictures of an HTML page and signatures are none.
+    """
+    first = message.get_body(preferencelist=("plain", "html"))
+    bodies: list[EmailMessage] = []
+    attachments: list[EmailMessage] = []
+    for part, is_chosen in _leaves(message):
+        is_text = part.get_content_maintype() == "text" and not part.get_filename()
+        if is_chosen and (is_text or part is first):
+            bodies.append(part)
+        elif not is_text and part is not first and part.get_content_type() not in _SIGNATURES:
+            attachments.append(part)
+    return bodies, attachments
+
+
+def _leaves(part: EmailMessage, *, is_chosen: bool = True) -> Iterator[tuple[EmailMessage, bool]]:
+    """Return the parts within a part that hold no others, each with whether its text is to be read."""
+    if part.get_content_maintype() != "multipart":
+        yield part, is_chosen
+        return
+    inner = [own for own in part.iter_parts() if isinstance(own, EmailMessage)]
+    kind = part.get_content_subtype()
+    chosen = _choose_alternative(inner) if kind == "alternative" else None
+    for number, own in enumerate(inner):
+        if kind == "related" and number and own.get_content_maintype() == "image":
+            continue
+        yield from _leaves(own, is_chosen=is_chosen and chosen in (None, own))
+
+
+def _choose_alternative(parts: Sequence[EmailMessage]) -> EmailMessage | None:
+    for kind in ("text/plain", "text/html"):
+        for part in parts:
+            if any(own.get_content_type() == kind and not own.get_filename() for own in part.walk()):
+                return part
+    return parts[0] if parts else None
+
+
+def _add_body(builder: TextBuilder, body: EmailMessage, read: Reader, place: Place | None) -> None:
     if body.get_content_subtype() == "html":
         contents = read(".html", _payload(body))
         builder.add_contents(contents, "")
     else:
-        builder.add(join_line_ends(_content(body)))
+        builder.add(join_line_ends(_content(body)), place)
 
 
 def _content(part: EmailMessage) -> str:
@@ -108,11 +170,12 @@ def _add_attachment(builder: TextBuilder, part: EmailMessage, read: Reader) -> N
         data = inner.as_bytes() if isinstance(inner, EmailMessage) else b""
     else:
         suffix, data = PurePosixPath(name).suffix.lower(), _payload(part)
+        suffix = suffix or _SUFFIXES.get(part.get_content_type(), "")
     heading = f"attachment {name or 'without a name'}"
     try:
         contents = read(suffix, data)
     except InputError as error:
         builder.notes.append(f"{heading} is not read: {error}")
         return
-    builder.add(f"Attachment: {name}", Place(heading=heading))
+    builder.add(f"Attachment: {name or 'without a name'}", Place(heading=heading))
     builder.add_contents(contents, heading)
