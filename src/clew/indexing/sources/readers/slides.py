@@ -27,7 +27,7 @@ def read_slides(data: bytes) -> FileContents:
         for block, separator in _blocks(slide.shapes, None if title_shape is None else title_shape.shape_id):
             builder.add(block, place, separator)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            notes = slide.notes_slide.notes_text_frame.text.strip()
+            notes = "\n".join(map(_lines, slide.notes_slide.notes_text_frame.text.split("\n"))).strip()
             builder.add(f"Notes: {notes}" if notes else "", place)
     own = (presentation.core_properties.title or "").strip()
     return builder.contents(["" if own.lower() in _STOCK_TITLES else own, first])
@@ -35,7 +35,7 @@ def read_slides(data: bytes) -> FileContents:
 
 def _blocks(shapes: Iterable[Any], title_id: int | None) -> Iterator[tuple[str, str]]:
     for shape in shapes:
-        if shape.shape_id == title_id:
+        if shape.shape_id == title_id or _is_number_or_date(shape):
             continue
         if hasattr(shape, "shapes"):  # a group
             yield from _blocks(shape.shapes, title_id)
@@ -43,7 +43,19 @@ def _blocks(shapes: Iterable[Any], title_id: int | None) -> Iterator[tuple[str, 
             yield from ((row, "\n\n") for row in table_rows([_row_cells(row) for row in shape.table.rows]))
         elif shape.has_text_frame:
             for number, paragraph in enumerate(shape.text_frame.paragraphs):
-                yield " ".join("".join(run.text for run in paragraph.runs).split()), "\n" if number else "\n\n"
+                yield _lines(paragraph.text), "\n" if number else "\n\n"
+
+
+def _lines(text: str) -> str:
+    """Return a paragraph with its line breaks, which are vertical tabs, as new lines."""
+    return "\n".join(" ".join(line.split()) for line in text.split("\v"))
+
+
+def _is_number_or_date(shape: Any) -> bool:
+    """Return whether a shape shows the number of the slide or the day, which are text of every slide."""
+    from pptx.enum.shapes import PP_PLACEHOLDER
+
+    return shape.is_placeholder and shape.placeholder_format.type in (PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.DATE)
 
 
 def _row_cells(row: Any) -> list[Cell]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _HEADING = re.compile(r"heading (\d)", re.I)
 _STOCK_TITLES = frozenset({"word document"})
 
+_WRAPPERS = ("ins", "moveTo", "sdt", "smartTag", "customXml")
+_DELETED = ("del", "moveFrom")
+
 
 def read_word(data: bytes) -> FileContents:
     """Return the text of a Word file, with the headings above each part."""
@@ -23,6 +26,7 @@ def read_word(data: bytes) -> FileContents:
     from docx.table import Table
 
     document = Document(io.BytesIO(data))
+    _accept_changes(document.element.body)
     builder, headings = TextBuilder(), HeadingPath()
     title, first = "", ""
     for block in document.iter_inner_content():
@@ -44,6 +48,41 @@ def read_word(data: bytes) -> FileContents:
                 builder.links[link.address] = None
     own = (document.core_properties.title or "").strip()
     return builder.contents([title, "" if own.lower() in _STOCK_TITLES else own, first])
+
+
+def _accept_changes(body: Any) -> None:
+    """Put tracked insertions and the contents of content controls in their places, and take deletions out.
+
+    `python-docx` passes over whatever is wrapped in these. A control that shows its prompt is empty, and one that holds
+    the table of contents repeats the headings.
+    """
+    for element in list(body.iter(*map(_qualified, (*_DELETED, *_WRAPPERS)))):
+        parent, name = element.getparent(), element.tag.rpartition("}")[2]
+        if parent is None:
+            continue
+        if name == "del" and parent.tag == _qualified("trPr"):
+            row = parent.getparent()
+            if row is not None and row.getparent() is not None:
+                row.getparent().remove(row)
+            continue
+        if name not in _DELETED and not _is_prompt_or_contents(element):
+            inner = element.find(_qualified("sdtContent")) if name == "sdt" else element
+            for child in [] if inner is None else list(inner):
+                element.addprevious(child)
+        parent.remove(element)
+
+
+def _is_prompt_or_contents(control: Any) -> bool:
+    properties = control.find(_qualified("sdtPr"))
+    if properties is None:
+        return False
+    gallery = properties.find(f"{_qualified('docPartObj')}/{_qualified('docPartGallery')}")
+    is_contents = gallery is not None and gallery.get(_qualified("val")) == "Table of Contents"
+    return is_contents or properties.find(_qualified("showingPlcHdr")) is not None
+
+
+def _qualified(name: str) -> str:
+    return f"{{http://schemas.openxmlformats.org/wordprocessingml/2006/main}}{name}"
 
 
 def _paragraph_text(paragraph: "Paragraph") -> str:

@@ -1,0 +1,78 @@
+"""Line breaks of slides, tracked changes and content controls of Word files."""
+
+import io
+
+import docx
+import pptx
+import pytest
+from docx.oxml import parse_xml
+from pptx.util import Inches
+
+from clew.indexing.sources.conversion import convert
+
+KIND = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def run(text: str, element: str = "t") -> str:
+    return f'<w:r><w:{element} xml:space="preserve">{text}</w:{element}></w:r>'
+
+
+def read_word(*blocks: str) -> str:
+    """Return the text of a Word file whose body is these elements."""
+    document = docx.Document()
+    for block in blocks:
+        document.element.body.append(parse_xml(block.replace(">", f" {KIND}>", 1)))
+    file = io.BytesIO()
+    document.save(file)
+    (contents,) = convert(".docx", file.getvalue())
+    return contents.text
+
+
+def test_line_breaks_of_slides_part_words() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+    slide.shapes.title.text = "Crew of\vthe Fram"
+    box = slide.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame
+    box.text = "Anna Reid\vbuilt it"
+    table = slide.shapes.add_table(1, 1, 0, 0, 9, 9).table
+    table.cell(0, 0).text = "Carl\vBell"
+    slide.notes_slide.notes_text_frame.text = "See the\vlog"
+    file = io.BytesIO()
+    presentation.save(file)
+    (contents,) = convert(".pptx", file.getvalue())
+    assert contents.text == "Crew of the Fram\n\nAnna Reid\nbuilt it\n\nCarl Bell\n\nNotes: See the\nlog"
+
+
+def test_tracked_insertions_are_text_and_deletions_are_none() -> None:
+    inserted, deleted = f"<w:ins>{run('north ')}</w:ins>", f"<w:del>{run('south ', 'delText')}</w:del>"
+    moved = f"<w:moveFrom>{run('twice ')}</w:moveFrom><w:moveTo>{run('once ')}</w:moveTo>"
+    both = f"<w:ins><w:del>{run('never ')}</w:del>{run('late')}</w:ins>"
+    text = read_word(f"<w:p>{run('It sailed ')}{inserted}{deleted}{moved}{both}</w:p>")
+    assert text == "It sailed north once late"
+
+
+def test_content_controls_are_text() -> None:
+    inner = f"<w:sdt><w:sdtPr/><w:sdtContent>{run('Anna Reid')}</w:sdtContent></w:sdt>"
+    block = f"<w:sdt><w:sdtPr/><w:sdtContent><w:p>{run('It was built by ')}{inner}</w:p></w:sdtContent></w:sdt>"
+    cells = f"<w:tc><w:sdt><w:sdtContent><w:p>{run('Fram')}</w:p></w:sdtContent></w:sdt></w:tc>"
+    rows = f"<w:tr>{cells}</w:tr><w:sdt><w:sdtContent><w:tr><w:tc><w:p>{run('1892')}</w:p></w:tc></w:tr></w:sdtContent>"
+    grid = '<w:tblPr/><w:tblGrid><w:gridCol w:w="9"/></w:tblGrid>'
+    text = read_word(block, f"<w:tbl>{grid}{rows}</w:sdt></w:tbl>")
+    assert text == "It was built by Anna Reid\n\nFram: 1892"
+
+
+def test_rows_that_are_deleted_in_a_tracked_change_are_no_text() -> None:
+    cell = f"<w:tc><w:p>{run('{}')}</w:p></w:tc>"
+    rows = "".join(f"<w:tr>{marks}{cell.format(name)}</w:tr>" for marks, name in (
+        ("", "ship"), ("<w:trPr><w:ins/></w:trPr>", "Fram"), ("<w:trPr><w:del/></w:trPr>", "Gjoa"),
+    ))  # fmt: skip
+    assert read_word(f'<w:tbl><w:tblPr/><w:tblGrid><w:gridCol w:w="9"/></w:tblGrid>{rows}</w:tbl>') == "ship: Fram"
+
+
+@pytest.mark.parametrize(
+    "properties",
+    ["<w:showingPlcHdr/>", '<w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj>'],
+)
+def test_prompts_and_the_table_of_contents_are_no_text(properties: str) -> None:
+    control = f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent><w:p>{run('Click')}</w:p></w:sdtContent></w:sdt>"
+    assert read_word(control, f"<w:p>{run('Fram')}</w:p>") == "Fram"
