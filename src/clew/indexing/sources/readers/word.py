@@ -56,32 +56,32 @@ def _accept_changes(body: Any) -> None:
     `python-docx` passes over whatever is wrapped in these. A control that shows its prompt is empty, and one that holds
     the table of contents repeats the headings.
     """
-    for element in list(body.iter(*map(_qualified, (*_DELETED, *_WRAPPERS)))):
+    for element in list(body.iter(*map(_word_name, (*_DELETED, *_WRAPPERS)))):
         parent, name = element.getparent(), element.tag.rpartition("}")[2]
         if parent is None:
             continue
-        if name == "del" and parent.tag == _qualified("trPr"):
+        if name == "del" and parent.tag == _word_name("trPr"):
             row = parent.getparent()
             if row is not None and row.getparent() is not None:
                 row.getparent().remove(row)
             continue
         if name not in _DELETED and not _is_prompt_or_contents(element):
-            inner = element.find(_qualified("sdtContent")) if name == "sdt" else element
+            inner = element.find(_word_name("sdtContent")) if name == "sdt" else element
             for child in [] if inner is None else list(inner):
                 element.addprevious(child)
         parent.remove(element)
 
 
 def _is_prompt_or_contents(control: Any) -> bool:
-    properties = control.find(_qualified("sdtPr"))
+    properties = control.find(_word_name("sdtPr"))
     if properties is None:
         return False
-    gallery = properties.find(f"{_qualified('docPartObj')}/{_qualified('docPartGallery')}")
-    is_contents = gallery is not None and gallery.get(_qualified("val")) == "Table of Contents"
-    return is_contents or properties.find(_qualified("showingPlcHdr")) is not None
+    gallery = properties.find(f"{_word_name('docPartObj')}/{_word_name('docPartGallery')}")
+    is_contents = gallery is not None and gallery.get(_word_name("val")) == "Table of Contents"
+    return is_contents or properties.find(_word_name("showingPlcHdr")) is not None
 
 
-def _qualified(name: str) -> str:
+def _word_name(name: str) -> str:
     return f"{{http://schemas.openxmlformats.org/wordprocessingml/2006/main}}{name}"
 
 
