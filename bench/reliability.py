@@ -2,7 +2,8 @@
 
 Of the answers that are asserted, not marked weak, the share that is right by exact match, and by bins of the printed
 probability. A quarter of the questions is asked once more without its gold passages, where every assertion is wrong.
-`examples` are the 60 questions of examples/questions.jsonl over examples/polar. All sets are for evaluation alone.
+`examples` are the 60 questions of examples/questions.jsonl over examples/polar, `life dates` when each person of that
+corpus was born and died whose article gives both years in brackets. All sets are for evaluation alone.
 """
 
 import argparse
@@ -23,15 +24,17 @@ from clew.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gol
 from clew.types import Answer, Question
 from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 
+LOCAL_SETS = ("examples", "life dates")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BINS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
+_LIFE = re.compile(r"^(?:Sir )?(?P<name>[^(),\n]+?) \((?P<birth>\d{4})–(?P<death>\d{4})\)", re.MULTILINE)
 _PROBABILITY = re.compile(r"\(probability (\d\.\d\d)")
 
 
 def main() -> None:
     """Print what is asserted, hedged and withheld for each set, then right answers by bins of the probability."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=["hotpotqa", "musique-dev", "examples"])
+    parser.add_argument("sets", nargs="*", default=["hotpotqa", "musique-dev", *LOCAL_SETS])
     parser.add_argument("--retriever", default="gfm")
     parser.add_argument("--every", type=int, default=4, help="every so many questions are asked without gold too")
     arguments = parser.parse_args()
@@ -39,8 +42,8 @@ def main() -> None:
     rows, answered = [], []
     for name in arguments.sets:
         with tempfile.TemporaryDirectory() as folder:
-            index, path = open_set(name, Path(folder))
-            pairs, without = answer_set(index, load_questions(path), arguments.retriever, arguments.every)
+            index, questions = open_set(name, Path(folder))
+            pairs, without = answer_set(index, questions, arguments.retriever, arguments.every)
         rows += [summarise(name, pairs), summarise(f"{name}, gold taken out", without, answerable=False)]
         answered += [*pairs, *((None, answer) for _, answer in without)]
     print()
@@ -52,13 +55,26 @@ def main() -> None:
     print_table(("probability", "answers", "mean %", "right %"), bins(answered))
 
 
-def open_set(name: str, folder: Path) -> tuple[indexes.Index, Path]:
+def open_set(name: str, folder: Path) -> tuple[indexes.Index, Sequence[Question]]:
     """Return the index and the questions of a set; the index of the examples is made in a folder."""
-    if name != "examples":
-        return indexes.open(next(WORK.glob(f"{name}-all-MiniLM-L6-v2-int8"))), DATA / BENCHMARKS[name].questions
+    if name not in LOCAL_SETS:
+        index = indexes.open(next(WORK.glob(f"{name}-all-MiniLM-L6-v2-int8")))
+        return index, load_questions(DATA / BENCHMARKS[name].questions)
     index = indexes.create(folder / "examples")
     index.add([EXAMPLES / "polar"])
-    return index, EXAMPLES / "questions.jsonl"
+    return index, load_questions(EXAMPLES / "questions.jsonl") if name == "examples" else ask_life_dates()
+
+
+def ask_life_dates() -> list[Question]:
+    """Return when each person was born and died whose article gives both years after its name."""
+    questions = []
+    for file in sorted((EXAMPLES / "polar").glob("*.md")):
+        text = file.read_text(encoding="utf-8")
+        title = text.partition("\n")[0].removeprefix("# ")
+        if (life := _LIFE.search(text)) and title in life["name"]:
+            for form, year in (("When was {} born?", life["birth"]), ("When did {} die?", life["death"])):
+                questions.append(Question(form.format(title), form.format(title), (year,), (file.name,)))
+    return questions
 
 
 def answer_set(

@@ -36,6 +36,14 @@ def test_follow_ups_are_made_whole_and_shown(index: Path) -> None:
     assert done.out.count("no language model was used") == 1
 
 
+def test_a_line_that_is_not_utf_8_is_one_note_and_the_conversation_goes_on(index: Path) -> None:
+    script = b"Who designed the Fram?\nWho was Amund S\xf8rensen?\nWhere was he born?\n"
+    done = run_clew("chat", index, "--retriever", "bm25", "--no-server", stdin=script)
+    assert done.code == 0
+    assert done.err == "note: line 2 of the input is not UTF-8 text and is left out: save it as UTF-8, ask again\n"
+    assert "(Where was Colin Archer born?)" in done.out
+
+
 def test_commands_of_the_conversation(index: Path) -> None:
     done = talk(
         index, ":why", "Who designed the Fram?", ":sources", ":why", ":where year = 1671", "Who designed the Fram?",

@@ -99,6 +99,28 @@ def test_of_a_weak_answer_the_likeliest_is_referred_to() -> None:
     assert conversation.resolve("Where was he born?").text == "Where was Colin Archer born?"
 
 
+@pytest.mark.parametrize(
+    ("first", "follow_up", "whole"),
+    [
+        ("Who led the Discovery expedition?", "and the Nimrod expedition?", "Who led the Nimrod expedition?"),
+        ("Who led the Discovery expedition?", "and the Nimrod?", "Who led the Nimrod expedition?"),
+        (
+            "Who led the Discovery polar expedition?",
+            "and Nimrod Polar Expedition?",
+            "Who led the Nimrod Polar Expedition?",
+        ),
+        (
+            "Who led the Discovery expeditions?",
+            "and the Nimrod expedition?",
+            "Who led the Nimrod expedition expeditions?",
+        ),
+        ("Who built the ship Fram?", "what about the ship Maud?", "Who built the ship Maud?"),
+    ],
+)
+def test_a_noun_beside_both_names_stands_once(first: str, follow_up: str, whole: str) -> None:
+    assert talk((first, "")).resolve(follow_up).text == whole
+
+
 def test_few_turns_are_held() -> None:
     conversation = talk(*((f"Who was Person{number}?", "") for number in range(30)))
     assert len(conversation.turns) == 20

@@ -16,6 +16,7 @@ from typing import final
 
 from clew.answering.candidates import Candidate, compare_nationalities, rank_candidates, rank_options
 from clew.answering.languages import QuestionLanguage, detect_language
+from clew.answering.named_subject import find_life_date, prefer_subject
 from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAnalysis, analyze_question
 from clew.answering.question_forms import COUNT_NOTE, asks_count, find_form
 from clew.answering.replies import check_lengths, empty_answer
@@ -32,6 +33,7 @@ from clew.types import Answer, Citation, Evidence, Scored
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
 CANDIDATE_NOTE = "the rules alone rank the names, dates and numbers of the quoted sentences: no one of them is asserted"
 COMPARISON_NOTE = "the answer compares the two entities by the first quoted sentences: check it against them"
+LIFE_NOTE = "the answer is the date in the brackets after the name, in the first quoted sentence"
 OFF_TOPIC_NOTE = "the passages hardly match the question: the most similar sentences are quoted, none is an answer"
 MISSING_NAME_NOTE = "a name of the question is missing: the most similar sentences are quoted, none is an answer"
 RANKED_NOTE = "the answer is the best-ranked span of the quoted sentences: check it against them"
@@ -53,13 +55,14 @@ OPTION_MARGIN = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of a comparison, the sentences that decide it, and the options compared, best first."""
+    """An answer that rules decide, the sentences that it rests on, and the options compared, best first."""
 
     text: str
     sentences: Sequence[Sentence]
     candidates: tuple[Scored[str], ...] = ()
     # Dates and shared words decide nine in ten of the training questions rightly; descriptions of two options six.
     is_decisive: bool = True
+    note: str = COMPARISON_NOTE
 
 
 @final
@@ -99,7 +102,9 @@ class ExtractiveAnswerer:
 
         The text is "yes", "no" or one of two options where the sentences decide it, else the best candidate; "" where
         no single name can answer, or the evidence hardly matches the question. It is asserted, that is not `weak`,
-        where dates or words decide a comparison, and where its calibrated probability reaches the ranker's line. The
+        where dates or words decide a comparison, where brackets after a name give the date of a birth or death, and
+        where its calibrated probability reaches the ranker's line: not of a span beside another entity than the one
+        that a question of one step names. The
         sentence that states the answer is quoted first.
         """
         analysis = self.analyze(question, evidence)
@@ -112,7 +117,7 @@ class ExtractiveAnswerer:
         notes = (NO_MODEL_NOTE, *_language_notes(question, query.language), *missing, *([form.note] if form else []))
         is_off_topic = self._is_off_topic(analysis)
         if form is None and not is_off_topic and (verdict := _decide_by_titles(analysis)) is not None:
-            return _answer_comparison(analysis, evidence, notes, verdict)
+            return _answer_by_verdict(analysis, evidence, notes, verdict)
         ranked = self._rank(analysis)
         if form is not None:
             return _withhold(analysis, evidence, notes, ranked, shows_candidates=form.has_single_answer)
@@ -146,6 +151,7 @@ class ExtractiveAnswerer:
         evidence: Evidence,
         notes: tuple[str, ...],
     ) -> Answer:
+        ranked, is_about_subject = prefer_subject(ranked, analysis)
         if not ranked:
             return _withhold(analysis, evidence, (*notes, NO_SPAN_NOTE), ranked)
         missing = sum(note.startswith(MISSING_PREFIX) for note in notes)
@@ -154,7 +160,7 @@ class ExtractiveAnswerer:
         if probability < ranker.trained.threshold:
             note = f"{UNLIKELY_NOTE} (probability {probability:.2f} for {best.text!r})"
             return _withhold(analysis, evidence, (*notes, note), ranked)
-        is_sure = probability >= ranker.trained.line and analysis.query.language.is_english
+        is_sure = probability >= ranker.trained.line and analysis.query.language.is_english and is_about_subject
         counted = () if is_sure or not asks_count(analysis.question) else (COUNT_NOTE,)
         notes += (*counted, f"{RANKED_NOTE if is_sure else UNSURE_NOTE} (probability {probability:.2f})")
         proof = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
@@ -188,11 +194,11 @@ def _order_by_fit(analysis: QuestionAnalysis, ranked: Sequence[RankedSpan]) -> l
     return sorted(analysis.selected, key=fit, reverse=True)
 
 
-def _answer_comparison(
+def _answer_by_verdict(
     analysis: QuestionAnalysis, evidence: Evidence, notes: tuple[str, ...], verdict: Verdict
 ) -> Answer:
     quotes = _quote((*verdict.sentences, *analysis.selected))
-    notes += (COMPARISON_NOTE,) if verdict.is_decisive else (UNSURE_NOTE, COMPARISON_NOTE)
+    notes += (verdict.note,) if verdict.is_decisive else (UNSURE_NOTE, verdict.note)
     return Answer(verdict.text, quotes, verdict.candidates, evidence, weak=not verdict.is_decisive, notes=notes)
 
 
@@ -224,7 +230,9 @@ def _quote(sentences: Iterable[Sentence]) -> tuple[Citation, ...]:
 
 
 def _decide_by_titles(analysis: QuestionAnalysis) -> Verdict | None:
-    """Return the verdict on a comparison of two titles; None where it is none, or the sentences do not decide it."""
+    """Return a verdict on a life's date or on a comparison of two titles; None where no sentence decides it."""
+    if (life := find_life_date(analysis)) is not None:
+        return Verdict(life.text, [life.sentence], (Scored(life.text, 1.0),), note=LIFE_NOTE)
     if options := decide_option(analysis.question, analysis.sentences):
         basis = [s for option in options for s in option.sentences]
         scored = tuple(Scored(option.name, option.score) for option in options)

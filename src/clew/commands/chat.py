@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from clew.commands.output import print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import ClewError, InputError
 from clew.query.conversation import Conversation, find_names
+from clew.text.sanitize import has_surrogate
 from clew.types import Answer
 
 if TYPE_CHECKING:
@@ -159,9 +161,14 @@ def _open_index(location: str, llm: LLMOptions, device: str | None) -> "Index":
 
 def _read_lines() -> Iterator[str]:
     """Yield the lines that are typed, or those of standard input, which are printed again before their answers."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")  # bytes that are not UTF-8 must not end the conversation
     if not sys.stdin.isatty():
-        for line in sys.stdin:
+        for number, line in enumerate(sys.stdin, 1):
             text = " ".join(line.split())
+            if has_surrogate(text):
+                print_note(f"line {number} of the input is not UTF-8 text and is left out: save it as UTF-8, ask again")
+                continue
             if text:
                 print_line(f"{_PROMPT}{text}")
             yield text
@@ -171,10 +178,14 @@ def _read_lines() -> Iterator[str]:
     print_line("Ask a question; :help says what else there is.")
     while True:
         try:
-            yield " ".join(input(_PROMPT).split())
+            text = " ".join(input(_PROMPT).split())
         except (EOFError, KeyboardInterrupt):
             print_line("")
             return
+        if has_surrogate(text):
+            print_note("the question is not UTF-8 text: set the terminal to UTF-8, and ask again")
+            continue
+        yield text
 
 
 def _answer(question: str, state: ChatState, answers: IndexAnswers) -> None:

@@ -23,6 +23,7 @@ from clew.text.normalization import name_key
 PERSON, PLACE, DATE, THING, UNKNOWN = "person", "place", "date", "thing", ""
 _MAX_TURNS = 20
 _MAX_ANSWER = 120  # characters of an answer that is a name, and no text
+_MAX_SHARED_WORDS = 4  # of a new name and the words around the old one
 _MAX_QUESTION = 2_000  # characters; a longer one stays as it is
 
 _PEOPLE = (
@@ -300,9 +301,23 @@ def _ask_otherwise(question: str, word: str) -> str:
 
 
 def _replace_name(question: str, name: str, other: str) -> str:
-    """Return a question with another name, and without an article that would stand twice."""
-    article = r"(?:\bthe\s+)?" if other.lower().startswith("the ") else ""
-    return re.sub(rf"{article}{re.escape(name)}", lambda _: other, question, count=1, flags=re.I)
+    """Return a question with another name, without words around it that would stand twice: the article, its noun."""
+    found = re.search(re.escape(name), question, re.I)
+    if found is None:
+        return question
+    before, after = question[: found.start()], question[found.end() :]
+    words = [re.escape(word) for word in other.split()]
+    for count in range(min(len(words) - 1, _MAX_SHARED_WORDS), 0, -1):
+        opening = r"\s+".join(words[:count])
+        if shared := re.search(rf"(?<!\w){opening}\s+\Z", before, re.I):
+            before = before[: shared.start()]
+            break
+    for count in range(min(len(words) - 1, _MAX_SHARED_WORDS), 0, -1):
+        ending = r"\s+".join(words[-count:])
+        if shared := re.match(rf"\s+{ending}(?!\w)", after, re.I):
+            after = after[shared.end() :]
+            break
+    return f"{before}{other}{after}"
 
 
 def _capitalise(text: str) -> str:

@@ -1,0 +1,185 @@
+"""Subjects of questions of one step: the entity that one names, its passages, and the dates of its life.
+
+"When was X born?", "Who led X?": all words of such a question are X, its verb, and the noun of its answer. What is
+said of another entity does not answer it, however well the words fit. "When was the captain of X born?" is none of
+these: its answer stands in the passage of another entity.
+
+Source: own rules, none of them fitted to data. Differs from the source: nothing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.answering.languages import ENGLISH
+from clew.answering.question_analysis import QuestionAnalysis
+from clew.answering.question_types import extract_year, find_asked_verb, find_content_stems
+from clew.answering.sentence_selection import Sentence
+from clew.answering.span_features import FEATURES
+from clew.answering.span_ranker import RankedSpan
+from clew.text.normalization import name_key, strip_parentheses, tokens
+from clew.types import Mention
+
+LIFE_VERBS = tuple(map(ENGLISH.stem, ("born", "die")))
+_LIFE_WORDS = frozenset(map(ENGLISH.stem, ("born", "birth", "birthday", "die", "death", "date", "year", "day")))
+_OPENING = re.compile(r"(?P<name>[^\W\d_][^()\[\]\n,;:]{0,80}?)\s\((?P<life>[^()\n]{4,120})\)")
+_PARTICLE = re.compile("of|the|d[aeiou]|d[eo]s|dell?a?|l[ae]|[ae]l|bin|ibn|v[ao]n|de[rn]|zu|a[fv]|y|e")
+_LIFE_TERMS = frozenset(["born", "died", "in", "at", "near"])
+_RANGE = re.compile(r"[–—-]|\bdied\b")
+_BORN, _DIED = re.compile(r"\bborn\s*\Z"), re.compile(r"(?:\bdied|\A\s*[–—-])\s*\Z")
+_STILL_ALIVE = re.compile(r"\s*[–—-]\s*\Z")
+_BRACKET = re.compile(r"\([^()\n]*\)")
+_EVENT_FIT, _LIFE_FIT = FEATURES.index("event fit"), FEATURES.index("life fit")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSubject:
+    """The entity that a question of one step names, and the passages about it."""
+
+    key: str  # of the name as the question has it
+    names: frozenset[str]  # that key, and those of the titles
+    passages: frozenset[str]  # identifiers
+    asks_life: bool  # whether the question is for a birth or a death
+
+    def is_named(self, key: str) -> bool:
+        """Return whether a name's key is one of the entity, or a longer or shorter form of one."""
+        return any(f" {name} " in f" {key} " or f" {key} " in f" {name} " for name in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class LifeDate:
+    """A date of birth or death, as written, and the sentence that gives it."""
+
+    text: str
+    sentence: Sentence
+
+
+def find_subject(analysis: QuestionAnalysis) -> NamedSubject | None:
+    """Return what an English question of one step asks about; None without, and where no passage is about it alone."""
+    key = _asked_name(analysis) if analysis.query.language.is_english else ""
+    if not key:
+        return None
+    forms: dict[str, set[str]] = {}
+    titles: dict[str, set[str]] = {}
+    for sentence in analysis.sentences:
+        if sentence.title_key:
+            title = name_key(sentence.passage.title)
+            opening = _opening_name(sentence)
+            forms.setdefault(title, set()).update({title, sentence.title_key, *([opening] if opening else [])})
+            titles.setdefault(title, set()).add(sentence.passage.id)
+    exact = [title for title, names in forms.items() if key in names]
+    longer = [title for title, names in forms.items() if any(f" {key} " in f" {name} " for name in names)]
+    about = exact or longer
+    if not about or (not exact and len(longer) > 1):
+        return None
+    passages = frozenset(one for title in about for one in titles[title])
+    names = frozenset({key, *(name for title in about for name in forms[title])})
+    return NamedSubject(key, names, passages, find_asked_verb(analysis.question) in LIFE_VERBS)
+
+
+def find_life_date(analysis: QuestionAnalysis) -> LifeDate | None:
+    """Return the date in the brackets right after a name, for a question of its birth or death; None where unclear.
+
+    "X (1883-1965)", "X (3 May 1883 - 1 June 1965)", "X (born 1950)"; not "X (c. 1883)", "X (reigned 1883-1901)".
+    """
+    question_type, verb = analysis.query.question_type, find_asked_verb(analysis.question)
+    if question_type.kind != "date" or question_type.noun not in ("", "year", "date", "day"):
+        return None
+    subject = find_subject(analysis)
+    if subject is None or not subject.asks_life:
+        return None
+    found = []
+    for sentence in analysis.sentences:
+        if sentence.passage.id in subject.passages and _opening_name(sentence):
+            date = _read_life(sentence, is_birth=verb == LIFE_VERBS[0])
+            if date is not None:
+                date = extract_year(date) if question_type.noun == "year" else date
+                found.append(LifeDate(sentence.passage.text[date.start : date.end], sentence))
+    return found[0] if len({name_key(one.text) for one in found}) == 1 else None
+
+
+def prefer_subject(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis) -> tuple[list[RankedSpan], bool]:
+    """Return spans with those about what the question names first, and whether the best one may be asserted.
+
+    Without such an entity in the evidence nothing changes. A span beside a rival entity is never asserted; where there
+    are no others, none is returned for a birth or a death.
+    """
+    subject = find_subject(analysis)
+    if subject is None:
+        return list(ranked), True
+    about = [_speaks_of(subject, one) for one in ranked]
+    if subject.asks_life and not any(about):
+        return [], False
+    ordered = sorted(range(len(ranked)), key=lambda i: not about[i])
+    return [ranked[i] for i in ordered], any(about)
+
+
+def _asked_name(analysis: QuestionAnalysis) -> str:
+    """Return the key of the text between the first and the last word that is no word of the question's form."""
+    question = analysis.question
+    content = analysis.query.language.blank_question_words(question)
+    verb, noun = find_asked_verb(question), analysis.query.question_type.noun
+    form = {verb, ENGLISH.stem(noun)} | (_LIFE_WORDS if verb in LIFE_VERBS else frozenset())
+    places = [at for word, at in find_content_stems(content) if word not in form]
+    ends = {word.start: word.end for word in tokens(question)}
+    return name_key(question[places[0] : ends.get(places[-1], places[-1])]) if places else ""
+
+
+def _opening_name(sentence: Sentence) -> str:
+    """Return the key of the name before the bracket that a sentence opens with, where it is its passage's title."""
+    match = _OPENING.match(sentence.passage.text, sentence.start, sentence.end)
+    if match is None:
+        return ""
+    key, title = name_key(match["name"]), name_key(strip_parentheses(sentence.passage.title))
+    is_name = all(word[:1].isupper() or _PARTICLE.fullmatch(word) for word in match["name"].split())
+    return key if is_name and (f" {title} " in f" {key} " or f" {key} " in f" {title} ") else ""
+
+
+def _read_life(sentence: Sentence, *, is_birth: bool) -> Mention | None:
+    """Return the date of birth or death in the bracket of a sentence's opening; None where it is unclear."""
+    text = sentence.passage.text
+    match = _OPENING.match(text, sentence.start, sentence.end)
+    if match is None:
+        return None
+    start, end = match.span("life")
+    dates = [m for m in sentence.mentions if m.kind == "date" and start <= m.start < m.end <= end]
+    rest = " ".join(_texts_between(text, start, end, dates))
+    if "?" in rest or any(word.islower() and word not in _LIFE_TERMS for word in re.findall(r"[^\W\d_]+", rest)):
+        return None
+    if len(dates) == 2 and _RANGE.search(text, dates[0].end, dates[1].start):
+        return dates[0] if is_birth else dates[1]
+    if len(dates) != 1:
+        return None
+    before, after = text[start : dates[0].start], text[dates[0].end : end]
+    if _DIED.search(before):
+        return None if is_birth else dates[0]
+    is_known = _BORN.search(before) or (not before.strip() and _STILL_ALIVE.match(after))
+    return dates[0] if is_birth and is_known else None
+
+
+def _texts_between(text: str, start: int, end: int, dates: Sequence[Mention]) -> Iterator[str]:
+    for date in dates:
+        yield text[start : date.start]
+        start = date.end
+    yield text[start:end]
+
+
+def _speaks_of(subject: NamedSubject, ranked: RankedSpan) -> bool:
+    """Return whether a span stands in a passage or a sentence about an entity, and not beside a rival's name."""
+    candidate = ranked.candidate
+    sentence, span = candidate.sentence, candidate.span
+    words = f" {' '.join(word.key for word in tokens(sentence.text))} "
+    if sentence.passage.id not in subject.passages and not any(f" {name} " in words for name in subject.names):
+        return False
+    if not subject.asks_life:
+        return True
+    names = [m for m in sentence.mentions if m.kind == "name"]
+    text = sentence.passage.text
+    opens = next((m for m in names if not text[sentence.start : m.start].strip("[ ")), None)
+    if opens is not None and len(opens.name.split()) > 1 and not subject.is_named(name_key(opens.name)):
+        return False
+    for bracket in _BRACKET.finditer(text, sentence.start, sentence.end):
+        if bracket.start() < span.start < bracket.end():
+            before = next((m for m in reversed(names) if m.end <= bracket.start()), None)
+            return before is None or subject.is_named(name_key(before.name))
+    return bool(ranked.features[_EVENT_FIT] > 0 or ranked.features[_LIFE_FIT] > 0)
