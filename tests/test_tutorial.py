@@ -47,14 +47,15 @@ def test_every_command_of_the_tutorial_runs_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("folder", [".", "notebooks"])  # Jupyter works in the folder of the notebook
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_cells_of_a_notebook_run_in_order(notebook: Path, tmp_path: Path) -> None:
+def test_the_cells_of_a_notebook_run_in_order(notebook: Path, folder: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     script = tmp_path / "notebook.py"
     script.write_text(as_script(notebook), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(script)],
-        cwd=tmp_path / "examples",
+        cwd=tmp_path / "examples" / folder,
         env=make_path(tmp_path),
         capture_output=True,
         text=True,

@@ -4,7 +4,8 @@
    date for it, and nothing above it.
 2. Wheel and source archive are built; the wheel holds all that is read at run time and nothing else, and neither is
    larger than it should be.
-3. README.md leads nowhere that a reader of PyPI cannot follow, and the description is Markdown.
+3. README.md links to files that the source archive holds, and the description is Markdown. Its links are relative: they
+   lead somewhere in a clone and in the source archive, and nowhere on PyPI, while the project has no public address.
 4. For each PYTHON (this one, if none is given) a new environment gets the wheel and the pinned versions of
    constraints.txt, and nothing of the clone; there `clew` indexes three documents, searches, answers and checks itself.
 
@@ -34,6 +35,12 @@ DOCUMENTS = {
     "caird.md": "# James Caird (boat)\n\nThe boat James Caird is kept at Dulwich College.\n",
     "vega.txt": "Vega\n\nThe Vega was commanded by Louis Palander, who was born in Karlskrona.",
 }
+SOURCE_FILES = (
+    "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md", "CONTRIBUTING.md",
+    "Makefile", "Dockerfile", ".dockerignore", ".ci/run", "deploy/clew.service", "mkdocs.yml", "constraints.txt",
+    "tests/conftest.py", "docs/index.md", "examples/questions.jsonl", "bench/kernels.py", "tools/release_check.py",
+)  # fmt: skip
+"""Files that a build, the tests or the README's links need, one of each folder."""
 QUESTION = "Who founded the school where the boat James Caird is kept?"
 WANTED = "Edward Alleyn"
 
@@ -91,7 +98,7 @@ def check_versions() -> str:
 
 
 def check_readme() -> str:
-    """Check that the README's links work where it is shown without the repository, and that its fences are closed."""
+    """Check that the README's links lead to files of the repository, and that its fences are closed."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     require(text.count("```") % 2 == 0, "README.md has a fence that is not closed")
     targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
@@ -133,7 +140,7 @@ def check_source_archive(out: Path) -> str:
     (archive,) = out.glob("*.tar.gz")
     with tarfile.open(archive) as content:
         names = {name.partition("/")[2] for name in content.getnames()}
-    lacking = [name for name in ("pyproject.toml", "LICENSE", "CITATION.cff", "tests/conftest.py") if name not in names]
+    lacking = [name for name in SOURCE_FILES if name not in names]
     require(not lacking, f"the source archive lacks {', '.join(lacking)}")
     return f"{len(names)} files, {check_size(archive, MAX_SDIST_MB):.1f} MB"
 

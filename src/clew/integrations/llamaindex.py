@@ -6,7 +6,7 @@ engine = RetrieverQueryEngine.from_args(ClewRetriever("my-index", k=3))
 from pathlib import Path
 
 from clew.index import AUTO, Index, RetrieverSpec
-from clew.integrations.passages import OWN_FIELDS, check_passage_count, open_given, passage_fields
+from clew.integrations.passages import OWN_FIELDS, PLACE_FIELDS, check_passage_count, open_given, passage_fields
 from clew.plugins.extras import require_extra
 from clew.types import Evidence, Filter
 
@@ -21,7 +21,7 @@ from llama_index.core.schema import (  # noqa: E402
     TextNode,
 )
 
-_UNREAD_FIELDS = [name for name in OWN_FIELDS if name != "title"]  # by language models and encoders
+_UNREAD_FIELDS = [name for name in (*OWN_FIELDS, *PLACE_FIELDS) if name != "title"]  # by language models and encoders
 
 
 class ClewRetriever(BaseRetriever):

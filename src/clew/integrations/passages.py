@@ -1,5 +1,6 @@
 """Indexes and their passages, as the adapters take and give them."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,12 @@ import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.plugins.arguments import check_count, describe_value
-from clew.types import Passage, Scored
+from clew.types import Passage, Place, Scored
 
 OWN_FIELDS = ("passage_id", "document_id", "title", "start", "end")
 """Fields of every passage beside its document's metadata, in the order of `passage_fields`."""
+PLACE_FIELDS = tuple(one.name for one in fields(Place))
+"""Fields of where a passage begins in its source: those that the source has."""
 
 
 def open_given(index: object) -> Index:
@@ -36,9 +39,14 @@ def check_passage_count(k: object) -> int:
 
 
 def passage_fields(passage: Passage) -> dict[str, Any]:
-    """Return the metadata of a passage's document, and `OWN_FIELDS`, which go before metadata of their names."""
+    """Return the metadata of a passage's document, `PLACE_FIELDS` of its first character, and `OWN_FIELDS`.
+
+    Fields of the passage go before metadata of their names; a place that the source does not have is left out.
+    """
     own = (passage.id, passage.document_id, passage.title, passage.start, passage.end)
-    return {**passage.metadata, **dict(zip(OWN_FIELDS, own, strict=True))}
+    place = passage.place_at(0) or Place()
+    stated = {name: value for name in PLACE_FIELDS if (value := getattr(place, name))}
+    return {**passage.metadata, **stated, **dict(zip(OWN_FIELDS, own, strict=True))}
 
 
 def scored_fields(found: Scored[Passage]) -> dict[str, Any]:
