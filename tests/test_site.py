@@ -23,9 +23,11 @@ def test_every_page_is_in_the_contents() -> None:
 
 def test_the_reference_names_what_the_package_exports() -> None:
     import clew
+    from clew import errors
 
     named = re.findall(r"^::: clew\.[\w.]+\.(\w+)$", (ROOT / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE)
     assert not [name for name in named if not hasattr(clew, name) and name != "errors"]
+    assert not [name for name in clew.__all__ if name not in named and not hasattr(errors, name)]
 
 
 def test_each_method_has_a_page_with_a_drawing_and_its_published_form() -> None:

@@ -87,6 +87,7 @@ def test_there_has_to_be_an_index(tmp_path: Path) -> None:
     for command in ("chat", "open"):
         done = run_clew(command, tmp_path / "none")
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "there is no INDEX: name a folder" in run_clew(command).err
 
 
 def test_open_says_what_an_index_holds_and_could_answer(index: Path) -> None:

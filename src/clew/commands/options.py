@@ -17,12 +17,13 @@ def find_default_index() -> str | None:
     return load_settings().index or None
 
 
-def choose_index(context: typer.Context, given: str | None) -> str | None:
+def choose_index(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
     """Return the index that is given, else that of the settings; raise InputError where there is neither."""
     index = given if given is not None or context.resilient_parsing else find_default_index()
     if index is None and not context.resilient_parsing:
+        wanted = "--index" if "--index" in parameter.opts else "INDEX"
         raise InputError(
-            "there is no --index: name a folder or an s3://bucket/prefix, or set CLEW_INDEX, or index in clew.toml"
+            f"there is no {wanted}: name a folder or an s3://bucket/prefix, or set CLEW_INDEX, or index in clew.toml"
         )
     return index
 
