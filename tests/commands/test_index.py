@@ -328,7 +328,7 @@ def test_export_replaces_a_file_whole_or_not_at_all(small_folder: Path, tmp_path
     refused = run_clew("export", file, "--index", small_folder, "--layout", "csv")
     assert (refused.code, refused.err) == (
         2,
-        "clew: no layout is called 'csv'; choose lines, hipporag, gfmrag-lines or gfmrag\n",
+        "clew: no layout is called 'csv'; choose lines, hipporag, gfmrag-lines, graphml, neo4j, jsonld or gfmrag\n",
     )
     assert run_clew("export", file, "--index", tmp_path).code == 2
     assert run_clew("export", tmp_path, "--index", small_folder).code == 2

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
@@ -23,6 +24,9 @@ from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import LOCAL_FILES, snapshot_folder
 
 SERVER = multiprocessing.get_context("forkserver")
+_ONCE = re.compile(
+    r"^note: (compiling, once: |read \d+ names in ).*; later runs load (them|the compiled code)\n", re.MULTILINE
+)
 # Imported once, so that a process costs a fork and not a second of imports. None of these opens a table, so the server
 # has no threads of Lance that a fork would lose.
 SERVER.set_forkserver_preload(
@@ -55,7 +59,10 @@ def load_command(*path: str) -> Any:
 
 
 def run_clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
-    """Run a command in this process; exceptions that it does not report are raised here."""
+    """Run a command in this process; exceptions that it does not report are raised here.
+
+    Notes on what takes seconds once on a machine are left out: they depend on what ran there before.
+    """
     out, err, code = StringIO(), StringIO(), None
     input_stream = TextIOWrapper(BytesIO(stdin), encoding="utf-8")
     argv = ["clew", *map(str, arguments)]
@@ -70,7 +77,7 @@ def run_clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)
-    return Outcome(code, out.getvalue(), err.getvalue())
+    return Outcome(code, out.getvalue(), _ONCE.sub("", err.getvalue()))
 
 
 def start_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES) -> ForkServerProcess:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from clew.types import AgentStep, Answer, Evidence, Place, PlaceStart, Scored
 from tests.faults.commands import run_clew
 from tests.rendering.results import make_answer, make_evidence
 from tests.server.serving import OPTIONS, server_process
+from tests.small_index import make_index
 
 QUESTION = "Where was the commander of the Vega born?"
 TOKEN = "f" * 64
@@ -158,6 +160,31 @@ def test_the_routes_ask_for_the_token(local: TestClient, small: Index) -> None:
     assert local.get(f"/local/proof?nonce={nonce}").json() == {"proof": prove(TOKEN, nonce)}
     assert TOKEN not in local.get("/openapi.json").text
     assert "/local" not in local.get("/openapi.json").text
+
+
+def test_an_index_that_was_deleted_or_replaced_is_not_answered_from(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    first, second = (
+        clew.Document(id=name, title="A boat", text=f"{name} was built in Leith.") for name in ("Alba", "Bera")
+    )
+    make_index(folder, [first])
+    headers, body = {"Clew-Token": TOKEN}, asdict(LocalQuestion("search", "Which boat was built in Leith?", "bm25", 3))
+    state = make_state({"boats": str(folder)}, clew.open, OPTIONS)
+    with TestClient(make_app(state, TOKEN), base_url="http://127.0.0.1") as client:
+
+        def ask() -> tuple[int, list[str]]:
+            reply = client.post("/local/questions?index=boats", json=body, headers=headers)
+            if reply.status_code != 200:
+                return reply.status_code, []
+            evidence = decode_record(LocalResult, reply.json()).evidence
+            return 200, [scored.item.document_id for scored in evidence.passages]
+
+        assert ask() == (200, ["Alba"])
+        shutil.rmtree(folder)
+        assert ask()[0] >= 400
+        make_index(folder, [second])  # of the same version as the first
+        assert ask() in ((200, ["Bera"]), (503, []))
+        assert ask()[1] != ["Alba"]
 
 
 @contextmanager

@@ -60,6 +60,7 @@ class PassageTable:
     Attributes:
         version: The version read, counted from 1.
         files_hash: Hash of the version's file names, since different tables have versions of one number.
+        manifest_identity: Inode and time of the version's file, by which a table in its place is told.
         settings: Settings the index was created with.
         dimension: Width of the vectors, 0 when there are none.
         has_sentence_vectors: Whether vectors of sentences are stored too.
@@ -73,6 +74,7 @@ class PassageTable:
         self._dataset = dataset
         self.version = int(dataset.version)
         self.files_hash = _files_hash(dataset)
+        self.manifest_identity = _identify_manifest(location, self.version)
         self._checked_version = self._parsed_version = 0
         pin(location.derived, self.version, self)
 
@@ -311,9 +313,10 @@ class PassageTable:
 
     @property
     def is_newest(self) -> bool:
-        """Whether no newer version has been committed."""
+        """Whether no newer version has been committed, and no other table put in the place of this one."""
         with map_errors(self.location.name, "reading"):
-            return bool(self._dataset.latest_version == self.version)
+            newest = bool(self._dataset.latest_version == self.version)
+        return newest and _identify_manifest(self.location, self.version) == self.manifest_identity
 
     def fragments(self) -> list[FragmentState]:
         """Return the fragments of this version, of passages and of shards of graphs."""
@@ -466,7 +469,22 @@ def _files_hash(dataset: "LanceDataset") -> str:
     return blake2b(json.dumps(files).encode(), digest_size=16).hexdigest()
 
 
+def _identify_manifest(location: Location, version: int) -> tuple[int, int]:
+    """Return the inode and the time of a version's file, in which two tables at one place differ; else zeroes.
+
+    An object store has neither: there a table that takes the place of another is not told by its version alone.
+    """
+    if location.remote:
+        return 0, 0
+    try:
+        status = manifest_path(location, version).stat()
+    except OSError:  # of a version that has been dropped since, or of another naming of versions
+        return 0, 0
+    return status.st_ino, status.st_mtime_ns
+
+
 def _move_to_version(table: PassageTable, dataset: "LanceDataset") -> None:
     table.version = int(dataset.version)
     table.files_hash = _files_hash(dataset)
+    table.manifest_identity = _identify_manifest(table.location, table.version)
     pin(table.location.derived, table.version, table)
