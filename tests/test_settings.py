@@ -1,5 +1,6 @@
 """Where settings come from: arguments, the environment, `clew.toml`, defaults, in this order."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,16 @@ def test_a_variable_that_nothing_reads_is_warned_of_once(
     load_settings()
     load_settings()
     assert caplog.messages == ["CLEW_RETREIVER is set, and nothing reads it; did you mean CLEW_RETRIEVER?"]
+
+
+def test_a_variable_that_the_documentation_names_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[1]
+    texts = [path.read_text(encoding="utf-8") for path in (root / "README.md", *(root / "docs").rglob("*.md"))]
+    names = {name for text in texts for name in re.findall(r"\bCLEW_[A-Z_]*[A-Z]\b", text)}
+    assert {"CLEW_EMBEDDINGS_URL", "CLEW_INDEX"} <= names
+    for name in names:
+        monkeypatch.setenv(name, "x")
+    assert settings.describe_unknown_variables() == []
 
 
 def test_an_unknown_argument_and_a_change_are_refused(folder: Path) -> None:

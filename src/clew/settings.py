@@ -24,8 +24,10 @@ _USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
 _FILE = Path("clew.toml")  # in the folder that a command runs in
 _Price = Annotated[float, Field(ge=0.0, le=1e9)]
 _PREFIX = "clew_"  # of variables of the environment, in capital letters or not
-OTHER_VARIABLES = frozenset({"clew_api_key", "clew_bench", "clew_cache", "clew_data", "clew_server"})
-"""Variables of the environment that are read elsewhere: keys, folders, benchmarks, and a server that runs."""
+OTHER_VARIABLES = frozenset(
+    {"clew_api_key", "clew_bench", "clew_cache", "clew_data", "clew_embeddings_url", "clew_server"}
+)
+"""Variables of the environment that are read elsewhere: keys, folders, benchmarks, and servers that run."""
 _unknown_names: set[str] = set()  # variables that were warned of
 
 

@@ -33,6 +33,8 @@ def sentences() -> list[Sentence]:
         ("Are both Ragna Holm and Nils Dahl Norwegian captains?", "yes"),
         ("Are both Ragna Holm and Otto Lind Norwegian captains?", "no"),
         ("Are the directors of Red Sea Film and Blue Sea Film from the same country?", "no"),
+        ("Are Ragna Holm and the captain Nils Dahl both Norwegian?", "yes"),
+        ("Does Vik share a country with Os?", "yes"),
     ],
 )
 def test_yes_or_no(question: str, answer: str) -> None:
@@ -46,6 +48,42 @@ def test_yes_or_no(question: str, answer: str) -> None:
     "question", ["Is Ragna Holm a captain?", "Was Ragna Holm or Otto Lind born first?", "Is it?", ""]
 )
 def test_no_verdict_on_other_questions(question: str) -> None:
+    assert decide_yes_or_no(question, sentences()) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was Ragna Holm the director of Red Sea Film?",
+        "Was Otto Lind the director of Red Sea Film?",
+        "Is Red Sea Film by Ragna Holm?",
+        "Is Vik located in Os?",
+        "Did Ragna Holm and her crew reach Vik?",
+        "Was the director of Red Sea Film, Ragna Holm, Norwegian?",
+    ],
+)
+def test_a_relation_of_one_entity_to_another_is_no_comparison(question: str) -> None:
+    assert decide_yes_or_no(question, sentences()) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Are both Ragna Holm and Nils Dahl not Norwegian captains?",
+        "Aren't both Ragna Holm and Nils Dahl Norwegian captains?",
+        "Aren’t Ragna Holm and Nils Dahl of the same nationality?",
+        "Were neither Ragna Holm nor Nils Dahl captains?",
+        "Are Ragna Holm and Otto Lind never of the same nationality?",
+    ],
+)
+def test_a_denial_is_not_decided(question: str) -> None:
+    assert decide_yes_or_no(question, sentences()) is None
+
+
+@pytest.mark.parametrize(
+    "question", ["Did both Ragna Holm and Otto Lind own a yacht?", "Are both Ragna Holm and Nils Dahl authors?"]
+)
+def test_a_word_that_the_passages_lack_makes_no_no(question: str) -> None:
     assert decide_yes_or_no(question, sentences()) is None
 
 

@@ -86,6 +86,24 @@ def test_what_cannot_be_resolved_is_told() -> None:
     assert whole.notes() == ("'he' refers to nothing that was asked before",)
 
 
+@pytest.mark.parametrize("question", ["and where was Colin Archer born?", "But, so where was Colin Archer born?"])
+def test_the_answer_of_a_question_with_an_opening_has_its_kind(question: str) -> None:
+    conversation = talk(FRAM, (question, "Larvik"))
+    answer = conversation.turns[-1].answer
+    assert answer is not None
+    assert answer.kind == "place"
+    assert conversation.resolve("When did he die?").text == "When did Colin Archer die?"
+    person = talk(("And who designed the Fram?", "Colin Archer")).turns[-1].answer
+    assert person is not None
+    assert person.kind == "person"
+
+
+def test_he_never_takes_a_place() -> None:
+    whole = talk(("and where is the museum?", "Larvik")).resolve("When did he die?")
+    assert whole.text == "When did he die?"
+    assert whole.unresolved == ("he",)
+
+
 def test_a_text_is_no_answer_to_refer_to() -> None:
     conversation = talk(("Who was Nansen?", "He was an explorer. He was born in Norway."))
     assert conversation.turns[0].answer is None

@@ -38,6 +38,8 @@ _OPTION_PATTERNS = tuple(
 _SAME_NATIONALITY = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
 EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
+DENIAL = re.compile(r"\b(?:not|never|no|nor|neither|cannot|different|differ|unlike)\b|n['’]t\b", re.I)
+"""A word after which the sentences that speak for a statement speak against it."""
 # Similarity of question and sentence does not decide these comparisons.
 QUANTITY_COMPARISON = re.compile(
     r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
@@ -126,7 +128,8 @@ def classify_question(question: str, language: QuestionLanguage = ENGLISH) -> Qu
             pair = (options["first"].strip(), options["second"].strip())
             return QuestionType("name", options=pair, comparison=_comparison_kind(question))
     if _YES_OR_NO.match(question):
-        return QuestionType("yes or no", asks_same_nationality=_SAME_NATIONALITY.search(question) is not None)
+        asks_same = _SAME_NATIONALITY.search(question) is not None and not DENIAL.search(question)
+        return QuestionType("yes or no", asks_same_nationality=asks_same)
     word = _find_question_word(question)
     if word is None:
         return QuestionType("")

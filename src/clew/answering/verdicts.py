@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from clew.answering.candidates import Candidate
 from clew.answering.question_types import (
+    DENIAL,
     EARLIER,
     QUANTITY_COMPARISON,
     find_content_stems,
@@ -24,7 +25,10 @@ from clew.answering.sentence_selection import QuestionTerms, Sentence
 from clew.text.normalization import name_key, strip_parentheses, token_keys, tokens
 
 _OR = re.compile(r"[\s,]*\bor\b\s*(?:\w+\s+){0,3}", re.IGNORECASE)
+# What stands between "X and Y", "X and the film Y", "X and the director of the film Y".
+_AND = re.compile(r"\s*,?\s*\band\s+(?:the\s+)?(?:[a-z]+\s+of\s+(?:the\s+)?)?(?:\d+\s+)?(?:[a-z]+\s+)?")
 _SAME = re.compile(r"\bsame\b|\bshare\b", re.IGNORECASE)
+_SAME_COUNTRY = re.compile(r"\b(?:same|share)\b[^?]*\b(?:nationality|country|citizenship)\b", re.IGNORECASE)
 _DEATH = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|last)\b", re.IGNORECASE)
 _LIFE = re.compile(r"\([^()]*\)")
@@ -95,11 +99,16 @@ def is_comparison(question: str, query: QuestionTerms, sentences: Sequence[Sente
 
 
 def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str, list[Sentence]] | None:
-    """Return "yes" or "no" for a question about two entities, with the sentences that decide it; None if none do."""
+    """Return "yes" or "no" for a question that compares two entities, with the sentences that decide it; else None.
+
+    A relation of one entity to the other, a denial, and words that no sentence has, are not decided.
+    """
     entities = find_compared(question, sentences)
-    if len(entities) != 2 or _find_pair(question, entities):
+    if len(entities) != 2 or _find_pair(question, entities) or DENIAL.search(question):
         return None
     first, second = entities
+    if not _AND.fullmatch(question[first.end : second.start]) and not _SAME_COUNTRY.search(question):
+        return None
     if _SAME.search(question):
         if first.about is first.own and _names_role(question):
             return None  # the persons are not in the evidence
@@ -116,8 +125,16 @@ def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str,
     known = [{word for s in entity.own for word in s.stem_set} for entity in entities]
     # A name of the predicate is decisive: "American film directors".
     names = {w for w, at in find_content_stems(question) if w in predicate and question[at].isupper() and at}
-    fits = all(len(predicate & words) >= MIN_PREDICATE_SHARE * len(predicate) and names <= words for words in known)
-    return "yes" if fits else "no", best
+    if all(len(predicate & words) >= MIN_PREDICATE_SHARE * len(predicate) and names <= words for words in known):
+        return "yes", best
+    return ("no", [first.own[0], second.own[0]]) if _differ_in_nationality(names, entities, known) else None
+
+
+def _differ_in_nationality(names: set[str], entities: Sequence[ComparedEntity], known: Sequence[set[str]]) -> bool:
+    """Whether a name of the predicate is the nationality of one entity, and the other is said to be of another."""
+    found = [{w for w, _ in find_content_stems(find_nationality(entity.own[0].text))} & names for entity in entities]
+    stated = [bool(find_nationality(entity.own[0].text)) for entity in entities]
+    return all(stated) and any(found[i] - known[1 - i] for i in (0, 1))
 
 
 def _predicate(question: str, entities: Sequence[ComparedEntity]) -> set[str]:

@@ -279,7 +279,7 @@ def _topic_kind(question: str, name: str) -> str:
 
 
 def _answer_kind(question: str, answer: str) -> str:
-    start = question.strip().lower()
+    start = _OPENING.sub("", question).strip().lower()
     if re.fullmatch(r"(?:[\w ,]*\b)?\d{3,4}", answer):
         return DATE
     if re.match(r"(?:by |to |with |from )?who(?:m|se)?\b", start) or re.search(rf"\bwhich (?:{_PEOPLE})\b", start):
