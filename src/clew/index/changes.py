@@ -244,7 +244,10 @@ class ChangeableIndex(IndexVersion):
             raise InputError(f"sentences is {sentences!r}: give {WITH_VECTORS} or {WITHOUT_VECTORS}")
         opened = open_encoder(encoder, device=self.device) if isinstance(encoder, str) else accept_encoder(encoder)
         with self._writing(memory, opened.dimension):
+            width = self.table.dimension
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
+            if width != self.table.dimension:
+                entry.discard_vectors(self.table.location.derived / "vectors.lance")
             self._encoder_opener = EncoderOpener(self.table, self.device, self.llm_factory, opened)
         report.seconds = time.perf_counter() - started
         return report

@@ -48,3 +48,4 @@ from clew.indexing.writer_settings import WriterTools as WriterTools
 from clew.indexing.writer_settings import make_writer as make_writer
 from clew.indexing.writer_settings import writer_settings as writer_settings
 from clew.store.staging import StagingFolder as StagingFolder
+from clew.store.vector_cache import discard_vectors as discard_vectors

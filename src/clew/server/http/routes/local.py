@@ -50,9 +50,7 @@ def make_router(token: str) -> APIRouter:
         def work() -> bytes:
             state.indexes.refresh(index)  # a command by itself would open the newest version
             with state.indexes.lease(index) as version:
-                if (
-                    not version.index.table.is_newest
-                ):  # gone, or another one stands there
+                if not version.index.table.is_newest:  # gone, or another one stands there
                     raise Refusal(503, f"the newest version of {index} cannot be opened", "unreadable")
                 return json.dumps(encode_result(answer_question(version, asked))).encode()
 
