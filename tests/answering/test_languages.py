@@ -44,6 +44,29 @@ def test_english_and_bare_names_are_english(question: str) -> None:
     assert detect_language(question) is ENGLISH
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was Ernest Shackleton born in County Kildare?",
+        "Was Nansen in Greenland?",
+        "O Canada author?",
+        "Die Hard director?",
+        "Son of Ernest Shackleton?",
+        "Are Fram and Gjoa in Oslo?",
+        "Van Diemen discoveries?",
+    ],
+)
+def test_words_that_english_shares_with_other_languages_are_english(question: str) -> None:
+    assert detect_language(question) is ENGLISH
+
+
+@pytest.mark.parametrize("question", ["Was kostet das Schiff?", "Was hat Nansen in Oslo gebaut und verkauft?"])
+def test_what_in_german_is_german_by_its_other_words(question: str) -> None:
+    found = detect_language(question)
+    assert found is not None
+    assert found.name == "German"
+
+
 def test_another_language_is_said() -> None:
     question = "Ai đã thiết kế con tàu Fram?"
     assert detect_language(question) is None

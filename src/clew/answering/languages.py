@@ -20,6 +20,8 @@ from clew.text.normalization import is_unspaced_letter, token_keys
 
 _ENGLISH_QUESTION_WORDS = frozenset("who whom whose when where which what how why".split())  # noqa: SIM905 - a list
 _ENGLISH_WORDS = COMMON_WORDS | frozenset("is are was were did does".split())  # noqa: SIM905 - a list
+# English words that are function words of other languages too, beyond the common ones: they tell no language.
+_SHARED_WORDS = frozenset("am care cat den die door era fur kit nor o par per plus pour pro sin son van".split())  # noqa: SIM905 - a list
 # "director" and "directed" are of one verb, which the Snowball algorithm keeps apart.
 _AGENT = re.compile(r"(?<=\w{4})(?:er|or)\Z")
 _KANA = re.compile("[\u3040-\u30ff]")
@@ -93,13 +95,18 @@ def other_languages() -> Mapping[str, QuestionLanguage]:
 
 
 def detect_language(question: str) -> QuestionLanguage | None:
-    """Return the language of a question; English without a known word, None for a sentence of another language."""
+    """Return the language of a question, None for a sentence of a language that is not known.
+
+    It is English without a known word, and where no language has more words of the question than English. A question
+    word that English has too, such as the German "was", counts once.
+    """
     keys = token_keys(question)
     if any(is_unspaced_letter(letter) for letter in question):
         return other_languages()["Japanese" if _KANA.search(question) else "Chinese"]
-    best, language = _count(keys, ENGLISH.function_words, _ENGLISH_QUESTION_WORDS), ENGLISH
+    english = ENGLISH.function_words | _SHARED_WORDS
+    best, language = _count(keys, english, _ENGLISH_QUESTION_WORDS), ENGLISH
     for other in other_languages().values():
-        count = _count(keys, other.function_words, other.kinds.keys())
+        count = _count(keys, other.function_words, other.kinds.keys() - english)  # "was" asks in German alone
         if count > best:
             best, language = count, other
     is_chance = best <= 1 and not language.is_english and len(keys) > _MIN_WORDS
