@@ -15,6 +15,7 @@ from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.query.document_list import DocumentList
 from clew.query.scope import Scope
+from clew.text.counts import format_count
 from clew.text.normalization import key_hash, name_key
 from clew.types import Filter, Passage, Triple
 
@@ -102,7 +103,7 @@ class IndexedDocuments(Sequence[IndexedDocument]):
     def __repr__(self) -> str:
         """Return the number of documents."""
         within = "" if self._where is None else f", where {self._where}"
-        return f"IndexedDocuments({len(self):,} documents{within})"
+        return f"IndexedDocuments({format_count(len(self), 'document')}{within})"
 
     def _read(self, number: int) -> IndexedDocument | None:
         s, allowed = self._scope.snapshot, self._scope.mask(self._where)
