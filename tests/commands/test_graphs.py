@@ -56,7 +56,7 @@ def test_documents_and_graphs_in_one_index(tmp_path: Path, file: Path) -> None:
     assert "wrote what was found in 3 passages" in exported.out
     assert len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()) == 3
     removed = run_clew("remove", "my ships", "v0001", "--index", tmp_path / "index")
-    assert removed.out == "removed 1 document and 1 graphs\n"
+    assert removed.out == "removed 1 document and 1 graph\n"
 
 
 def test_diff_tells_what_a_graph_changes(tmp_path: Path, file: Path) -> None:
