@@ -238,9 +238,9 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         """
         from clew.query.example_questions import list_example_questions
 
-        check_count(count, "count")
+        check_count(count, "count", least=0)
         found: list[ExampleQuestion] = []
-        for question in islice(list_example_questions(self.snapshot), _TRIED_EXAMPLES * max(count, 0)):
+        for question in islice(list_example_questions(self.snapshot), _TRIED_EXAMPLES * count):
             if len(found) == count:
                 break
             passages = {scored.item.id for scored in self.search(question.text).passages}

@@ -20,6 +20,7 @@ from clew.store.location import Location
 from clew.store.read_back import check_stored_deletion
 from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
 from clew.store.schema import SENTENCE_COLUMNS
+from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -192,6 +193,7 @@ def _document_problems(rows: pa.Table) -> Iterator[Problem]:
         if len({hash_ for _, hash_, _ in states}) > 1:
             yield Problem(f"document {document_id!r} has passages of more than one state", (document_id,))
         elif (size := states[0][2]) != len(states):
-            yield Problem(f"document {document_id!r} has {len(states)} passages, not {size}", (document_id,))
+            passages = format_count(len(states), "passage")
+            yield Problem(f"document {document_id!r} has {passages}, not {size}", (document_id,))
         elif sorted(ordinal for ordinal, _, _ in states) != list(range(len(states))):
             yield Problem(f"document {document_id!r} has a gap in the order of its passages", (document_id,))
