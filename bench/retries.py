@@ -50,8 +50,8 @@ def main() -> None:
     arguments = parser.parse_args()
     texts = [f"What is the name of number {number}?" for number in range(arguments.calls)]
     print(describe_machine())
-    least = len(texts) / arguments.limit
-    print(f"{len(texts)} calls, {AT_ONCE} at a time, {arguments.limit} a second: at least {least:.1f} s")
+    least = (len(texts) - 1) // arguments.limit  # the first are taken at once
+    print(f"{len(texts)} calls, {AT_ONCE} at a time, {arguments.limit} a second: at least {least} s")
     ways = {"retrying.py": call_by_clew, "pydantic-ai with tenacity": call_by_pydantic_ai}
     rows = [measure(name, way, texts, arguments.limit) for name, way in ways.items()]
     print_table(("retries by", "requests", "refused", "calls without a reply", "seconds"), rows)
