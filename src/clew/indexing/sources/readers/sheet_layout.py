@@ -77,8 +77,8 @@ def _column_number(letters: str) -> int:
 class MergedCells:
     """Puts merged cells in all of their places, row by row; `rows` ascend.
 
-    A cell with a text of its own keeps it. Texts that would be repeated without end, and columns above `MAX_SPAN` of one
-    cell, are left empty.
+    A cell with a text of its own keeps it. Texts that would be repeated without end, and columns of one cell above
+    `MAX_SPAN`, are left empty.
     """
 
     def __init__(self, layout: SheetLayout) -> None:
