@@ -36,10 +36,14 @@ def remove(
     index: IndexOption,
     shred: ShredFlag = False,
     memory: MemoryOption = None,
+    json_: JsonFlag = False,
 ) -> None:
     """Remove documents and imported graphs, and all that was extracted from them."""
     budget = parse_merge_memory(memory)
     report = open_index(index).remove(list(ids), budget, shred=shred)
+    if json_:
+        print_json({"removed": report.removed, "removed_graphs": report.removed_graphs})
+        return
     graphs = format_count(report.removed_graphs, "graph") if report.removed_graphs else ""
     documents = format_count(report.removed, "document") if report.removed or not graphs else ""
     print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
@@ -54,7 +58,7 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
         print_stats(figures)
 
 
-def verify(index: IndexOption) -> None:
+def verify(index: IndexOption, json_: JsonFlag = False) -> None:
     """Read every row and every derived file that a search uses, and check them; exit 1 when damage is found."""
     from clew.retrievers.gfm.weights import find_weights_problems
 
@@ -64,11 +68,14 @@ def verify(index: IndexOption) -> None:
         derived, snapshot = table.location.derived, snapshot_folder(table)
         problems = snapshot_problems(snapshot) + array_problems(derived / "arrays" / snapshot.name)
         problems += list_problems(derived) + find_weights_problems(derived)
-    for problem in problems:
+    if json_:
+        print_json({"clean": not problems, "problems": problems})
+    for problem in () if json_ else problems:
         print_line(problem)
     if problems:
         raise typer.Exit(1)
-    print("clean: every passage reads back as it was written")
+    if not json_:
+        print("clean: every passage reads back as it was written")
 
 
 def repair(

@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from clew.commands.output import print_line, print_note, print_usage, print_warning
 from clew.text.counts import format_count
-from clew.types import Usage
+from clew.types import Failure, Usage
 
 if TYPE_CHECKING:
     from clew.graph.snapshot.diff import SnapshotDiff
@@ -37,10 +37,46 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
     print_usage(spent)
     for note in [*report.notes, *_describe_reading(report.reading)]:
         print_note(note)
-    for failure in report.failures[:_MAX_FAILURES]:
+    _print_failures(report.failures)
+
+
+def describe_report(report: "IndexingReport", passages: int, spent: Usage) -> dict[str, Any]:
+    """Return an indexing run as the JSON object that `--json` prints; `index_passages` are those of the whole index."""
+    counts = ("added", "updated", "unchanged", "removed", "removed_graphs", "retried", "passages", "sentences")
+    return {
+        **{name: getattr(report, name) for name in counts},
+        "index_passages": passages,
+        "remaining": report.remaining,
+        "stopped": None if report.stop_error is None else str(report.stop_error),
+        "seconds": report.seconds,
+        "spent": asdict(spent),
+        "failures": _describe_failures(report.failures),
+        "notes": list(report.notes),
+        "reading": report.reading.to_json(),
+    }
+
+
+def describe_estimate(estimate: "CostEstimate") -> dict[str, Any]:
+    """Return an estimate as the JSON object that `--json` prints; costs that are not known are null."""
+    values = {field.name: getattr(estimate, field.name) for field in fields(estimate)}
+    return {**values, "failures": _describe_failures(estimate.failures)}
+
+
+def _describe_failures(failures: Sequence[Failure]) -> list[dict[str, str]]:
+    return [{"item": failure.item, "reason": failure.reason} for failure in failures]
+
+
+def _print_failures(failures: Sequence[Failure]) -> None:
+    """Print the first failures, with -v all of them."""
+    shown = failures if _is_verbose() else failures[:_MAX_FAILURES]
+    for failure in shown:
         print_warning(f"failed: {failure.item}: {failure.reason}")
-    if len(report.failures) > _MAX_FAILURES:
-        print_warning(f"... and {len(report.failures) - _MAX_FAILURES} more")
+    if len(failures) > len(shown):
+        print_warning(f"... and {len(failures) - len(shown)} more (-v lists all)")
+
+
+def _is_verbose() -> bool:
+    return logging.getLogger("clew").isEnabledFor(logging.INFO)
 
 
 def _describe_new(report: "IndexingReport") -> str:
@@ -52,7 +88,7 @@ def _describe_new(report: "IndexingReport") -> str:
 
 def _describe_reading(reading: "ReadingReport") -> list[str]:
     """Return notes on how files were read: the first of the guesses, with -v all, and the numbers of each kind."""
-    if not logging.getLogger("clew").isEnabledFor(logging.INFO):
+    if not _is_verbose():
         return reading.lines(_MAX_READING_LINES)
     return [*([f"read {reading.summary}"] if reading.files else []), *reading.lines()]
 
@@ -103,8 +139,7 @@ def print_estimate(estimate: "CostEstimate") -> None:
         print_line(
             f"time      {_format_duration(estimate.seconds)}, {format_count(estimate.max_concurrency, 'call')} at once"
         )
-    for failure in estimate.failures[:_MAX_FAILURES]:
-        print_warning(f"failed: {failure.item}: {failure.reason}")
+    _print_failures(estimate.failures)
 
 
 def print_stats(stats: "IndexStats") -> None:

@@ -107,6 +107,17 @@ def test_front_matter_is_metadata() -> None:
     assert read_front_matter(text).fields == fields
 
 
+@pytest.mark.parametrize(
+    ("matter", "line"), [("title: Vega: a ship", 2), ("title: Vega\nbad: [1", 4), ("title: Vega\nstar: *x", 3)]
+)
+def test_front_matter_that_is_no_yaml_is_a_note_with_its_line(tmp_path: Path, matter: str, line: int) -> None:
+    path = write_file(tmp_path / "a.md", f"---\n{matter}\n---\nShe sailed north.\n")
+    (document,), progress = read(path)
+    assert (document.title[:4], document.text) == ("Vega", "She sailed north.\n")
+    (note,) = progress.report.notes
+    assert note.startswith(f"{path}: line {line}: the front matter is no YAML (")
+
+
 def test_front_matter_that_is_no_yaml_is_read_entry_by_entry() -> None:
     front = read_front_matter("---\ntitle: Vega: a ship\nyear: 2025\nbad: [1\n---\n")
     assert (front.title, front.fields) == ("Vega: a ship", {"year": 2025, "bad": "[1"})
