@@ -27,20 +27,8 @@ SERVER = multiprocessing.get_context("forkserver")
 _ONCE = re.compile(
     r"^note: (compiling, once: |read \d+ names in ).*; later runs load (them|the compiled code)\n", re.MULTILINE
 )
-# Imported once, so that a process costs a fork and not a second of imports. None of these opens a table, so the server
-# has no threads of Lance that a fork would lose.
-SERVER.set_forkserver_preload(
-    [
-        "lance",
-        "Stemmer",
-        "semchunk",
-        "clew.commands.app",
-        "clew.index",
-        "clew.commands.index",
-        "rich.console",
-        "clew.store.verify",
-    ]
-)
+# Warm, so that a process costs a fork, and no second of imports and of loading compiled functions.
+SERVER.set_forkserver_preload(["tests.faults.warmed"])
 PLACES = ("Tromsø", "Hobart", "Cape Town", "Buenos Aires", "Vardø", "Lyttelton", "Kerguelen")
 
 
