@@ -17,7 +17,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -29,7 +28,7 @@ from unittest.mock import patch
 from clew.errors import ClewError
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from tests.faults.commands import make_voyage, snapshot_hash, write_lines
+from tests.faults.commands import make_voyage, memory_folder, snapshot_hash, write_lines
 
 SHIM_SOURCE = Path(__file__).with_name("shim.c")
 TABLE = "passages.lance"
@@ -139,14 +138,6 @@ def open_disturbers(folder: Path, count: int, below: str = ".") -> Iterator[list
             disturbers.append(Disturber(library, own, below))
             stack.callback(disturbers[-1].close)
         yield disturbers
-
-
-@contextmanager
-def memory_folder() -> Iterator[Path]:
-    """Yield a temporary folder in memory where there is one: a kill is the same there, and a flush costs nothing."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
-        yield Path(name)
 
 
 class Cases:
