@@ -62,7 +62,7 @@ TRICKY = (
     b"\n", b"\t", b'"', b"'", b"\\", b",", b":", b";", b"{", b"}", b"[", b"]", b"(", b")", b"<", b">", b"&", b"%",
     b"--", b"null", b"true", b"NaN", b"1e400", b"-1", b"0", b"9" * 400, b"9" * 5000, b"[" * 3000, b"{\"a\":" * 500,
     b"a" * 5000, b"<!ENTITY a 'b'>", b"<![CDATA[", b"&a;", b"../", b"%00", b"__class__", b" AND ", b" OR NOT ",
-    b" IN (", b"''",
+    b" IN (", b"''", b"!!int ", b"!!timestamp ", b"0x" + b"f" * 5000,
 )  # fmt: skip
 
 
@@ -174,6 +174,9 @@ _WEIGHTS = {"format": WEIGHTS_FORMAT, "width": 4, "text_width": 6, "layers": 2, 
 _MARKDOWN = (
     b"---\ntitle: Oslo\naliases: [Christiania]\n---\n# Oslo\n\nSee [[Norway]] and [x](y.md).\n\n| a | b |\n|--|--|\n"
 )
+_NOTE = (
+    b"---\ntitle: 'Bergen: a port'\ndate: 2024-05-03\ntags: {kind: [city, port], size: 0x1f}\n---\nBergen is a port.\n"
+)
 _GRAPHML = (
     b'<?xml version="1.0" encoding="UTF-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" '
     b'for="edge" attr.name="label"/><graph><node id="a"><data key="d">Oslo</data></node><node id="b"/>'
@@ -205,7 +208,7 @@ TARGETS = (
     Target("jsonl", (_JSONL, _JSONL + b"\n" + _JSONL), _read_jsonl),
     Target("csv", (_TABLES,), partial(_read_rows, delimiter=",")),
     Target("tsv", (_TABLES.replace(b",", b"\t"),), partial(_read_rows, delimiter="\t")),
-    Target("markdown", (_MARKDOWN,), lambda data, _: make_markdown_document("a", "a", decode_bytes(data)[0])),
+    Target("markdown", (_MARKDOWN, _NOTE), lambda data, _: make_markdown_document("a", "a", decode_bytes(data)[0])),
     Target("text", (b"Oslo\n\nOslo is in Norway.\n",), _read_text),
     *(Target(f"file {suffix}", (data,), partial(_read_file, suffix=suffix)) for suffix, data in _FILES.items()),
     Target("filter", _FILTERS, lambda data, _: parse_filter(data.decode("utf-8", "surrogateescape"))),

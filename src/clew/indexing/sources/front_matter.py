@@ -4,14 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import accumulate
 from math import isfinite
 from typing import Any
 
 _MATTER = re.compile(r"---[ \t]*+\r?\n(?P<body>(?:(?!(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z))[^\n]*+\n){0,500}+)")
 _END = re.compile(r"(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z)")
 _ENTRY = re.compile(r"(?=^[^\s#\-:][^\n:]{0,200}:(?:\s|$))", re.M)
+_BRACKET = re.compile(r"[\[{\]}]")
+_NUMBER_OF_MANY_DIGITS = re.compile(r"[-+]?[0-9][0-9a-fA-Fxob_:]{3000,}+")  # Python writes none of over 4,300 digits
 _MAX_CHARACTERS = 1 << 16
 _MAX_DEPTH = 8
+_MAX_BRACKETS = 64  # open at once; PyYAML looks at all of them for each token, and Python's own stack ends near 300
 _INT64 = 2**63
 
 
@@ -59,15 +63,30 @@ def _read_entries(body: str) -> dict[str, Any]:
 
 
 def _load(text: str) -> Any:
-    """Return what YAML means, None where it is none, or names one part twice (an alias may stand for billions)."""
+    """Return what YAML means, None where it is none, or not of the plain kind that front matter is.
+
+    That has no part twice (an alias may stand for billions), no types of YAML's own, which PyYAML makes of anything,
+    and no numbers of thousands of digits.
+    """
     import yaml
 
+    if _count_open_brackets(text) > _MAX_BRACKETS:
+        return None
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=yaml.SafeLoader)):
-            return None
+        for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            if isinstance(token, yaml.AliasToken | yaml.TagToken):
+                return None
+            if isinstance(token, yaml.ScalarToken) and _NUMBER_OF_MANY_DIGITS.fullmatch(token.value):
+                return None
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, KeyError):
         return None
+
+
+def _count_open_brackets(text: str) -> int:
+    """Return how many brackets are open at once in a text, at most."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(text))
+    return max(accumulate(steps), default=0)
 
 
 def _read_aliases(value: Any) -> Iterator[str]:
