@@ -1,9 +1,12 @@
 """Documents of a folder that it has no longer: removed where that is wanted, else told in the report of the run."""
 
+from collections.abc import Collection
+
 from clew.indexing.report import IndexingReport
 from clew.indexing.sources.discovery import printable_path
 from clew.indexing.sources.register import SourceRegister
 from clew.indexing.sources.source_folder import SourceFolder
+from clew.store.location import source_register_path
 from clew.store.passage_table import PassageTable
 from clew.text.counts import format_count
 
@@ -34,6 +37,11 @@ def settle_sources(register: SourceRegister, table: PassageTable, report: Indexi
         table.delete(list(gone))
         report.removed += len(gone)
         register.forget(gone.__contains__)
+
+
+def free_ids(table: PassageTable, documents: Collection[str]) -> None:
+    """Let other files have the ids of documents that were removed, where the files that had them are gone."""
+    SourceRegister(source_register_path(table.location)).forget_absent(documents)
 
 
 def note_renamed(register: SourceRegister, report: IndexingReport) -> None:
