@@ -1,7 +1,9 @@
 """Indexes that many tests search, made once a run; keys, settings and all other machines are out of reach."""
 
+import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +17,25 @@ from tests.only_this_machine import only_this_machine
 from tests.small_index import DOCUMENTS, make_index
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+MEMORY_FOLDER = Path("/dev/shm")
+LEAST_MEMORY = 6 * 2**30  # a run leaves some 1.5 GB of files until it ends
 
 settings.register_profile("clew", deadline=None)  # a busy machine is no failure
 settings.load_profile("clew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make temporary folders in memory where there is room: an index is flushed some 100 times, on a disk half a second.
+
+    `TMPDIR` or `--basetemp` puts them elsewhere. Linux alone has such a folder; in a container it is often too small, or
+    without the right to run what a test compiles.
+    """
+    if hasattr(config, "workerinput") or config.option.basetemp or "TMPDIR" in os.environ:
+        return
+    if os.access(MEMORY_FOLDER, os.W_OK):
+        state = os.statvfs(MEMORY_FOLDER)
+        if state.f_bavail * state.f_frsize >= LEAST_MEMORY and not state.f_flag & os.ST_NOEXEC:
+            os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_FOLDER)
 
 
 @pytest.fixture(autouse=True, scope="session")
