@@ -25,13 +25,23 @@ settings.load_profile("clew")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make temporary folders in memory where there is room: an index is flushed some 100 times, on a disk half a second.
-
-    `TMPDIR` or `--basetemp` puts them elsewhere. Linux alone has such a folder; in a container it is often too small, or
-    without the right to run what a test compiles.
-    """
-    if hasattr(config, "workerinput") or config.option.basetemp or "TMPDIR" in os.environ:
+    """Set what the tests' processes take over; it costs most of a run's time where it is left as it is."""
+    if hasattr(config, "workerinput"):
         return
+    if getattr(config.option, "numprocesses", None):
+        # Threads of one product that wait for each other while another worker has their cores: a training took four
+        # times as long. The numbers of threads that Clew asks for stay what they are.
+        os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not config.option.basetemp and "TMPDIR" not in os.environ:
+        _use_memory_for_files()
+
+
+def _use_memory_for_files() -> None:
+    """Make temporary folders in memory where there is room: on a disk each index waits half a second for 100 flushes.
+
+    Linux alone has such a folder; in a container it is often too small, or no program can be started from it.
+    """
     if os.access(MEMORY_FOLDER, os.W_OK):
         state = os.statvfs(MEMORY_FOLDER)
         if state.f_bavail * state.f_frsize >= LEAST_MEMORY and not state.f_flag & os.ST_NOEXEC:
