@@ -11,11 +11,11 @@ def missing(index: Index, k: int, where: str | None = None) -> list[str]:
     return [note.removeprefix(f"{MISSING_PREFIX} ") for note in notes if note.startswith(MISSING_PREFIX)]
 
 
-def test_a_name_of_a_passage_that_was_not_found_is_not_missing(small_index: Index) -> None:
+def test_a_name_of_a_passage_that_was_not_found_is_not_missing(small: Index) -> None:
     for k in (1, 5):
-        assert missing(small_index, k) == ["'Zaphod Beeblebrox'"]
+        assert missing(small, k) == ["'Zaphod Beeblebrox'"]
 
 
-def test_a_name_of_a_passage_that_the_filter_leaves_out_is_missing(small_index: Index) -> None:
+def test_a_name_of_a_passage_that_the_filter_leaves_out_is_missing(small: Index) -> None:
     # The passage in German that may be seen writes "Bornholm" alone.
-    assert missing(small_index, 1, "lang = 'de'") == ["'Louis Palander'", "'Zaphod Beeblebrox'"]
+    assert missing(small, 1, "lang = 'de'") == ["'Louis Palander'", "'Zaphod Beeblebrox'"]
