@@ -91,7 +91,7 @@ class IndexAnswers:
         index = self.index
         spec = parse_retriever(str(index.resolve_retriever(state.retriever)))
         evidence = index.search(question, state.k, spec, state.where)
-        return index.answerer(self._model, spec).answer([question], [evidence])[0]
+        return index.answerer(self._model, spec, where=state.where).answer([question], [evidence])[0]
 
     def names(self, question: str) -> list[str]:
         """Return the names in a question; those that an index knows are found in lower case too, once it is open."""
