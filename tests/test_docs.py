@@ -25,8 +25,11 @@ from clew.settings import Settings
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 A_RETRIEVER = ROOT / "docs" / "add-a-retriever.md"  # its blocks are a file and a line of another, not a script
+OWN_PARTS = ROOT / "docs" / "extend.md"  # see plugins/test_own_parts.py
 TUTORIAL = ROOT / "docs" / "tutorial.md"  # its lines share an environment: see test_tutorial.py
 FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+ANCHOR = re.compile(r"\]\((?!https?:)(?P<target>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
 LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)(?:#[^)]*)?\)")
 
 
@@ -49,7 +52,9 @@ def runs(block: Block) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [p for p in PAGES if p not in (A_RETRIEVER, TUTORIAL) and any(map(runs, blocks(p)))], ids=lambda p: p.name
+    "page",
+    [p for p in PAGES if p not in (A_RETRIEVER, OWN_PARTS, TUTORIAL) and any(map(runs, blocks(p)))],
+    ids=lambda p: p.name,
 )
 def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
@@ -99,6 +104,32 @@ def test_links_lead_somewhere() -> None:
         if not (page.parent / match["target"]).exists()
     ]
     assert not dead
+
+
+def test_anchors_are_headings() -> None:
+    dead = []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]:
+        for target, anchor in ANCHOR.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+            headings = re.findall(r"^#+ (.*)$", (page.parent / (target or page.name)).read_text("utf-8"), re.MULTILINE)
+            if anchor not in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]:
+                dead.append(f"{page.name}: {target}#{anchor}")
+    assert not dead
+
+
+def test_named_options_are_those_of_their_command() -> None:
+    sections = re.split(r"^## ", (ROOT / "docs" / "cli.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    known = {title: set(OPTION.findall(text)) for title, _, text in (part.partition("\n") for part in sections)}
+    wrong, seen = [], 0
+    for page in PAGES:
+        if page.name in ("cli.md", "CHANGELOG.md"):  # the changes of former versions name their options
+            continue
+        for written in re.findall(r"\bclew [a-z][^`\n|;#)]*", page.read_text(encoding="utf-8")):
+            words, options = written.split(), set(OPTION.findall(written))
+            for name in filter(known.__contains__, (" ".join(words[:3]), " ".join(words[:2]))):
+                seen += len(options)
+                wrong += [f"{page.name}: {name} {option}" for option in options - known[name]]
+    assert not wrong
+    assert seen > 100
 
 
 def test_named_files_exist() -> None:

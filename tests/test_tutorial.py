@@ -1,4 +1,7 @@
-"""The tutorial and the notebooks do what they say: their commands and cells run, in order, in a folder of their own."""
+"""The tutorial and the notebooks do what they say: their commands and cells run, in order, in a folder of their own.
+
+A `text` block of the tutorial after commands shows lines that they print, in their order, but for decimal figures.
+"""
 
 import json
 import os
@@ -13,7 +16,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
-FENCE = re.compile(r"^```(?P<kind>sh|python)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(?P<kind>sh|python|text)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+FIGURE = re.compile(r"\d+\.\d+")
 
 
 def make_path(folder: Path) -> dict[str, str]:
@@ -35,15 +40,27 @@ def test_every_command_of_the_tutorial_runs_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     shutil.copytree(ROOT / "examples", folder / "examples")
     blocks = [(match["kind"], match["body"]) for match in FENCE.finditer(TUTORIAL.read_text(encoding="utf-8"))]
-    printed = ""
+    blocks = blocks[[kind for kind, _ in blocks].index("sh") :]  # before it stands how to install
+    printed, latest = "", ""
     for kind, body in blocks:
+        if kind == "text":
+            assert_shown_lines_are_printed(body, latest)
+            continue
         command = ["python", "-c", body] if kind == "python" else ["bash", "-e", "-c", body]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{body}\n{done.stderr}"
-        printed += done.stdout
+        latest = done.stdout
+        printed += latest
     assert len(blocks) >= 12
-    for text in ("121 added", "121 unchanged", "Dulwich College", "Edward Alleyn", "Aberdeen", "removed 1 documents"):
+    for text in ("121 added", "121 unchanged", "Dulwich College", "Edward Alleyn", "Aberdeen", "removed 1 document"):
         assert text in printed
+
+
+def assert_shown_lines_are_printed(shown: str, printed: str) -> None:
+    """Check that each shown line but `...` is printed, after the one shown before it."""
+    lines = iter(FIGURE.sub("#", printed).splitlines())
+    for line in FIGURE.sub("#", shown).splitlines():
+        assert line == "..." or line in lines, f"not printed, or not in this order: {line}"
 
 
 @pytest.mark.slow

@@ -4,8 +4,9 @@
    date for it, and nothing above it.
 2. Wheel and source archive are built; the wheel holds all that is read at run time and nothing else, and neither is
    larger than it should be.
-3. README.md links to files that the source archive holds, and the description is Markdown. Its links are relative: they
-   lead somewhere in a clone and in the source archive, and nowhere on PyPI, while the project has no public address.
+3. README.md links to files of the repository; the wheel's description, which is what PyPI shows, is Markdown and has no
+   relative link. Where pyproject.toml has [project.urls], all of ADDRESSES are there, and the description's links lead
+   there; where it has none, the description has the paths as text.
 4. For each PYTHON (this one, if none is given) a new environment gets the wheel and the pinned versions of
    constraints.txt, and nothing of the clone; there `clew` indexes three documents, searches, answers and checks itself.
 
@@ -25,6 +26,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_WHEEL_MB, MAX_SDIST_MB = 40, 80  # PyPI takes files of 100 MB
@@ -38,9 +40,12 @@ DOCUMENTS = {
 SOURCE_FILES = (
     "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md", "CONTRIBUTING.md",
     "Makefile", "Dockerfile", ".dockerignore", ".ci/run", "deploy/clew.service", "mkdocs.yml", "constraints.txt",
-    "tests/conftest.py", "docs/index.md", "examples/questions.jsonl", "bench/kernels.py", "tools/release_check.py",
+    "tests/conftest.py", "docs/index.md", "examples/questions.jsonl", "bench/message_kernels.py",
+    "tools/release_check.py",
 )  # fmt: skip
 """Files that a build, the tests or the README's links need, one of each folder."""
+ADDRESSES = ("Homepage", "Documentation", "Source", "Issues", "Changelog")
+"""Names that [project.urls] has, once there is a public address."""
 QUESTION = "Who founded the school where the boat James Caird is kept?"
 WANTED = "Edward Alleyn"
 
@@ -61,6 +66,7 @@ def main() -> None:
         checks: list[tuple[str, Callable[[], str]]] = [
             ("version", check_versions),
             ("README", check_readme),
+            ("addresses", check_addresses),
             ("build", lambda: build(out, Path(folder))),
             ("wheel", lambda: check_wheel(find_wheel(out))),
             ("source archive", lambda: check_source_archive(out)),
@@ -101,10 +107,18 @@ def check_readme() -> str:
     """Check that the README's links lead to files of the repository, and that its fences are closed."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     require(text.count("```") % 2 == 0, "README.md has a fence that is not closed")
-    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    missing = [target for target in targets if "://" not in target and not (ROOT / target).exists()]
+    targets = relative_links(text)
+    missing = [target for target in targets if not (ROOT / target).exists()]
     require(not missing, f"README.md links to {', '.join(missing)}, which is not there")
     return f"{len(text.splitlines())} lines, {len(targets)} links"
+
+
+def check_addresses() -> str:
+    """Check that the addresses of the project are all there, if it has any."""
+    addresses = project().get("urls", {})
+    lacking = [name for name in ADDRESSES if addresses and name not in addresses]
+    require(not lacking, f"[project.urls] of pyproject.toml lacks {', '.join(lacking)}")
+    return f"{len(addresses)} in [project.urls]" if addresses else "none in [project.urls]; the description has paths"
 
 
 def build(out: Path, folder: Path) -> str:
@@ -130,9 +144,24 @@ def check_wheel(wheel: Path) -> str:
     tracked = set(run(["git", "-C", ROOT, "ls-files", "src/clew"]).split("\n"))
     unknown = [name for name in names if name.startswith("clew/") and f"src/{name}" not in tracked]
     require(not unknown, f"the wheel holds {', '.join(unknown[:3])}, which git does not know")
-    require("Description-Content-Type: text/markdown" in metadata, "the description is not Markdown")
+    check_description(metadata)
     require(f"Version: {project_version()}\n" in metadata, "the wheel is of another version")
     return f"{len(names)} files, {check_size(wheel, MAX_WHEEL_MB):.1f} MB"
+
+
+def check_description(metadata: str) -> None:
+    """Check the description in a wheel's metadata: what an index of packages shows has no link that leads nowhere."""
+    head, _, description = metadata.partition("\n\n")
+    require("Description-Content-Type: text/markdown" in head.split("\n"), "the description is not Markdown")
+    require(description.startswith("# Clew\n"), "the description is not that of README.md")
+    links = relative_links(description)
+    require(not links, f"the description links to {', '.join(links[:3])}, which leads nowhere outside the repository")
+
+
+def relative_links(text: str) -> list[str]:
+    """Return where the links of a Markdown text lead that are no addresses, without anchors; code is left out."""
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    return [target for target in targets if "://" not in target]
 
 
 def check_source_archive(out: Path) -> str:
@@ -187,8 +216,13 @@ def find_wheel(out: Path) -> Path:
 
 def project_version() -> str:
     """Return the version of pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return str(project["version"])
+    return str(project()["version"])
+
+
+def project() -> dict[str, Any]:
+    """Return the table [project] of pyproject.toml."""
+    table: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return table
 
 
 def check_size(path: Path, limit: float) -> float:

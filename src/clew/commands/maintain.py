@@ -21,6 +21,7 @@ from clew.store.repair import repair as repair_index
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
 from clew.store.verify import verify as find_problems
+from clew.text.counts import format_count
 
 ShredFlag = Annotated[
     bool,
@@ -43,8 +44,8 @@ def remove(
     if json_:
         print_json({"removed": report.removed, "removed_graphs": report.removed_graphs})
         return
-    graphs = f"{report.removed_graphs} graphs" if report.removed_graphs else ""
-    documents = f"{report.removed} documents" if report.removed or not graphs else ""
+    graphs = format_count(report.removed_graphs, "graph") if report.removed_graphs else ""
+    documents = format_count(report.removed, "document") if report.removed or not graphs else ""
     print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
 
 
@@ -115,15 +116,14 @@ def restore(
         print_json([asdict(found) | {"time": found.time.isoformat()} for found in opened.versions()])
     else:
         for found in opened.versions():
-            print(
-                f"{found.version:>8}  {found.time:%Y-%m-%d %H:%M:%S}  {found.rows:>10,} passages and shards of graphs"
-            )
+            time = f"{found.time:%Y-%m-%d %H:%M:%S}"
+            print(f"{found.version:>8}  {time}  passages and shards of graphs: {found.rows:>10,}")
 
 
 def compact(index: IndexOption, shred: ShredFlag = False, memory: MemoryOption = None) -> None:
     """Rewrite many small files as few, and drop older versions."""
     budget = parse_merge_memory(memory)
-    print(f"dropped {open_index(index).compact(budget, shred=shred)} older versions")
+    print(f"dropped {format_count(open_index(index).compact(budget, shred=shred), 'older version')}")
 
 
 def reencode(
@@ -150,9 +150,11 @@ def reencode(
     name = opened.table.settings["encoder"]
     vectors = "no vectors now" if not opened.table.dimension else f"vectors of {name}"
     if report.is_unchanged:
-        print(f"nothing to do: all {report.passages} passages have {vectors.removesuffix(' now')} already")
+        seen = format_count(report.passages, "passage has", "passages have")
+        print(f"nothing to do: {seen} {vectors.removesuffix(' now')} already")
     else:
-        print(f"{report.passages} passages have {vectors}{staged}, in {report.seconds:.1f} s")
+        seen = format_count(report.passages, "passage has", "passages have")
+        print(f"{seen} {vectors}{staged}, in {report.seconds:.1f} s")
     for folder in report.unfitting_weights:
         print_note(f"the weights in {folder} were adapted to other vectors: run clew adapt again, or remove them")
 

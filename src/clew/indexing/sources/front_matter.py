@@ -4,14 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import accumulate
 from math import isfinite
 from typing import Any, NamedTuple
 
 _MATTER = re.compile(r"---[ \t]*+\r?\n(?P<body>(?:(?!(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z))[^\n]*+\n){0,500}+)")
 _END = re.compile(r"(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z)")
 _ENTRY = re.compile(r"(?=^[^\s#\-:][^\n:]{0,200}:(?:\s|$))", re.M)
+_BRACKET = re.compile(r"[\[{\]}]")
+_NUMBER_OF_MANY_DIGITS = re.compile(r"[-+]?[0-9][0-9a-fA-Fxob_:]{3000,}+")  # Python writes none of over 4,300 digits
 _MAX_CHARACTERS = 1 << 16
 _MAX_DEPTH = 8
+_MAX_BRACKETS = 64  # open at once; PyYAML looks at all of them for each token, and Python's own stack ends near 300
 _INT64 = 2**63
 
 
@@ -84,20 +88,34 @@ def _read_entries(body: str) -> _Entries:
 def _load(text: str) -> tuple[Any, str, int]:
     """Return what YAML means, and what is wrong with it, with the line.
 
-    What names one part twice is refused, as an alias may stand for billions.
+    Refused is what is not of the plain kind that front matter is: one part named twice (an alias may stand for
+    billions), types of YAML's own, which PyYAML makes of anything, and numbers of thousands of digits.
     """
     import yaml
 
+    if _count_open_brackets(text) > _MAX_BRACKETS:
+        return None, f"more than {_MAX_BRACKETS} brackets are open at once", 1
     try:
         for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            line = token.start_mark.line + 1
             if isinstance(token, yaml.AliasToken):
-                return None, "a value that begins with * wants quotes", token.start_mark.line + 1
+                return None, "a value that begins with * wants quotes", line
+            if isinstance(token, yaml.TagToken):
+                return None, "a value that begins with ! wants quotes", line
+            if isinstance(token, yaml.ScalarToken) and _NUMBER_OF_MANY_DIGITS.fullmatch(token.value):
+                return None, "a number of thousands of digits", line
         return yaml.safe_load(text), "", 0
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         return None, error.problem or "it cannot be read", 1 if mark is None else mark.line + 1
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, KeyError) as error:
         return None, " ".join(str(error).split())[:200] or type(error).__name__, 1
+
+
+def _count_open_brackets(text: str) -> int:
+    """Return how many brackets are open at once in a text, at most."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(text))
+    return max(accumulate(steps), default=0)
 
 
 def _read_aliases(value: Any) -> Iterator[str]:
