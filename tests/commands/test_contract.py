@@ -204,9 +204,10 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(
 def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> None:
     lines = [*(json.dumps(row) for row in ROWS), "not json", '{"id": "a"}']
     done = run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin="\n".join(lines).encode())
-    assert done.code == 0
+    assert done.code == 1
     assert "2 added, 0 updated, 0 unchanged, 2 failed" in done.out
-    assert done.err.count("failed: ") == done.err.count("\n") == 2
+    assert done.err.count("failed: ") == done.err.count("\n") - 1 == 2
+    assert done.err.splitlines()[-1] == "exit code 1: 2 failed, the rest is in the index"
 
 
 @pytest.mark.parametrize("stdin", [b"", b"\x7fELF\x00binary\x00", b"\n\n\n"])

@@ -1,8 +1,6 @@
 """Input that is meant to break a command: one line that says what to do, and nothing of a secret in it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from clew.indexing.kg_formats.files import graph_file
 from clew.query.filters import parse_filter
 from clew.retrievers.registry import parse_retriever
 from clew.settings import load_settings
-from tests.faults.commands import run_clew, write_lines
+from tests.faults.commands import Outcome, run_clew, write_lines
 
 
 @pytest.mark.parametrize("digits", [309, 400, 4300, 5000])
@@ -114,16 +112,19 @@ def test_a_fault_of_the_program_is_one_line_and_a_log(capsys: pytest.CaptureFixt
     log.unlink()
 
 
-def test_where_no_file_could_be_read_the_exit_code_is_1(tmp_path: Path) -> None:
+def test_where_a_file_could_not_be_read_the_exit_code_is_1(tmp_path: Path) -> None:
     (tmp_path / "bad.xyz").write_text("x", encoding="utf-8")
     (tmp_path / "good.txt").write_text("Fram sailed.", encoding="utf-8")
 
-    def index(*names: str) -> int:
-        command = [sys.executable, "-m", "clew", "index", *names, "--index", "i", "--encoder", "none"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode
+    def index(*names: str) -> Outcome:
+        place = ("--index", tmp_path / "i", "--encoder", "none")
+        return run_clew("index", *(tmp_path / name for name in names), *place)
 
-    assert index("good.txt", "bad.xyz") == 0
-    assert index("bad.xyz") == 1
+    done = index("bad.xyz")
+    assert (done.code, done.err.splitlines()[-1]) == (1, "exit code 1: 1 failed, nothing was added")
+    assert not (tmp_path / "i").exists()
+    assert index("good.txt").code == 0
+    assert index("good.txt", "bad.xyz").code == 1
 
 
 HOSTILE = "Fram\x9b31m\u202eevil\u2066\u2028\u200f\u061c\x7f\x1b[2J"

@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_indexed(
     (folder / name).write_bytes(content)
     (folder / "oslo.md").write_text("# Oslo\n\nOslo is the capital of Norway.", encoding="utf-8")
     outcome = index_files(tmp_path / "index", folder)
-    assert outcome.code == 0, outcome
+    assert outcome.code == 1, outcome
     assert "1 added" in outcome.out
     assert mentioned in outcome.out + outcome.err
     assert "1 failed" in outcome.out
@@ -104,7 +104,7 @@ def test_an_id_given_twice_is_reported_and_the_first_one_stays(tmp_path: Path) -
         tmp_path / "twice.jsonl", [{"id": "a", "text": "Oslo is first."}, {"id": "a", "text": "Bergen is not."}]
     )
     outcome = index_files(tmp_path / "index", path)
-    assert outcome.code == 0
+    assert outcome.code == 1
     assert "1 failed" in outcome.out
     assert "ids must be unique" in outcome.out + outcome.err
     assert search_passages(tmp_path / "index", "Oslo Bergen", "bm25")[0]["text"] == "Oslo is first."

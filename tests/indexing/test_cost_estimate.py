@@ -172,3 +172,28 @@ def test_without_the_extra_there_is_one_clear_line(tmp_path: Path, monkeypatch: 
     with pytest.raises(MissingPackageError, match=r"pip install 'clew\[llm\]'"):
         estimate_indexing(tmp_path / "index", DOCUMENTS, LLM, LLMClientFactory())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("sentences", ["vectors", "none"])
+def test_the_vectors_of_a_paid_encoder_are_in_the_estimate(tmp_path: Path, sentences: str) -> None:
+    settings = Settings.model_construct(encoder="openai-embeddings:small", sentences=sentences)
+    clients = LLMClientFactory(prices=Prices({"openai:small": (2.0, 0.0)}))
+    found = estimate_indexing(tmp_path / "new", iter(DOCUMENTS), "rules", clients, defaults=settings)
+    texts = [text_tokens(f"{document.title}\n{document.text}") for document in DOCUMENTS]
+    if sentences == "vectors":
+        texts += [text_tokens(f"{document.title}: {document.text}") for document in DOCUMENTS]
+    assert (found.embedding_model, found.embedding_tokens) == ("openai:small", sum(texts))
+    assert found.embedding_cost == pytest.approx(2e-6 * sum(texts))
+    assert (found.embedding_requests, found.embedding_seconds) == (1, 0.5)
+    assert (found.model, found.cost) == ("", 0.0)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "cost"), [("openai-embeddings:nameless", None), ("ollama-embeddings:small", 0.0), ("hashing", 0.0)]
+)
+def test_an_encoder_without_a_price(tmp_path: Path, encoder: str, cost: float | None) -> None:
+    settings = Settings.model_construct(encoder=encoder)
+    found = estimate_indexing(tmp_path / "new", iter(DOCUMENTS), "rules", LLMClientFactory(), defaults=settings)
+    assert found.embedding_cost == cost
+    assert bool(found.embedding_model) == (encoder != "hashing")

@@ -60,7 +60,10 @@ class RunOptions:
 
     json_: JsonFlag = False
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
+        bool,
+        typer.Option(
+            "--estimate", help="Print the cost of a language model and of a paid encoder, without calling them."
+        ),
     ] = False
     aliases: AliasesOption = None
     retry_failed: Annotated[
@@ -115,7 +118,14 @@ def index(
 
     The exit code is 1 where something that was given could not be read, or not be extracted; the rest is in the index.
     """
-    from clew.commands.opening import AUTO, index_exists, load_settings, make_llm_factory, open_or_create
+    from clew.commands.opening import (
+        AUTO,
+        check_creation,
+        index_exists,
+        load_settings,
+        make_llm_factory,
+        open_or_create,
+    )
     from clew.indexing.cost_estimate import estimate_indexing
     from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.column_check import check_columns
@@ -148,6 +158,7 @@ def index(
     if sources and run.shard is None and not index_exists(index):
         unread = _find_nothing_readable(sources, columns)
         if unread is not None:
+            check_creation(index, extractor, encoder, llm_factory, device, sentences, run.aliases)
             _finish(unread, 0, Usage(), as_json=run.json_)
     with progress_on_stderr() as progress:
         opened = _open_patiently(

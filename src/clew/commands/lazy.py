@@ -93,7 +93,7 @@ def _take_verbosity(
             "--quiet",
             expose_value=False,
             callback=set_quiet,
-            help="No notes and no progress on standard error.",
+            help="No notes and no progress on standard error; results, errors and failures stay.",
         ),
     ] = False,
 ) -> None: ...

@@ -5,11 +5,13 @@ Search and index import this module when they are called, so that their help doe
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from clew.arrays.hidden_modules import hide_modules
 from clew.arrays.kernels import hide_optional_modules
 from clew.commands.language_model import fill_models
-from clew.commands.options import LLMOptions, RetrieverOptions
+from clew.commands.options import LLMOptions, RetrieverOptions, check_folder
 from clew.errors import InputError
 from clew.index import AUTO, Index
 from clew.index import create as create_index
@@ -22,7 +24,7 @@ from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES, WITHOUT_VECTORS
-from clew.types import Progress
+from clew.types import Progress, ignore_progress
 
 hide_optional_modules()
 with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for a quarter of a second and 30 MiB
@@ -30,8 +32,8 @@ with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
-    "AUTO", "add_options", "describe_default", "index_exists", "load_settings", "make_llm_factory", "open_index",
-    "open_or_create", "parse_retriever", "retriever_names",
+    "AUTO", "add_options", "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
+    "open_index", "open_or_create", "parse_retriever", "retriever_names",
 ]  # fmt: skip
 
 BASE_OPTIONS = {
@@ -89,6 +91,23 @@ def open_or_create(
     }  # fmt: skip
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
     return create_index(location, settings, progress, llm_factory)
+
+
+def check_creation(
+    location: str,
+    extractor: str | None,
+    encoder: str | None,
+    llm_factory: LLMClientFactory,
+    device: str | None,
+    sentences: str | None,
+    aliases: str | None,
+) -> None:
+    """Raise what the creation of an index by `open_or_create` would raise; nothing is written in its place."""
+    if "://" not in location:
+        check_folder("--index", Path(location))
+    with TemporaryDirectory() as folder:
+        place = str(Path(folder) / "index")
+        open_or_create(place, extractor, encoder, ignore_progress, llm_factory, device, sentences, aliases, create=True)
 
 
 def index_exists(location: str) -> bool:

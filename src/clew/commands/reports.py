@@ -129,16 +129,22 @@ def print_estimate(estimate: "CostEstimate") -> None:
     size = f", whose vectors take {estimate.sentence_bytes / 1000:,.0f} kB" if estimate.sentence_bytes else ""
     print_line(f"{format_count(estimate.sentences, 'sentence')}{size}")
     if not estimate.model:
-        print_line("no language model is called: no calls, no money")
+        money = "no calls" if estimate.embedding_model else "no calls, no money"
+        print_line(f"no language model is called: {money}")
     else:
         stored = f" ({estimate.cached_calls:,} more are answered by stored replies)" if estimate.cached_calls else ""
         print_line(f"{estimate.model}: about {format_count(estimate.calls, 'call')}{stored}")
         print_line(f"tokens    {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
-        unknown = "not known: add a price of the model to clew.toml under [prices]"
-        print_line(f"money     {unknown if estimate.cost is None else f'{estimate.cost:.4f}'}")
+        print_line(f"money     {_format_money(estimate.cost)}")
         print_line(
             f"time      {_format_duration(estimate.seconds)}, {format_count(estimate.max_concurrency, 'call')} at once"
         )
+    if estimate.embedding_model:
+        requests = format_count(estimate.embedding_requests, "request")
+        print_line(f"{estimate.embedding_model}: about {requests} for vectors of passages and sentences")
+        print_line(f"tokens    {estimate.embedding_tokens:,} in")
+        print_line(f"money     {_format_money(estimate.embedding_cost)}")
+        print_line(f"time      {_format_duration(estimate.embedding_seconds)}, one request after the other")
     _print_failures(estimate.failures)
 
 
@@ -210,6 +216,10 @@ def print_comparisons(report: Mapping[str, Any]) -> None:
         interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
         interval += f", Wilcoxon's W = {c['statistic']:g}" if "statistic" in c else ""
         print_line(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
+
+
+def _format_money(cost: float | None) -> str:
+    return "not known: add a price of the model to clew.toml under [prices]" if cost is None else f"{cost:.4f}"
 
 
 def _format_duration(seconds: float) -> str:

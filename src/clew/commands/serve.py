@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, LLMOptions
+from clew.commands.options import DeviceOption, LLMOptions, find_default_index
 from clew.commands.output import print_note
 from clew.commands.record_options import Without
 from clew.errors import InputError
@@ -23,7 +23,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _RESERVED = frozenset({"indexes", "models", "chat"})
 _MEBIBYTE = 1 << 20
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-IndexesArgument = Annotated[list[str], typer.Argument(help="NAME=DIR for each index; NAME stands in paths.")]
+IndexesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="NAME=DIR for each index; NAME stands in paths. Else CLEW_INDEX, or index in clew.toml, by the name of "
+        "its folder.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +76,15 @@ class PlaceOptions:
 
 
 def serve(
-    indexes: IndexesArgument,
     address: AddressOptions,
     limits: LimitOptions,
     places: PlaceOptions,
     llm: Annotated[LLMOptions, Without("model")],
+    indexes: IndexesArgument = None,
 ) -> None:
     """Answer questions over HTTP and MCP, from any number of indexes, and take documents."""
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
-    locations = parse_indexes(indexes)
+    locations = parse_indexes(indexes) if indexes else default_indexes()
     check_address(address)
     from clew.commands.serving import announce, check_indexes, make_opener, run_server, start_tracing
     from clew.server.http.app import make_app, make_state
@@ -98,14 +104,14 @@ def serve(
 
 
 def mcp(
-    indexes: IndexesArgument,
     llm: Annotated[LLMOptions, Without("model")],
+    indexes: IndexesArgument = None,
     write: Annotated[bool, typer.Option("--write", help="Offer tools that add and remove documents.")] = False,
     device: DeviceOption = None,
 ) -> None:
     """Offer the tools search, ask, read, connect, entity and about to an assistant, over standard input and output."""
     require_extra(("mcp", "fastapi"), "server", "clew mcp")
-    locations = parse_indexes(indexes)
+    locations = parse_indexes(indexes) if indexes else default_indexes()
     from clew.commands.serving import make_opener, run_tools
     from clew.server.options import ServerOptions
 
@@ -126,6 +132,17 @@ def parse_indexes(texts: Sequence[str]) -> dict[str, str]:
             raise InputError(f"two indexes are called {name!r}: give them different names")
         locations[name] = location
     return locations
+
+
+def default_indexes() -> dict[str, str]:
+    """Return the index of the settings by the name of its folder, `index` where that is none; else an InputError."""
+    location = find_default_index()
+    if location is None:
+        raise InputError(
+            "there is no index: give NAME=DIR for each, or set CLEW_INDEX, or index in clew.toml, for a single one"
+        )
+    name = re.split(r"[/\\]", location.rstrip("/\\"))[-1]
+    return {name if _NAME.fullmatch(name) and name not in _RESERVED else "index": location}
 
 
 def check_address(address: AddressOptions) -> None:

@@ -1,10 +1,11 @@
-"""Estimate of what indexing with a language model would cost: passages, calls, tokens, money and time.
+"""Estimate of what indexing with a language model or a paid encoder would cost: calls, tokens, money and time.
 
 Calls are new or changed passages times the calls per passage, less the cached replies; repeated and failed calls are
 not included. Tokens out are a share of the bytes of title and text (`REPLY_SHARES`), measured on 1,890 passages of
 MuSiQue with published triples (484 bytes, 9.3 names and 9.1 triples a passage) in the form of our replies. The share
 falls with the length of a passage (names 0.53 for the shortest quarter, 0.26 for the longest; triples 1.51 and 0.90),
-so that long passages are over- rather than underestimated.
+so that long passages are over- rather than underestimated. Of an encoder that a server runs the vectors of passages and
+sentences are counted; those of names come on top, a few tokens each, which are not known before the extraction.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,9 @@ from clew.indexing.repeated_extraction import documents_with_failures, failed_pa
 from clew.indexing.report import IndexingReport
 from clew.indexing.resolution.document_aliases import extraction_fingerprint
 from clew.indexing.selection import DocumentSelector
+from clew.indexing.sentence_vectors import join_title, sentence_texts
 from clew.models.encoders.int8_minilm import Int8MiniLM
+from clew.models.encoders.remote.cost import find_embedding_cost
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import estimate_tokens
@@ -32,7 +35,7 @@ from clew.store.dataset import open_dataset
 from clew.store.document_ids import no_documents
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
-from clew.store.schema import has_sentence_vectors
+from clew.store.schema import SENTENCES, WITH_VECTORS, has_sentence_vectors
 from clew.text.sentences import passage_sentence_spans
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
@@ -59,6 +62,11 @@ class CostEstimate:
     cost: float | None = 0.0  # money; None when the model's price is unknown
     seconds: float = 0.0  # duration of the calls alone, with as many at once as the settings allow
     max_concurrency: int = 1  # maximum number of concurrent calls
+    embedding_model: str = ""  # `provider:model` of an encoder that a server runs; "" where there is none
+    embedding_requests: int = 0  # for passages and their sentences
+    embedding_tokens: int = 0
+    embedding_cost: float | None = 0.0  # money; None when the model's price is unknown
+    embedding_seconds: float = 0.0  # one request after the other
     sentences: int = 0  # sentences of the passages
     sentence_bytes: int = 0  # bytes of their vectors; 0 where there are none, or the width is known to the model alone
 
@@ -133,16 +141,27 @@ def estimate_indexing(
     selector = DocumentSelector(stored, chunker, fingerprint, report, find_passages)
     retried = documents_with_failures(table) if table is not None and retry_failed else set()
     estimate = CostEstimate(max_concurrency=calls.max_concurrency, failures=report.failures)
+    embeddings = find_embedding_cost(str(settings["encoder"]))
+    with_sentences = settings.get(SENTENCES) == WITH_VECTORS
     for changed in selector.select(documents):
         retried.discard(changed.document.id)
         estimate.documents += 1
-        _add_passages(estimate, chunker.split(changed.document), opened, models, calls)
+        passages = chunker.split(changed.document)
+        _add_passages(estimate, passages, opened, models, calls)
+        if embeddings is not None:
+            embeddings.add([join_title(passage.title, passage.text) for passage in passages])
+            if with_sentences:
+                embeddings.add([text for passage in passages for text in sentence_texts(passage.title, passage.text)])
     if table is not None and retried:
         again = [passage for passage in failed_passages(table) if passage.document_id in retried]
         _add_passages(estimate, again, opened, models, calls)
     estimate.unchanged = report.unchanged
     dimension = _new_dimension(settings) if table is None else table.dimension
     estimate.sentence_bytes = estimate.sentences * dimension if has_sentence_vectors(settings, dimension) else 0
+    if embeddings is not None:
+        estimate.embedding_model = embeddings.model
+        estimate.embedding_requests, estimate.embedding_tokens = embeddings.requests, embeddings.tokens
+        estimate.embedding_cost, estimate.embedding_seconds = embeddings.money(llm_clients.prices), embeddings.seconds
     if models:
         estimate.model, estimate.cached_calls = models[0].name, models[0].hits
         seconds = SECONDS_PER_CALL * estimate.calls + estimate.output_tokens / TOKENS_PER_SECOND

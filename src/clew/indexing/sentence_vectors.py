@@ -8,7 +8,7 @@ sentence".
 Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -58,6 +58,12 @@ _Encode = Callable[[Sequence[str], Sequence[_Spans], Sequence[_Rest]], SpanVecto
 def join_title(title: str, text: str) -> str:
     """Return the text of a passage as an encoder reads it."""
     return f"{title}\n{text}" if title else text
+
+
+def sentence_texts(title: str, text: str, spans: Iterable[tuple[int, int]] | None = None) -> list[str]:
+    """Return the sentences of a passage as an encoder of whole texts reads them; `spans` are theirs if known."""
+    known = passage_sentence_spans(text) if spans is None else spans
+    return [f"{title}: {text[start:end]}" if title else text[start:end] for start, end in known]
 
 
 def encode_with_sentences(encoder: Encoder, passages: Sequence[tuple[str, str]]) -> EncodedPassages:
@@ -112,9 +118,7 @@ def _reading_place(title: str, spans: IntArray, first: int) -> tuple[int, int]:
 
 def _read_alone(encoder: Encoder, passages: Sequence[tuple[str, str]], spans: Sequence[IntArray]) -> list[FloatArray]:
     texts = [
-        f"{title}: {text[start:end]}" if title else text[start:end]
-        for (title, text), own in zip(passages, spans, strict=True)
-        for start, end in own.tolist()
+        text for passage, own in zip(passages, spans, strict=True) for text in sentence_texts(*passage, own.tolist())
     ]
     rows = np.asarray(encoder.encode(texts)) if texts else np.zeros((0, encoder.dimension), dtype=np.float32)
     return np.split(rows, np.cumsum([len(own) for own in spans])[:-1]) if spans else []

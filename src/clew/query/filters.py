@@ -300,9 +300,12 @@ def _parse_tree(expression: str) -> "exp.Expr":
         (tree,) = dialect.parser().parse_into(exp.Condition, tokens, expression) or [None]
     except ParseError as error:
         details = error.errors[0] if error.errors else {}
-        position = f" at {details['highlight'][:40]!r}" if details.get("highlight") else ""
+        word = str(details.get("highlight") or "")[:40]
+        position = f" at {word!r}" if word else ""
+        quoted = f': "{word}"' if word.isidentifier() else ""
         reason = (
-            f"it cannot be read{position}; a field named like a word of SQL takes double quotes, text takes single ones"
+            f"it cannot be read{position}; a field named like a word of SQL takes double quotes{quoted}, text takes "
+            "single ones"
         )
         raise _filter_error(expression, reason) from error
     except SqlglotError as error:

@@ -353,7 +353,9 @@ def _check_names(spec: SettingsRecord | str) -> None:
     name = _entry_name(base)
     if name not in RETRIEVERS or not _can_be_base(name, spec):
         able = [other for other in RETRIEVERS if _can_be_base(other, spec)]
-        raise InputError(f"{_entry_name(spec)}: base is {name!r}; wanted one of {', '.join(able)}")
+        close = nearest(name, able)
+        hint = f"did you mean {close}? wanted" if close else "wanted"
+        raise InputError(f"{_entry_name(spec)}: base is {name!r}; {hint} one of {', '.join(able)}")
 
 
 def _can_be_base(name: str, spec: SettingsRecord | str) -> bool:

@@ -237,14 +237,14 @@ def _interrupt(*_: object, **__: object) -> IndexingReport:
     raise KeyboardInterrupt
 
 
-def test_a_run_whose_files_all_failed_ends_with_one(tmp_path: Path) -> None:
+def test_a_run_of_which_a_file_failed_ends_with_one(tmp_path: Path) -> None:
     write(tmp_path / "folder" / "a.txt", "")
     write(tmp_path / "folder" / "b.pdf", "no document")
     outcome = run_clew("index", tmp_path / "folder", "--index", tmp_path / "index", "--encoder", "none")
     assert outcome.code == 1
     assert "2 failed" in outcome.out
     write(tmp_path / "folder" / "c.txt")
-    assert run_clew("index", tmp_path / "folder", "--index", tmp_path / "index").code == 0
+    assert run_clew("index", tmp_path / "folder", "--index", tmp_path / "index").code == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="wants POSIX permissions")

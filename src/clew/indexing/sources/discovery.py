@@ -28,6 +28,9 @@ RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"}  # f
 READABLE_SUFFIXES = MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | KINDS.keys()
 
 
+_INDEX_FOLDER = "passages.lance"
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file to read."""
@@ -80,8 +83,8 @@ class _Entry(NamedTuple):
 def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
     """Yield the readable files of an existing path, in the order of their ids, and a failure for each other file.
 
-    Hidden files and folders are skipped. A link is followed unless its target is itself read; no folder is entered
-    twice, so that loops of links end.
+    Hidden files and folders are skipped, and so are indexes of Clew within a folder. A link is followed unless its
+    target is itself read; no folder is entered twice, so that loops of links end.
     """
     if path.is_dir():
         top = os.path.realpath(path)
@@ -140,7 +143,10 @@ def _list_folder(folder: _Entry, entered: set[tuple[int, int]]) -> list[_Entry]:
         return []
     entered.add((status.st_dev, status.st_ino))
     with os.scandir(folder.path) as listing:
-        return sorted(_make_entry(folder, listed) for listed in listing if not listed.name.startswith("."))
+        found = [listed for listed in listing if not listed.name.startswith(".")]
+    if folder.order and any(listed.name == _INDEX_FOLDER and listed.is_dir() for listed in found):
+        return []  # an index, which is no document
+    return sorted(_make_entry(folder, listed) for listed in found)
 
 
 def _make_entry(parent: _Entry, listed: os.DirEntry[str]) -> _Entry:

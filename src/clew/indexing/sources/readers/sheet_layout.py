@@ -26,7 +26,7 @@ class _Merge(NamedTuple):
 
 @dataclass(slots=True)
 class SheetLayout:
-    """What a sheet has beside the values of its cells; rows and columns are counted from 1."""
+    """Merged cells, and hidden rows and columns of a sheet, all counted from 1."""
 
     hidden_rows: set[int] = field(default_factory=set)
     hidden_columns: set[int] = field(default_factory=set)

@@ -27,11 +27,11 @@ class _Row(NamedTuple):
     has_words: bool  # whether a cell of it is no number and no date
 
     @property
-    def filled(self) -> int:
+    def width(self) -> int:
         return sum(1 for cell in self.cells if cell.text)
 
     @property
-    def distinct(self) -> int:
+    def cell_count(self) -> int:
         return len({id(cell) for cell in self.cells if cell.text})
 
     @property
@@ -101,7 +101,7 @@ def _add_rows(builder: TextBuilder, name: str, rows: Iterator[_Row]) -> None:
             builder.add(row.text, Place(sheet=name, row=row.number, heading=headings.path))
         return
     for row in chain([after], body):
-        is_section = row.distinct == 1 < row.filled and row.filled >= sum(map(bool, header))
+        is_section = row.cell_count == 1 < row.width and row.width >= sum(map(bool, header))
         if is_section:
             headings.enter(2, row.text[:_MAX_HEADING_CHARACTERS])
         text = row.text if is_section else row_text(header, [cell.text for cell in row.cells])
@@ -111,8 +111,8 @@ def _add_rows(builder: TextBuilder, name: str, rows: Iterator[_Row]) -> None:
 def _find_header(rows: Sequence[_Row]) -> int:
     """Return which row is the header: the first with words in most of the columns that the rows after it have."""
     for at, row in enumerate(rows[:-1]):
-        width = max(other.filled for other in rows[at + 1 : at + 1 + _FOLLOWING_ROWS])
-        if row.has_words and row.distinct > 1 and 2 * row.filled > width:
+        width = max(other.width for other in rows[at + 1 : at + 1 + _FOLLOWING_ROWS])
+        if row.has_words and row.cell_count > 1 and 2 * row.width > width:
             return at
     return 0
 

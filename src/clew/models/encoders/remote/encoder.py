@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 URL_VARIABLE = "CLEW_EMBEDDINGS_URL"
-_BATCH_TEXTS, _BATCH_CHARACTERS = 64, 60_000
-_MAX_CHARACTERS = 8_000  # of a text; models read 8,192 tokens at most, and a character may be one
+BATCH_TEXTS, BATCH_CHARACTERS = 64, 60_000
+MAX_CHARACTERS = 8_000  # of a text; models read 8,192 tokens at most, and a character may be one
 _BLANK = "."  # in the place of a text of white space alone, which servers refuse
 _NAME = re.compile(r"(?P<model>.+?)(?:@(?P<url>https?://.*))?")
 
@@ -52,10 +52,7 @@ class RemoteEncoder:
     def __init__(
         self, kind: str, argument: str, protocol: EmbeddingProtocol, timeout: float = 120.0, attempts: int = 5
     ) -> None:
-        given = _NAME.fullmatch(argument.strip())
-        if given is None:
-            raise InputError(f"encoder '{kind}:'; name the model, {kind}:MODEL or {kind}:MODEL@http://host:8000/v1")
-        self.model, stated_url = str(given["model"]), given["url"] or ""
+        self.model, stated_url = split_model(kind, argument)
         self._name = f"{kind}:{argument.strip()}"
         url = os.environ.get(URL_VARIABLE, "") or stated_url
         if "@" in url:
@@ -175,13 +172,21 @@ class RemoteEncoder:
         return f"{self._digest[:16]}-"
 
 
+def split_model(kind: str, argument: str) -> tuple[str, str]:
+    """Return the model of "MODEL" or "MODEL@URL", and the URL or ""; InputError where there is no model."""
+    given = _NAME.fullmatch(argument.strip())
+    if given is None:
+        raise InputError(f"encoder '{kind}:'; name the model, {kind}:MODEL or {kind}:MODEL@http://host:8000/v1")
+    return str(given["model"]), given["url"] or ""
+
+
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
     """Yield the texts as they are sent, in batches."""
     batch: list[str] = []
     characters = 0
     for text in texts:
-        short = text[:_MAX_CHARACTERS] if text.strip() else _BLANK
-        if batch and (len(batch) == _BATCH_TEXTS or characters + len(short) > _BATCH_CHARACTERS):
+        short = text[:MAX_CHARACTERS] if text.strip() else _BLANK
+        if batch and (len(batch) == BATCH_TEXTS or characters + len(short) > BATCH_CHARACTERS):
             yield batch
             batch, characters = [], 0
         batch.append(short if short.strip() else _BLANK)
