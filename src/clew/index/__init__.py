@@ -298,6 +298,14 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         vars(selected)["_encoder_opener"] = self._encoder_opener  # holds a model
         return selected
 
+    def close(self) -> None:
+        """Let go of the files, memory, threads and version of this index; it is opened again where it is used again.
+
+        Retrievers that were taken from it go on working, and hold what they need.
+        """
+        super().close()
+        self._calls.end_threads()
+
     def _let_go(self) -> None:
         super()._let_go()
         self._retrievers.clear()
