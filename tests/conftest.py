@@ -1,7 +1,9 @@
 """Indexes that many tests search, made once a run; keys, settings and all other machines are out of reach."""
 
+import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +17,35 @@ from tests.only_this_machine import only_this_machine
 from tests.small_index import DOCUMENTS, make_index
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+MEMORY_FOLDER = Path("/dev/shm")
+LEAST_MEMORY = 6 * 2**30  # a run leaves some 1.5 GB of files until it ends
 
 settings.register_profile("clew", deadline=None)  # a busy machine is no failure
 settings.load_profile("clew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set what the tests' processes take over; it costs most of a run's time where it is left as it is."""
+    if hasattr(config, "workerinput"):
+        return
+    if getattr(config.option, "numprocesses", None):
+        # Threads of one product that wait for each other while another worker has their cores: a training took four
+        # times as long. The numbers of threads that Clew asks for stay what they are.
+        os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not config.option.basetemp and "TMPDIR" not in os.environ:
+        _use_memory_for_files()
+
+
+def _use_memory_for_files() -> None:
+    """Make temporary folders in memory where there is room: on a disk each index waits half a second for 100 flushes.
+
+    Linux alone has such a folder; in a container it is often too small, or no program can be started from it.
+    """
+    if os.access(MEMORY_FOLDER, os.W_OK):
+        state = os.statvfs(MEMORY_FOLDER)
+        if state.f_bavail * state.f_frsize >= LEAST_MEMORY and not state.f_flag & os.ST_NOEXEC:
+            os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_FOLDER)
 
 
 @pytest.fixture(autouse=True, scope="session")

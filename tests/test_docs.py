@@ -25,6 +25,7 @@ from clew.settings import Settings
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 A_RETRIEVER = ROOT / "docs" / "add-a-retriever.md"  # its blocks are a file and a line of another, not a script
+OWN_PARTS = ROOT / "docs" / "extend.md"  # see plugins/test_own_parts.py
 TUTORIAL = ROOT / "docs" / "tutorial.md"  # its lines share an environment: see test_tutorial.py
 FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 ANCHOR = re.compile(r"\]\((?!https?:)(?P<target>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
@@ -51,7 +52,9 @@ def runs(block: Block) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [p for p in PAGES if p not in (A_RETRIEVER, TUTORIAL) and any(map(runs, blocks(p)))], ids=lambda p: p.name
+    "page",
+    [p for p in PAGES if p not in (A_RETRIEVER, OWN_PARTS, TUTORIAL) and any(map(runs, blocks(p)))],
+    ids=lambda p: p.name,
 )
 def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

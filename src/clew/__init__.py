@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clew.models.encoders.registry import EncoderEntry
     from clew.models.llm.registry import ModelEntry
     from clew.plugins.records import SettingsRecord, setting
-    from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever
+    from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever, TopicRetriever
     from clew.query.ambiguous_entities import AmbiguousEntity, MentionGroup
     from clew.query.contents import IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
     from clew.query.context import IndexContext
@@ -65,13 +65,19 @@ if TYPE_CHECKING:
         Citation,
         Document,
         Evidence,
+        Extraction,
+        Failure,
+        Mention,
         Passage,
         Place,
         PlaceStart,
+        Prompt,
         Question,
+        Reply,
         Scored,
         SentenceChain,
         Triple,
+        Usage,
     )
 
 _NAMES = {
@@ -96,7 +102,7 @@ _NAMES = {
     "clew.models.encoders.registry": ("EncoderEntry",),
     "clew.models.llm.registry": ("ModelEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
-    "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever"),
+    "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever", "TopicRetriever"),
     "clew.query.ambiguous_entities": ("AmbiguousEntity", "MentionGroup"),
     "clew.query.contents": ("IndexedDocument", "IndexedDocuments", "IndexedEntity", "Neighbour"),
     "clew.query.context": ("IndexContext",),
@@ -131,13 +137,19 @@ _NAMES = {
         "Citation",
         "Document",
         "Evidence",
+        "Extraction",
+        "Failure",
+        "Mention",
         "Passage",
         "Place",
         "PlaceStart",
+        "Prompt",
         "Question",
+        "Reply",
         "Scored",
         "SentenceChain",
         "Triple",
+        "Usage",
     ),
 }
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
@@ -145,15 +157,15 @@ _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name
 __all__ = [
     "BM25", "GFM", "RETRIEVERS", "AmbiguousEntity", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains",
     "Citation", "ClewError", "CrossEncoder", "DecisionState", "Dense", "Document", "DuplicateEntities", "Encoder",
-    "EncoderEntry", "EntityDecision", "EntityGraph", "Evidence", "ExampleQuestion", "ExtractionTools", "Extractor",
-    "ExtractorEntry", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport", "HippoRAG",
-    "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview",
-    "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank",
-    "LanguageModel", "LinearRAG", "MaxSim", "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError",
-    "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart", "ProviderError", "Question",
-    "RecordColumns", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored",
-    "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks", "Triple", "create",
-    "graph_file", "open", "setting",
+    "EncoderEntry", "EntityDecision", "EntityGraph", "Evidence", "ExampleQuestion", "Extraction", "ExtractionTools",
+    "Extractor", "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear",
+    "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError",
+    "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError",
+    "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "Mention", "MentionGroup", "MissingPackageError", "ModelEntry",
+    "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart", "Prompt", "ProviderError",
+    "Question", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry",
+    "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks",
+    "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
     ClewError               exit 1
     ├── InputError          exit 2   the caller gave something that cannot be used
+    │   ├── MissingItemError         no item has such a number: an IndexError too
+    │   └── MissingKeyError          no item has such an id: a KeyError too
     ├── MissingPackageError exit 2   a package that only an optional extra installs cannot be imported
     ├── IndexFormatError    exit 2   the folder is not an index, or not one this version can read
     ├── IndexLockedError    exit 2   another process is writing to the index
@@ -24,6 +26,18 @@ class InputError(ClewError):
     """The caller gave something that cannot be used: a file, an option, a question, a filter."""
 
     exit_code = 2
+
+
+class MissingItemError(InputError, IndexError):
+    """A collection has no item of a number; an IndexError too, as sequences raise it."""
+
+
+class MissingKeyError(InputError, KeyError):
+    """A collection has no item of an id; a KeyError too, as mappings raise it."""
+
+    def __str__(self) -> str:
+        """Return the message as it is, where a KeyError would quote it."""
+        return str(self.args[0])
 
 
 class MissingPackageError(ClewError):

@@ -207,4 +207,4 @@ def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> Non
     if isinstance(questions, str):
         raise InputError(f"questions is {questions!r:.80}, a single one; give a list of strings")
     if len(questions) != len(evidence):
-        raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one per question")
+        raise InputError(f"questions: {len(questions)}, pieces of evidence: {len(evidence)}; give one per question")

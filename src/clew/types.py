@@ -194,8 +194,8 @@ class Evidence:
         """Return counts, and the ids of the best passages."""
         ids = ", ".join(repr(scored.item.id) for scored in self.passages[:3])
         more = ", ..." if len(self.passages) > 3 else ""
-        counts = f"{len(self.paths)} paths, {len(self.chains)} chains, {len(self.notes)} notes"
-        return f"Evidence({len(self.passages)} passages: [{ids}{more}], {counts})"
+        counts = f"paths={len(self.paths)}, chains={len(self.chains)}, notes={len(self.notes)}"
+        return f"Evidence(passages={len(self.passages)}: [{ids}{more}], {counts})"
 
     def _repr_html_(self) -> str:
         html: str = import_module(_RENDERING).render_evidence(self)

@@ -43,7 +43,7 @@ def test_an_answer_with_checked_quotes(small_folder: Path, server: RunningServer
     assert done.out.startswith("Karlskrona\n\n[1] Louis Palander (palander, characters 0-46)\n")
     assert f"“{QUOTE}”" in done.out
     assert "note: dropped a quote that is in no passage: 'Palander was born in Hamburg.'" in done.out
-    assert "spent: 1 calls, 900 + 100 tokens" in done.out
+    assert "spent: 1 call, 900 + 100 tokens" in done.out
     (request,) = server.requests
     assert request["authorization"] == "Bearer none"
     assert request["temperature"] == 0.0

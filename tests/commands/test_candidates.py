@@ -220,4 +220,4 @@ def test_candidates_without_a_positive_are_refused_in_their_own_words(tmp_path: 
     file = write_candidates(tmp_path / "none.json", [record])
     done = run_clew("eval", "--candidates", file)
     assert (done.code, done.out) == (2, "")
-    assert f"{file}: not one of 1 pools has a positive passage: mark them with has_answer" in done.err
+    assert f"{file}: not one of 1 pool has a positive passage: mark them with has_answer" in done.err

@@ -94,8 +94,8 @@ def test_questions_whose_topics_or_answers_the_graph_lacks_are_told(family: Path
     file.write_text(json.dumps(record) + "\n", encoding="utf-8")
     done = run_clew("eval", "--index", family, "--questions", file)
     assert done.code == 0, done
-    assert "1 questions have no topic entity in the graph" in done.err
-    assert "1 questions have no answer in the graph" in done.err
+    assert "1 question has no topic entity in the graph" in done.err
+    assert "1 question has no answer in the graph" in done.err
 
 
 def write_records(folder: Path, *records: dict[str, object]) -> Path:
@@ -130,7 +130,7 @@ def test_eval_tells_that_graphs_of_questions_are_not_read(family: Path, tmp_path
     own = {"q_entity": ["Eva Holm"], "answer": ["teacher"], "graph": [["Eva Holm", "profession", "teacher"]]}
     file = write_records(tmp_path, {"id": "a", "question": QUESTIONS[0][0], **own})
     _, told = evaluate_file(family, file)
-    assert "1 questions bring graphs of their own, which are not read" in told
+    assert "1 question brings a graph of its own, not read here" in told
     assert f"clew compare --data {file}" in told
     _, told = evaluate_file(family, write_records(tmp_path, RIGHT))
     assert "graphs of their own" not in told
@@ -164,7 +164,7 @@ def test_a_model_that_fails_is_told(family: Path, tmp_path: Path, monkeypatch: p
         options = ("--answer", "--model", "openai:tiny", "--base-url", server.url, "--no-cache")
         figures, told = evaluate_file(family, file, *options)
     assert (figures["failed"], figures["hit"]) == (1.0, 0.0)
-    assert "frag-simple: 0 of 1 questions were answered, the others count 0: " in told
+    assert "frag-simple: 0 of 1 question answered, the others count 0: " in told
 
 
 def test_the_larger_number_of_paths_names_the_coverage(family: Path, tmp_path: Path) -> None:

@@ -24,12 +24,12 @@ def import_file(file: Path, index: Path, *options: str | Path) -> Outcome:
 def test_import_makes_an_index_and_says_what_it_holds(tmp_path: Path, file: Path) -> None:
     done = import_file(file, tmp_path / "index", "--encoder", "none")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("ships.tsv: 2 triples, 0 names, 1 duplicates, 0 malformed in ")
+    assert done.out.startswith("ships.tsv: 2 triples, 0 names, 1 duplicate, 0 malformed in ")
     assert "parts: 1 added, 0 updated, 0 unchanged, 0 removed; the index holds 3 entities and 2 triples" in done.out
     again = import_file(file, tmp_path / "index")
     assert "parts: 0 added, 0 updated, 1 unchanged, 0 removed" in again.out
     listed = run_clew("kg", "list", "--index", tmp_path / "index")
-    assert listed.out == "ships.tsv: 2 triples, 0 names, 1 parts\n"
+    assert listed.out == "ships.tsv: 2 triples, 0 names, 1 part\n"
     stats = run_clew("stats", "--index", tmp_path / "index")
     assert "graph              ships.tsv (2 triples, 0 names)\n" in stats.out
     assert "imported triples   2\n" in stats.out
@@ -37,7 +37,7 @@ def test_import_makes_an_index_and_says_what_it_holds(tmp_path: Path, file: Path
     found = run_clew("search", "Who built Fram?", "--index", tmp_path / "index", "--retriever", "bm25")
     assert "note: the index holds no passages" in found.out
     removed = run_clew("remove", "ships.tsv", "--index", tmp_path / "index")
-    assert removed.out == "removed 1 graphs\n"
+    assert removed.out == "removed 1 graph\n"
     assert run_clew("kg", "list", "--index", tmp_path / "index").out == "no graph was imported\n"
 
 
@@ -56,7 +56,7 @@ def test_documents_and_graphs_in_one_index(tmp_path: Path, file: Path) -> None:
     assert "wrote what was found in 3 passages" in exported.out
     assert len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()) == 3
     removed = run_clew("remove", "my ships", "v0001", "--index", tmp_path / "index")
-    assert removed.out == "removed 1 documents and 1 graphs\n"
+    assert removed.out == "removed 1 document and 1 graph\n"
 
 
 def test_diff_tells_what_a_graph_changes(tmp_path: Path, file: Path) -> None:
@@ -67,8 +67,8 @@ def test_diff_tells_what_a_graph_changes(tmp_path: Path, file: Path) -> None:
     assert import_file(file, tmp_path / "two").code == 0
     changed = run_clew("diff", tmp_path / "one", tmp_path / "two")
     assert changed.code == 1
-    assert "1 triples added: Colin Archer | born in | Oslo" in changed.out
-    assert "1 entities removed: Larvik" in changed.out
+    assert "1 triple added: Colin Archer | born in | Oslo" in changed.out
+    assert "1 entity removed: Larvik" in changed.out
 
 
 def test_malformed_lines_are_told_and_strict_refuses_them_before_anything_is_made(tmp_path: Path, file: Path) -> None:
@@ -96,7 +96,7 @@ def test_names_and_formats(tmp_path: Path) -> None:
         "--encoder", "none",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("triples: 1 triples, 3 names")
+    assert done.out.startswith("triples: 1 triple, 3 names")
 
 
 @pytest.mark.parametrize(

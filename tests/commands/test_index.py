@@ -347,5 +347,5 @@ def test_export_leaves_out_what_failed(tmp_path: Path) -> None:
     place = tmp_path / "index"
     run_clew("index", towns(tmp_path, 3), "--index", place, "--encoder", "none", "--extractor", f"published:{given}")
     done = run_clew("export", tmp_path / "out.jsonl", "--index", place)
-    assert done.out == "wrote what was found in 1 passages, without 2 at which the extractor failed\n"
+    assert done.out == "wrote what was found in 1 passage, without 2 at which the extractor failed\n"
     assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == given.read_text(encoding="utf-8")

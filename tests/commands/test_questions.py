@@ -50,7 +50,7 @@ def test_unknown_hops_are_counted_by_an_index(tmp_path: Path) -> None:
     file.write_text(json.dumps({"id": "a", "question": "x", "answers": ["y"], "topic": ["t"]}) + "\n", encoding="utf-8")
     done = run_clew("questions", "sample", file, "--hops", "2", "--each", "2")
     assert (done.code, done.out) == (2, "")
-    assert "none of 1 questions says its number of hops: give --index" in done.err
+    assert "none of 1 question says its number of hops: give --index" in done.err
 
 
 def test_counts_are_those_of_the_tables() -> None:
@@ -105,7 +105,7 @@ def test_hops_of_the_graph_replace_those_of_the_set(tmp_path: Path) -> None:
         (("--hops", "1,x"), "--hops is '1,x'"),
         (("--hops", "0"), "--hops is '0'"),
         (("--hops", "1,1"), "--hops is '1,1'"),
-        (("--each", "3", "--hops", "1"), "2 questions take 1 hops, and 3 are wanted"),
+        (("--each", "3", "--hops", "1"), "2 questions take 1 hop, and 3 are wanted"),
     ],
 )
 def test_bad_samples_are_refused(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

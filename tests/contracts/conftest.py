@@ -1,8 +1,12 @@
 """The small indexes again with the encoder that trained weights need; every other retriever takes the cheap one."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import ClassVar
+from types import ModuleType
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,8 +16,10 @@ from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.plugins.records import SettingsRecord
 from clew.rerankers.registry import RERANKERS, RerankerEntry
 from clew.rerankers.text_scorer import TextReranker
+from clew.retrievers.registry import RETRIEVERS
 from clew.text.bm25 import BM25Scorer
 from tests.conftest import EXAMPLES
+from tests.own_parts import run_example
 from tests.small_index import DOCUMENTS, make_index
 
 TRAINED = {"gfm": DEFAULT_ENCODER, "routed": DEFAULT_ENCODER}
@@ -31,6 +37,33 @@ def words_rerank() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         entry = RerankerEntry("by words", Words, lambda *_: TextReranker(BM25Scorer()), "words")
         patch.setitem(RERANKERS.entries, "words", entry)
+        yield
+
+
+@pytest.fixture(scope="session")
+def own_part(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """The classes of an example of docs/extend.md by its name."""
+
+    @cache
+    def load(name: str) -> dict[str, Any]:
+        return run_example(name, tmp_path_factory.mktemp("own")).names
+
+    return load
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_retriever(own_part: Callable[[str], dict[str, Any]]) -> Iterator[None]:
+    """Install the retriever of docs/extend.md as a package would, under the name `shared-words`."""
+    module = ModuleType("own_retriever")
+
+    def load_entry(name: str) -> Any:
+        return own_part("retriever")[name]
+
+    module.__getattr__ = load_entry  # type: ignore[method-assign]
+    point = EntryPoint("shared-words", "own_retriever:ENTRY", RETRIEVERS.group)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "own_retriever", module)
+        patch.setitem(vars(RETRIEVERS), "_plugins", {"shared-words": point})
         yield
 
 

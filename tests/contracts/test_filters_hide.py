@@ -10,7 +10,11 @@ import pytest
 import clew
 from clew.answering.selection import PASSAGES, PATHS, select_answerer
 from clew.commands.answers import answer_json, evidence_json
+from clew.commands.export import export
 from clew.errors import InputError
+from clew.graph.exports.graphml import write_graphml
+from clew.graph.exports.jsonld import write_jsonld
+from clew.graph.exports.neo4j import write_nodes, write_relationships
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, parse_retriever
@@ -186,3 +190,38 @@ def test_reading_the_contents_within_a_filter_shows_nothing_hidden(folders: dict
             whole.neighbours(name, WHERE)
         assert whole.get(name, WHERE) is None
     assert whole.get("secretdoc1") is not None
+
+
+def _export_texts(index: Index, where: str | None) -> dict[str, str]:
+    """Return all that each export holds, as text."""
+    view = index.graph_view(where)
+    graph, data = index.to_networkx(where), index.to_pyg(where, features=False)
+    return {
+        "graphml": "".join(write_graphml(view)),
+        "neo4j": "".join([*write_nodes(view), *write_relationships(view)]),
+        "jsonld": "".join(write_jsonld(view)),
+        "networkx": plain([list(graph.nodes(data=True)), list(graph.edges(data=True))]),
+        "pyg": plain([data.node_names, data.relation_names]),
+    }
+
+
+def test_exports_within_a_filter_show_nothing_hidden(folders: dict[tuple[str, bool], Path]) -> None:
+    """What they have are triples of an index without the hidden documents."""
+    pytest.importorskip("torch_geometric")
+    whole, alone = (clew.open(folders["hashing", hidden]) for hidden in (True, False))
+    shown = _export_texts(whole, WHERE)
+    assert {name: leaks(text, "") for name, text in shown.items()} == {name: [] for name in shown}
+    unfiltered = _export_texts(whole, None)
+    assert all(leaks(text, "") for text in unfiltered.values())  # such that the test could fail
+    relations = set(alone.to_pyg(features=False).relation_names)
+    assert set(whole.to_pyg(WHERE, features=False).relation_names) <= relations
+    assert (whole.graph_view(WHERE).pairs() >= 0).all()
+
+
+@pytest.mark.parametrize("layout", ["lines", "hipporag", "gfmrag-lines", "gfmrag"])
+def test_exports_that_have_no_filter_refuse_one(
+    folders: dict[tuple[str, bool], Path], layout: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=f"--where is for the layouts graphml, neo4j, jsonld, not {layout}"):
+        export(tmp_path / "out", str(folders["hashing", True]), layout, None, WHERE)
+    assert not list(tmp_path.iterdir())

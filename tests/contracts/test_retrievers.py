@@ -25,7 +25,10 @@ RERANKED = ("bm25:rerank=words,rerank_depth=4", "fused:rerank=words")
 SEARCHING = [name for name in RETRIEVERS if not finds_nothing(name)]
 """All but `none`, which searches nothing: tests/retrievers/test_no_retrieval.py."""
 
-pytestmark = pytest.mark.parametrize("name", [*SEARCHING, *RERANKED])
+INSTALLED = ("shared-words",)
+"""That of docs/extend.md, which `conftest.py` installs as another package would."""
+
+pytestmark = pytest.mark.parametrize("name", [*SEARCHING, *RERANKED, *INSTALLED])
 
 
 def search(index: Index, name: str, question: str, k: int = 10, where: str | None = None) -> Evidence:

@@ -118,7 +118,7 @@ def test_topics_connected_by_a_third_question_stay_together() -> None:
 @pytest.mark.parametrize(
     ("positions", "message"),
     [
-        ({"topics": (0, 1)}, "its topics hold node 1, and its graph has 1 nodes; wanted 0 to 0"),
+        ({"topics": (0, 1)}, "its topics hold node 1, and its graph has 1 node; wanted 0 to 0"),
         ({"gold": ((0,), (0, 7))}, "its gold hold node 7, and"),
         ({"gold": ((-1,),)}, "its gold hold node -1, and"),
     ],

@@ -88,7 +88,7 @@ def test_topics_outside_the_graph_are_counted(tmp_path: Path) -> None:
 
 
 def test_questions_without_any_topic_in_the_graph_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none of 1 questions names a topic of .*kg\.tsv"):
+    with pytest.raises(InputError, match=r"none of 1 question names a topic of .*kg\.tsv"):
         load(tmp_path, KG, [{"topic": "zed"}])
 
 

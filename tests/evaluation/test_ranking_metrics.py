@@ -120,5 +120,5 @@ def test_gold_given_twice_counts_once() -> None:
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="at least 1"):
         compute_measures([match_gold(["a"], ["a"], ["a"])], [0])
-    with pytest.raises(InputError, match="2 passages but 1 documents"):
+    with pytest.raises(InputError, match="passages: 2, documents: 1"):
         match_gold(["a", "b"], ["a"], ["a"])

@@ -127,7 +127,7 @@ def test_a_file_that_holds_no_run_is_refused(tmp_path: Path, change: dict[str, o
 
 
 def test_invalid_runs_are_refused() -> None:
-    with pytest.raises(InputError, match="2 passages, 1 documents and 1 scores"):
+    with pytest.raises(InputError, match="passages: 2, documents: 1, scores: 1"):
         Ranking("q", ("a", "b"), ("a",), (1.0,), Usage())
     with pytest.raises(InputError, match="has score nan"):
         Ranking("q", ("a",), ("a",), (float("nan"),), Usage())

@@ -5,8 +5,8 @@ import multiprocessing
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from hashlib import blake2b
 from io import BytesIO, StringIO, TextIOWrapper
 from multiprocessing.context import ForkServerProcess
@@ -27,20 +27,8 @@ SERVER = multiprocessing.get_context("forkserver")
 _ONCE = re.compile(
     r"^note: (compiling, once: |read \d+ names in ).*; later runs load (them|the compiled code)\n", re.MULTILINE
 )
-# Imported once, so that a process costs a fork and not a second of imports. None of these opens a table, so the server
-# has no threads of Lance that a fork would lose.
-SERVER.set_forkserver_preload(
-    [
-        "lance",
-        "Stemmer",
-        "semchunk",
-        "clew.commands.app",
-        "clew.index",
-        "clew.commands.index",
-        "rich.console",
-        "clew.store.verify",
-    ]
-)
+# Warm, so that a process costs a fork, and no second of imports and of loading compiled functions.
+SERVER.set_forkserver_preload(["tests.faults.warmed"])
 PLACES = ("Tromsø", "Hobart", "Cape Town", "Buenos Aires", "Vardø", "Lyttelton", "Kerguelen")
 
 
@@ -89,12 +77,12 @@ def start_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES) 
 
 def run_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
     """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`."""
-    with TemporaryDirectory() as folder:
-        process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, folder, file_bytes))
+    with memory_folder() as folder:
+        process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, str(folder), file_bytes))
         process.start()
         process.join()
         assert process.exitcode is not None
-        out, err = (_read_text(Path(folder) / name) for name in ("out", "err"))
+        out, err = (_read_text(folder / name) for name in ("out", "err"))
     return Outcome(process.exitcode, out, err)
 
 
@@ -122,6 +110,14 @@ def run_in_batches(arguments: list[str], batch: int) -> None:
         patch.multiple(kg_import, SHARD_TRIPLES=batch, FILE_TRIPLES=2 * batch),
     ):
         app.main()
+
+
+@contextmanager
+def memory_folder() -> Iterator[Path]:
+    """Yield a temporary folder in memory where there is one: writing and flushing costs nothing there."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name)
 
 
 def make_voyage(number: int, state: int = 1) -> dict[str, object]:

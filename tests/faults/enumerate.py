@@ -1,6 +1,7 @@
 """Kill a command at each of its file operations, or fail each of them once, and check what is left.
 
-    python -m tests.faults.enumerate [--commands NAME ...] [--errors kill EIO ...] [--every N] [--table]
+    python -m tests.faults.enumerate [--commands NAME ...] [--errors kill EIO ...] [--every N] [--first M] [--table]
+                                     [--processes P]
 
 A small library that is loaded before all others (`shim.c`) counts the operations of a process below the index (opened
 for writing, written, renamed, linked, removed, made, cut, flushed), and kills it before one of them, or fails one.
@@ -16,17 +17,18 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from unittest.mock import patch
 
 from clew.errors import ClewError
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from tests.faults.commands import make_voyage, snapshot_hash, write_lines
+from tests.faults.commands import make_voyage, memory_folder, snapshot_hash, write_lines
 
 SHIM_SOURCE = Path(__file__).with_name("shim.c")
 TABLE = "passages.lance"
@@ -38,6 +40,7 @@ COMMANDS = (
 )  # fmt: skip
 _WHOLE = frozenset({"remove", "compact", "import", "change", "broken", "reencode", "commit", "restore", "decide"})
 """Commands of one commit: a reader sees all of the state before or all of that after."""
+_patching = Lock()  # threads that patch one name would leave it patched
 _BATCH = 12
 _DOCUMENTS = 30
 
@@ -119,15 +122,22 @@ class Disturber:
 @contextmanager
 def open_disturber(folder: Path, below: str = ".") -> Iterator[Disturber | None]:
     """Yield what disturbs operations below a folder of indexes; None where it cannot be built here."""
+    with open_disturbers(folder, 1, below) as disturbers:
+        yield next(iter(disturbers), None)
+
+
+@contextmanager
+def open_disturbers(folder: Path, count: int, below: str = ".") -> Iterator[list[Disturber]]:
+    """Yield as many as wanted, that work side by side; none where they cannot be built here."""
     library = build_shim(folder)
-    if library is None:
-        yield None
-        return
-    disturber = Disturber(library, folder, below)
-    try:
-        yield disturber
-    finally:
-        disturber.close()
+    disturbers = []
+    with ExitStack() as stack:
+        for number in range(count if library else 0):
+            own = folder / f"disturber-{number}"
+            own.mkdir()
+            disturbers.append(Disturber(library, own, below))
+            stack.callback(disturbers[-1].close)
+        yield disturbers
 
 
 class Cases:
@@ -207,7 +217,7 @@ class Cases:
         for part in ("1/2", "2/2"):
             code, messages, _ = self.disturber.run(["index", file, "--shard", part, "--staging", staging], start)
             assert code == 0, messages
-        return start, ["commit", "--staging", staging]
+        return start, ["commit", staging]
 
     def _make_restore(self) -> tuple[Path | None, list[str]]:
         start = self.result("remove")
@@ -261,7 +271,7 @@ def _find_fault(case: Case, index: Path, *, is_done: bool) -> str | None:
 
 def _find_problems(index: Path) -> list[str]:
     # The child process that reads files of deleted rows costs a second; what is short is an error here, too.
-    with patch("clew.store.inspection.crashing_fragments", return_value=set()):
+    with _patching, patch("clew.store.inspection.crashing_fragments", return_value=set()):
         return verify(index)
 
 
@@ -281,16 +291,19 @@ def _finish(disturber: Disturber, case: Case, index: Path) -> str | None:
     return f"leaves damage when it is run again: {problems[0]}" if problems else None
 
 
-def enumerate_faults(
-    disturber: Disturber, case: Case, folder: Path, error: str, every: int = 1, first: int = 1
-) -> Outcomes:
-    """Disturb a command at its operations, `every` one of them from the `first`."""
-    outcomes = Outcomes()
-    for at in range(first, len(case.operations) + 1, every):
-        outcomes.runs += 1
-        if fault := disturb(disturber, case, folder / "disturbed", at, error):
-            letter = case.operations[at - 1]
-            outcomes.faults.append(f"{case.name}, {error} at operation {at} ({letter}): {fault}")
+def enumerate_faults(disturbers: Sequence[Disturber], case: Case, folder: Path, error: str, places: range) -> Outcomes:
+    """Disturb a command at some of its operations, numbered from 1, in as many processes as there are disturbers."""
+    free, outcomes = list(disturbers), Outcomes(len(places))
+
+    def find_fault(at: int) -> str | None:
+        disturber = free.pop()
+        index = folder / f"disturbed-{disturbers.index(disturber)}"
+        fault = disturb(disturber, case, index, at, error)
+        free.append(disturber)
+        return fault and f"{case.name}, {error} at operation {at} ({case.operations[at - 1]}): {fault}"
+
+    with ThreadPoolExecutor(len(disturbers)) as pool:
+        outcomes.faults += [fault for fault in pool.map(find_fault, places) if fault]
     return outcomes
 
 
@@ -300,22 +313,26 @@ def main() -> None:
     parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=COMMANDS)
     parser.add_argument("--errors", nargs="+", choices=ERRORS, default=ERRORS)
     parser.add_argument("--every", type=int, default=1, help="disturb every n-th operation")
+    parser.add_argument("--first", type=int, default=1, help="from this one on")
     parser.add_argument("--table", action="store_true", help="only operations on the table, none on derived files")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     below = TABLE if options.table else "."
-    with tempfile.TemporaryDirectory() as name, open_disturber(Path(name), below) as disturber:
-        if disturber is None:
+    total = faults = 0
+    with memory_folder() as folder, open_disturbers(folder, options.processes, below) as disturbers:
+        if not disturbers:
             sys.exit("faults: a C compiler and a Linux are wanted")
-        cases = Cases(disturber, Path(name))
-        faults: list[str] = []
+        cases = Cases(disturbers[0], folder)
         for command in options.commands:
             case = cases.case(command)
+            places = range(options.first, len(case.operations) + 1, options.every)
             for error in options.errors:
-                found = enumerate_faults(disturber, case, Path(name), error, options.every)
-                faults += found.faults
+                found = enumerate_faults(disturbers, case, folder, error, places)
+                total, faults = total + found.runs, faults + len(found.faults)
                 print(f"{command:10} {error:8} {found.runs:5} runs, {len(found.faults):3} faults", flush=True)
                 for fault in found.faults:
                     print(f"  {fault}", flush=True)
+    print(f"{total} runs, {faults} faults", flush=True)
     sys.exit(1 if faults else 0)
 
 

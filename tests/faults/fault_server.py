@@ -1,4 +1,4 @@
-"""A process that has imported the commands, and the fault library before all others; it forks one child a command.
+"""A warm process that loaded the fault library before all others; it forks one child a command.
 
 It reads a line of JSON for each command, and answers with a line: the exit code, negative for a signal.
 """
@@ -10,15 +10,13 @@ import sys
 from pathlib import Path
 
 from tests.faults.commands import run_in_batches
-
-PRELOADED = ("lance", "clew.index", "clew.indexing.entry", "clew.commands.index", "clew.commands.maintain")
+from tests.faults.warm_process import warm_up
 
 
 def main() -> None:
     """Serve until standard input ends; the argument is the library."""
     library = ctypes.CDLL(sys.argv[1])
-    for name in PRELOADED:
-        __import__(name)
+    warm_up()
     for line in sys.stdin:
         task = json.loads(line)
         child = os.fork()

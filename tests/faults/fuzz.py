@@ -9,13 +9,12 @@ goes on after the input.
 """
 
 import argparse
-import faulthandler
 import io
 import json
 import os
 import random
+import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,18 +51,18 @@ from clew.server import records
 from clew.server.keys import KeyFile
 from clew.settings import load_settings
 from clew.types import Passage
-from tests.faults.commands import SERVER, run_clew
+from tests.faults.commands import SERVER, memory_folder, run_clew
 
 _SECONDS, _MEMORY = 20, 2 << 30
 _CHANGES = 6  # of an input, at most
 _MAX_BYTES = 20_000
-_BLOCK = 2_000  # inputs of a process
+_BLOCK = 20_000  # inputs of a process
 TRICKY = (
     b"\0", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\\ud800", b"\xe2\x80\xa8", b"\xe2\x80\xae", b"\r",
     b"\n", b"\t", b'"', b"'", b"\\", b",", b":", b";", b"{", b"}", b"[", b"]", b"(", b")", b"<", b">", b"&", b"%",
     b"--", b"null", b"true", b"NaN", b"1e400", b"-1", b"0", b"9" * 400, b"9" * 5000, b"[" * 3000, b"{\"a\":" * 500,
     b"a" * 5000, b"<!ENTITY a 'b'>", b"<![CDATA[", b"&a;", b"../", b"%00", b"__class__", b" AND ", b" OR NOT ",
-    b" IN (", b"''",
+    b" IN (", b"''", b"!!int ", b"!!timestamp ", b"0x" + b"f" * 5000,
 )  # fmt: skip
 
 
@@ -175,6 +174,9 @@ _WEIGHTS = {"format": WEIGHTS_FORMAT, "width": 4, "text_width": 6, "layers": 2, 
 _MARKDOWN = (
     b"---\ntitle: Oslo\naliases: [Christiania]\n---\n# Oslo\n\nSee [[Norway]] and [x](y.md).\n\n| a | b |\n|--|--|\n"
 )
+_NOTE = (
+    b"---\ntitle: 'Bergen: a port'\ndate: 2024-05-03\ntags: {kind: [city, port], size: 0x1f}\n---\nBergen is a port.\n"
+)
 _GRAPHML = (
     b'<?xml version="1.0" encoding="UTF-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" '
     b'for="edge" attr.name="label"/><graph><node id="a"><data key="d">Oslo</data></node><node id="b"/>'
@@ -206,7 +208,7 @@ TARGETS = (
     Target("jsonl", (_JSONL, _JSONL + b"\n" + _JSONL), _read_jsonl),
     Target("csv", (_TABLES,), partial(_read_rows, delimiter=",")),
     Target("tsv", (_TABLES.replace(b",", b"\t"),), partial(_read_rows, delimiter="\t")),
-    Target("markdown", (_MARKDOWN,), lambda data, _: make_markdown_document("a", "a", decode_bytes(data)[0])),
+    Target("markdown", (_MARKDOWN, _NOTE), lambda data, _: make_markdown_document("a", "a", decode_bytes(data)[0])),
     Target("text", (b"Oslo\n\nOslo is in Norway.\n",), _read_text),
     *(Target(f"file {suffix}", (data,), partial(_read_file, suffix=suffix)) for suffix, data in _FILES.items()),
     Target("filter", _FILTERS, lambda data, _: parse_filter(data.decode("utf-8", "surrogateescape"))),
@@ -308,10 +310,14 @@ def check(number: int, folder: Path, only: Sequence[str] = ()) -> str | None:
 
 
 def run_block(first: int, count: int, log: str, only: Sequence[str]) -> None:
-    """Check inputs in this process, and write the number of each before it is read, and what is wrong with it after."""
+    """Check inputs in this process, and write the number of each before it is read, and what is wrong with it after.
+
+    An alarm that nothing handles ends the process where an input takes too long; setting one costs no thread.
+    """
     limit_memory(_MEMORY)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     with (
-        tempfile.TemporaryDirectory() as folder,
+        memory_folder() as folder,
         Path(log).open("a", encoding="utf-8") as out,
         Path(os.devnull).open("w", encoding="utf-8") as nothing,
     ):
@@ -319,18 +325,18 @@ def run_block(first: int, count: int, log: str, only: Sequence[str]) -> None:
         for number in range(first, first + count):
             out.write(f"{number}\n")
             out.flush()
-            faulthandler.dump_traceback_later(_SECONDS, exit=True, file=nothing)
-            if fault := check(number, Path(folder), only):
+            signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+            if fault := check(number, folder, only):
                 out.write(json.dumps([number, fault]) + "\n")
-        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
         out.write("done\n")
 
 
 def run_range(first: int, count: int, only: Sequence[str] = ()) -> list[str]:
     """Check inputs in other processes, one after the other; return a line for each fault."""
     faults: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        log, end = Path(folder) / "log", first + count
+    with memory_folder() as folder:
+        log, end = folder / "log", first + count
         while first < end:
             process = SERVER.Process(target=run_block, args=(first, end - first, str(log), tuple(only)))
             process.start()
@@ -341,9 +347,7 @@ def run_range(first: int, count: int, only: Sequence[str] = ()) -> list[str]:
             faults += [f"input {number}: {fault}" for number, fault in found]
             if lines and lines[-1] == "done":
                 break
-            last = [int(line) for line in lines if line.isdigit()][
-                -1
-            ]  # one that reads no input is a fault of this file
+            last = next(int(line) for line in reversed(lines) if line.isdigit())  # where none is, this file is at fault
             target, _ = make_input(last, only)
             faults.append(f"input {last}: {target.name}: hung, or ended its process with {process.exitcode}")
             first = last + 1

@@ -108,6 +108,13 @@ MUTATIONS = (
         "store/test_read_back.py::test_a_file_of_deleted_rows_that_was_not_written_whole_is_not_committed",
     ),
     Mutation(
+        "checksums of files of deleted rows are not compared",
+        "store/read_back.py",
+        "        if compute_checksum(data) != checksums[path.name]:\n",
+        "        if not data:\n",
+        "store/test_read_back.py::test_any_flipped_bit_in_a_file_of_deleted_rows_is_found_before_lance_reads_it",
+    ),
+    Mutation(
         "a version that does not read back stays",
         "store/commits.py",
         "        set_aside(manifest, location)\n        raise",

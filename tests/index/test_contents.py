@@ -3,7 +3,9 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import clew
@@ -39,6 +41,49 @@ def test_documents_are_a_sequence_by_id(index: Index) -> None:
     with pytest.raises(IndexError):
         index.documents[3]
     assert "3 documents" in repr(index.documents)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (3, IndexError, "3 is no place of 3 documents; wanted -3 to 2"),
+        (-4, IndexError, "-4 is no place of 3 documents; wanted -3 to 2"),
+        (10**30, IndexError, "is no place of 3 documents"),
+        (np.int64(99), IndexError, "99 is no place of 3 documents"),
+        ("framm", KeyError, "^no document has the id 'framm': "),
+        (1.0, InputError, "float 1.0; give a whole number"),
+        (None, InputError, "None; give a whole number"),
+        ([0], InputError, "give a whole number"),
+        (True, InputError, "bool True; give a whole number"),
+        (slice("a", None), InputError, "the start of a slice is str 'a'"),
+        (slice(None, None, 0), InputError, "the step of a slice is 0"),
+    ],
+    ids=str,
+)
+def test_a_document_that_there_is_not_is_one_error_of_python_s_kind(
+    index: Index, given: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        index.documents[given]
+    assert isinstance(caught.value, InputError)
+
+
+def test_documents_are_found_by_numbers_of_numpy_slices_and_ids(index: Index) -> None:
+    documents = index.documents
+    assert documents[np.int32(1)] == documents["fram"] == documents[-2]
+    assert [document.id for document in documents[::-2]] == ["larvik", "archer"]
+    assert documents[5:9] == []
+    assert documents[np.int64(1) :] == documents[-2:]
+
+
+def test_negative_limits_are_refused(index: Index) -> None:
+    """-1 left the last pair out."""
+    for call in (index.duplicate_entities, index.ambiguous_entities, index.example_questions):
+        with pytest.raises(InputError, match="is -1; give 0 or more"):
+            call(-1)
+        assert call(0) == []
+    with pytest.raises(InputError, match="number is 0; give 1 or more"):
+        index.undo_entity_decision(0)
 
 
 def test_get_returns_a_document_or_none(index: Index) -> None:

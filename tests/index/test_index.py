@@ -230,7 +230,7 @@ def test_limits_of_the_settings_hold_from_python(small_folder: Path, monkeypatch
     monkeypatch.setenv("CLEW_BASE_URL", "http://127.0.0.1:9/v1")
     answer = clew.open(small_folder).ask("Where was Louis Palander born?", model="openai:test")
     assert answer.failure is not None
-    assert "the budget of 1 tokens is reached" in answer.failure.reason
+    assert "the budget of 1 token is reached" in answer.failure.reason
     assert answer.evidence.passages
 
 

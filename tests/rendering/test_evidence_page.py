@@ -115,9 +115,9 @@ def test_notebooks_show_the_same_as_files() -> None:
 
 def test_representations_are_short() -> None:
     evidence = make_evidence()
-    assert repr(evidence) == "Evidence(2 passages: ['ship#1', 'man#1'], 1 paths, 1 chains, 1 notes)"
+    assert repr(evidence) == "Evidence(passages=2: ['ship#1', 'man#1'], paths=1, chains=1, notes=1)"
     many = replace(evidence, passages=evidence.passages * 40)
-    assert repr(many).startswith("Evidence(80 passages: ['ship#1', 'man#1', 'ship#1', ...], ")
+    assert repr(many).startswith("Evidence(passages=80: ['ship#1', 'man#1', 'ship#1', ...], ")
     answer = replace(make_answer(evidence), weak=True, failure=Failure("q", "no reply"))
     assert repr(answer) == (f"Answer('Karlskrona', weak, citations=['Karlskrona'], {evidence!r}, failure='no reply')")
     long = replace(answer, citations=(quote("man", "x" * 200, "x" * 200),))

@@ -32,5 +32,5 @@ def test_it_is_a_stable_sort(scores: list[int]) -> None:
 
 def test_lengths_must_match() -> None:
     check_lengths([], [])
-    with pytest.raises(InputError, match="1 questions, 2 pieces"):
+    with pytest.raises(InputError, match="questions: 1, pieces of evidence: 2"):
         check_lengths(["who"], [EVIDENCE, EVIDENCE])

@@ -217,7 +217,7 @@ def test_damage_that_lance_reads_without_an_error_is_noticed(tmp_path: Path) -> 
     file = data_files(tmp_path)[0]
     file.write_bytes(file.read_bytes().replace(b"London is passage", b"London is passagf", 1))
     assert table.count_rows() == 2
-    with pytest.raises(IndexFormatError, match=r"1 passages of .* are not what was written, the first is 'a#0'"):
+    with pytest.raises(IndexFormatError, match=r"1 passage of .* is not what was written, the first is 'a#0'"):
         table.open_latest().read()
 
 

@@ -8,14 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from clew.errors import ProviderError
+from clew.errors import IndexFormatError, ProviderError
 from clew.store import commits, dataset, read_back
+from clew.store.deletion_checksums import compute_checksum, deletion_path, stored_checksums
+from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.read_back import count_bitmap
 from clew.store.repair import repair
@@ -51,7 +54,7 @@ def vars_of(location: object) -> dict[str, object]:
 def files_of(table: Path, fragment: lance.FragmentMetadata, name: str) -> list[Path]:
     if name == "check_data_files":
         return [table / "data" / file.path for file in fragment.files]
-    return [read_back.deletion_path(table, fragment)]
+    return [deletion_path(table, fragment)]
 
 
 @pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
@@ -157,7 +160,7 @@ def test_bitmaps_are_counted_as_lance_writes_them(tmp_path: Path, stored: str) -
     assert fragment is not None
     changed = fragment.delete_rows(values.tolist())
     assert changed is not None
-    data = read_back.deletion_path(tmp_path / "t", changed).read_bytes()
+    data = deletion_path(tmp_path / "t", changed).read_bytes()
     assert count_bitmap(data) == len(values)
     for length in (0, 3, len(data) // 2, len(data) - 1):
         with pytest.raises((ValueError, struct.error)):
@@ -183,6 +186,60 @@ def test_a_flipped_bit_that_lance_aborts_on_is_one_line(tmp_path: Path) -> None:
         )
     assert repair(tmp_path)[0].startswith("undone: the changes since version 2, which is whole (the deletion file of ")
     assert verify(tmp_path) == []
+
+
+@pytest.mark.parametrize("count", [1, 5_500])
+def test_any_flipped_bit_in_a_file_of_deleted_rows_is_found_before_lance_reads_it(tmp_path: Path, count: int) -> None:
+    """Lance ended the process on some bits of files that can be parsed."""
+    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
+    table.replace(make_documents(("a", count), ("b", 1)), ["a", "b"])
+    table.delete(["a"])
+    location = locate(tmp_path)
+    current = dataset.open_existing(location)
+    (file,) = (tmp_path / "passages.lance" / "_deletions").iterdir()
+    intact = file.read_bytes()
+    step = max(1, len(intact) // 150)
+    for position in range(0, len(intact), step):
+        changed = bytearray(intact)
+        changed[position] ^= 1 << position // step % 8
+        file.write_bytes(changed)
+        with pytest.raises(IndexFormatError, match="its checksum differs"):
+            read_back.check_stored_deletions(location, current)
+    with patch("clew.store.inspection.crashing_fragments", return_value=set()) as probe:
+        assert verify(tmp_path)[0].startswith("the deletion file of data file ")
+        file.write_bytes(intact)
+        assert verify(tmp_path) == []
+    assert [call.args[2] for call in probe.call_args_list] == [{0}, {0}]  # no process is started to try them
+    assert PassageTable.open(tmp_path).document_hashes() == {"b": "b/1"}
+
+
+def test_checksums_of_deleted_rows_outlive_commits_that_leave_their_files(tmp_path: Path) -> None:
+    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
+    for first in (0, 10, 20):
+        ids = [f"d{number}" for number in range(first, first + 10)]
+        table.replace(make_documents(*((id_, 1) for id_ in ids)), ids)
+    table.delete(["d1"])
+    table.delete(["d11", "d12"])
+    table.replace(make_documents(("d30", 1)), ["d30"])
+    location = locate(tmp_path)
+
+    def checked_files() -> set[str]:
+        current = dataset.open_existing(location)
+        stored = stored_checksums(current, "index")
+        deleted = [one.metadata for one in current.get_fragments() if one.metadata.deletion_file is not None]
+        files = [deletion_path(Path(location.table), fragment) for fragment in deleted]
+        assert stored == {file.name: compute_checksum(file.read_bytes()) for file in files}
+        return set(stored)
+
+    kept = checked_files()
+    version = table.version
+    assert len(kept) == 2
+    table.delete([f"d{number}" for number in range(10)])
+    assert len(checked_files()) == 1
+    commits.commit_restore(location, version)
+    assert checked_files() == kept
+    PassageTable.open(tmp_path).compact()
+    assert checked_files() == set()
 
 
 READS = """

@@ -136,6 +136,19 @@ def test_short_sentences_of_a_passage_join_the_one_before(text: str, expected: l
     assert [text[start:end] for start, end in passage_sentence_spans(text)] == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ship: Fram; built: 1892\n\nship: Gjoa\n\nYes.", ["ship: Fram; built: 1892", "ship: Gjoa", "Yes."]),
+        (f"{LONG}.\n\nship: Fram\n\nNo.\n\nYes.", [f"{LONG}.", "ship: Fram", "No.\n\nYes."]),
+        (f"{LONG}.\n\nno row", [f"{LONG}.\n\nno row"]),
+        (f"{LONG}.\nship: Fram", [f"{LONG}.\nship: Fram"]),
+    ],
+)
+def test_each_row_of_a_table_is_a_sentence_of_a_passage(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in passage_sentence_spans(text)] == expected
+
+
 @given(PIECES | st.integers(35, 100).map(lambda count: f"{LONG}. " * count))
 def test_a_passage_has_at_most_forty_sentences_that_cover_it(text: str) -> None:
     spans, whole = passage_sentence_spans(text), sentence_spans(text)

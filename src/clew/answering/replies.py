@@ -11,7 +11,7 @@ def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> Non
     """Raise InputError unless there is one piece of evidence per question."""
     check_strings(questions, "questions")
     if len(questions) != len(evidence):
-        raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one per question")
+        raise InputError(f"questions: {len(questions)}, pieces of evidence: {len(evidence)}; give one per question")
 
 
 def empty_answer(evidence: Evidence, notes: tuple[str, ...], usage: Usage = Usage()) -> Answer:  # noqa: B008 - frozen

@@ -16,6 +16,7 @@ from clew.answering.kg_paths import NO_PATHS_NOTE
 from clew.answering.replies import empty_answer
 from clew.graph.paths.path_entities import path_entities
 from clew.graph.subgraphs.textual_graph import GraphContext
+from clew.text.counts import format_count
 from clew.text.normalization import name_key
 from clew.text.sanitize import to_single_line
 from clew.types import Answer, Evidence, Filter, Scored, Usage
@@ -57,7 +58,9 @@ def answer_from_subgraph(
     started = time.perf_counter()
     text = to_single_line(reader.generate([question], [context])[0])
     usage = Usage(seconds=time.perf_counter() - started, calls=1)
-    size = f"{len(context.subgraph.nodes)} entities and {len(context.subgraph.edges)} facts"
+    size = (
+        f"{format_count(len(context.subgraph.nodes), 'entity')} and {format_count(len(context.subgraph.edges), 'fact')}"
+    )
     written = f"written by {reader.name}, which read {size}"
     if not text:
         return empty_answer(evidence, (written, NOTHING_READ_NOTE), usage)

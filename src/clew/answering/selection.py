@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.free_text import TextPathAnswerer, UnaidedAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
 from clew.answering.llm import LLMAnswerer
+from clew.answering.object_answerer import accept_answerer
 from clew.answering.registry import ANSWERERS
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
 from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.llm.object_model import accept_model
-from clew.plugins.arguments import check_members
 from clew.protocols import Answerer, Encoder, LanguageModel
 
 JSON, TEXT = "json", "text"
@@ -41,11 +40,10 @@ def open_answerer(
     if isinstance(model, str):
         kind, _, argument = model.partition(":")
         if kind in ANSWERERS:
-            return ANSWERERS.entry(kind).build(argument)
+            return accept_answerer(ANSWERERS.build(kind, argument), ANSWERERS.origin(kind))
         return select_answerer(model, open_model, encoder, evidence, prompts)
     if hasattr(model, "answer"):
-        check_members(model, "answerer", {"answer": None})
-        return cast("Answerer", model)
+        return accept_answerer(model)
     accepted = accept_model(model)
     return select_answerer(accepted.name, lambda _: accepted, encoder, evidence, prompts)
 

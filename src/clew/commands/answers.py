@@ -8,6 +8,7 @@ from typing import Any
 from clew.commands.display import print_heading, print_marked
 from clew.commands.output import print_line, print_usage
 from clew.rendering.markup import plain_line
+from clew.text.counts import format_count
 from clew.text.normalization import name_key
 from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Path, Place, SentenceChain
@@ -61,7 +62,8 @@ def print_steps(steps: Sequence[AgentStep]) -> None:
     """Print what an agent did, step by step."""
     for number, step in enumerate(steps, 1):
         usage = step.usage
-        cost = f"{usage.seconds:.2f} s, {usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens"
+        tokens = f"{usage.input_tokens} + {usage.output_tokens} tokens"
+        cost = f"{usage.seconds:.2f} s, {format_count(usage.calls, 'call')}, {tokens}"
         print_line(f"\nStep {number} ({cost}): {step.query}")
         for label, values in (("read", step.read), ("linked", step.linked), ("noted", step.gist), ("new", step.new)):
             if values:

@@ -10,6 +10,7 @@ from clew.commands.options import IndexOption, JsonFlag
 from clew.commands.output import format_usage, print_json, print_line
 from clew.models.llm.reply_cache import ReplyCache
 from clew.store.location import reply_cache_path
+from clew.text.counts import format_count
 
 _SECONDS_PER_DAY = 86400.0
 
@@ -32,7 +33,7 @@ def prune(
     days: Annotated[float, typer.Option(min=0.0, help="Only replies older than this.")] = 0.0,
 ) -> None:
     """Drop stored replies; what was extracted from them stays in the index."""
-    print(f"dropped {_open_reply_cache(index).prune(days * _SECONDS_PER_DAY, model)} replies")
+    print(f"dropped {format_count(_open_reply_cache(index).prune(days * _SECONDS_PER_DAY, model), 'reply')}")
 
 
 def _open_reply_cache(location: str) -> ReplyCache:

@@ -19,6 +19,7 @@ from clew.graph.subgraphs.prizes import EDGE_COST
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.subgraph.selectors import TOP_EDGES, TOP_NODES, SteinerSelector
 from clew.settings import load_settings
+from clew.text.counts import format_count
 from clew.training.data.graph_sources import GraphQuestionSource, load_comparison_splits
 from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe
 
@@ -136,8 +137,8 @@ def _compare_selected(
 
 
 def _print_selections(report: Mapping[str, Any]) -> None:
-    budget = f"budget {report['budget']} nodes, {report['seeds']} seeds"
-    print(f"{report['questions']} questions, {report['learned_from']} to learn from, {budget}")
+    budget = f"budget {format_count(report['budget'], 'node')}, {format_count(report['seeds'], 'seed')}"
+    print(f"{format_count(report['questions'], 'question')}, {report['learned_from']} to learn from, {budget}")
     selections = report["selections"]
     measures = [name for name in _DECIMALS if any(name in figures for figures in selections.values())]
     print("".join(["selection".ljust(15), *(measure.rjust(22) for measure in measures)]))

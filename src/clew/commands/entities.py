@@ -18,6 +18,7 @@ from clew.query.ambiguous_entities import AmbiguousEntity
 from clew.query.duplicate_entities import DuplicateEntities
 from clew.query.graph_browsing import EntityMatch, GraphBrowser
 from clew.store.entity_decisions import EntityDecision, decision_from_json
+from clew.text.counts import format_count
 from clew.types import Citation
 
 NameArgument = Annotated[str, typer.Argument(help="Name of the entity.")]
@@ -190,7 +191,7 @@ def _print_entry(entry: DuplicateEntities | AmbiguousEntity | EntityMatch) -> No
             written = f", written {group.form!r}" if group.form else ""
             beside = f", beside {', '.join(group.neighbours)}" if group.neighbours else ""
             count = len(group.documents)
-            documents = f"{count} documents" if count > 1 else f"document {group.documents[0]}"
+            documents = format_count(count, "document") if count > 1 else f"document {group.documents[0]}"
             print_line(f"      {documents}{written}{beside}: {_format_quote(group.citation)}")
 
 

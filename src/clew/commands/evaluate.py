@@ -44,6 +44,7 @@ from clew.plugins.records import SettingsRecord
 from clew.protocols import Answerer
 from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.settings import load_settings
+from clew.text.counts import format_count
 from clew.types import Progress
 
 
@@ -155,7 +156,8 @@ def _check_graph_options(options: EvaluationOptions) -> None:
 def _own_graph_warnings(path: Path, count: int) -> tuple[str, ...]:
     if path.is_dir() or is_webqsp(path) or not has_own_graphs(path):
         return ()
-    told = f"{count} questions bring graphs of their own, which are not read: paths are those of the index"
+    bring = format_count(count, "question brings a graph of its own", "questions bring graphs of their own")
+    told = f"{bring}, not read here: paths are those of the index"
     return (f"{told}; clew compare --data {path} leaves each question its graph",)
 
 

@@ -21,6 +21,7 @@ from clew.indexing.kg_formats.stage1 import format_stage1
 from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
 from clew.store.schema import read_extractions
+from clew.text.counts import format_count
 from clew.types import Extraction, Question
 
 GFMRAG = "gfmrag"
@@ -67,7 +68,7 @@ def export(
     failed = table.read(["failure"])["failure"]
     left_out = len(failed) - failed.null_count
     without = f", without {left_out} at which the extractor failed" if left_out else ""
-    print(f"wrote what was found in {failed.null_count} passages{without}")
+    print(f"wrote what was found in {format_count(failed.null_count, 'passage')}{without}")
 
 
 def _export_graph(place: Path, index: str, layout: str, where: str | None) -> None:
@@ -84,7 +85,8 @@ def _export_graph(place: Path, index: str, layout: str, where: str | None) -> No
     for file, pieces in files.items():
         with atomic_file(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
             stream.writelines(pieces)
-    print(f"wrote {', '.join(file.name for file in files)}: {len(view.entities)} entities, {len(view.triples)} triples")
+    counts = f"{format_count(len(view.entities), 'entity')}, {format_count(len(view.triples), 'triple')}"
+    print(f"wrote {', '.join(file.name for file in files)}: {counts}")
 
 
 def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -> None:
@@ -119,7 +121,8 @@ def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -
         (folder / TITLES_FILE).unlink(missing_ok=True)  # of an earlier export
     for name, text in files.items():
         write_text(folder / name, text)
-    counts = f"{len(documents)} documents, {len(triples)} triples, {len(mentions.indices)} mentions"
+    numbers = {"document": len(documents), "triple": len(triples), "mention": len(mentions.indices)}
+    counts = ", ".join(format_count(number, noun) for noun, number in numbers.items())
     print(f"wrote {', '.join(files)}: {counts}")
 
 

@@ -24,6 +24,7 @@ from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_import import clean_graph_name
 from clew.store.kg_shards import stored_graphs
 from clew.store.passage_table import PassageTable
+from clew.text.counts import format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,11 @@ def list_graphs(index: IndexOption, json_: JsonFlag = False) -> None:
         print_json([graph.to_json() for graph in graphs])
         return
     for graph in graphs:
-        print_line(f"{graph.name}: {graph.triples:,} triples, {graph.names:,} names, {graph.parts:,} parts")
+        counts = (
+            format_count(graph.triples, "triple"),
+            format_count(graph.names, "name"),
+            format_count(graph.parts, "part"),
+        )
+        print_line(f"{graph.name}: {', '.join(counts)}")
     if not graphs:
         print_line("no graph was imported")

@@ -15,20 +15,23 @@ from clew.commands.options import (
     DeviceOption,
     EncoderOption,
     IndexOption,
+    JsonFlag,
     LLMOptions,
     MemoryOption,
     SentencesOption,
     check_folder,
     parse_merge_memory,
 )
-from clew.commands.output import print_line
+from clew.commands.output import print_json, print_line, print_warning
 from clew.commands.progress import progress_on_stderr
-from clew.commands.reports import print_estimate, print_report
+from clew.commands.reports import describe_estimate, describe_report, print_estimate, print_report
 from clew.errors import IndexLockedError, InputError
 from clew.plugins.ray_cluster import check_address
+from clew.types import Failure, Usage
 
 if TYPE_CHECKING:
     from clew.index import Index
+    from clew.indexing.report import IndexingReport
     from clew.indexing.sources.records import RecordColumns
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
@@ -55,6 +58,7 @@ class RunOptions:
 
     columns: ColumnOptions = ColumnOptions()
 
+    json_: JsonFlag = False
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print the cost of a language model, without calling it.")
     ] = False
@@ -107,10 +111,14 @@ def index(
     run: RunOptions,
     llm: LLMOptions,
 ) -> None:
-    """Add documents to an index, creating it if there is none; unchanged documents cost nothing."""
+    """Add documents to an index, creating it if there is none; unchanged documents cost nothing.
+
+    The exit code is 1 where something that was given could not be read, or not be extracted; the rest is in the index.
+    """
     from clew.commands.opening import AUTO, index_exists, load_settings, make_llm_factory, open_or_create
     from clew.indexing.cost_estimate import estimate_indexing
     from clew.indexing.run_memory import check_run_memory, parse_memory
+    from clew.indexing.sources.column_check import check_columns
     from clew.indexing.sources.reader import check_paths, read_documents
 
     extractor = fill_extractor(extractor, llm.model)
@@ -121,6 +129,7 @@ def index(
         check_paths(sources)  # refuses a missing path before an index is created
     _check_run(run, sources)
     columns = _parse_columns(run.columns)
+    check_columns(sources, columns)
     llm_factory = make_llm_factory(llm)
     memory = 0 if run.memory is None else parse_memory(run.memory)
     check_run_memory(memory, run.workers or 1, merges=run.shard is None)  # before an index is created
@@ -128,12 +137,18 @@ def index(
         documents = read_documents(sources, columns=columns) if sources else iter(())
         given = {"encoder": encoder, "sentences": sentences, "aliases": run.aliases}
         defaults = load_settings().model_copy(update={name: word for name, word in given.items() if word is not None})
-        print_estimate(
-            estimate_indexing(
-                index, documents, extractor, llm_factory, retry_failed=run.retry_failed, defaults=defaults
-            )
+        estimate = estimate_indexing(
+            index, documents, extractor, llm_factory, retry_failed=run.retry_failed, defaults=defaults
         )
+        if run.json_:
+            print_json(describe_estimate(estimate))
+        else:
+            print_estimate(estimate)
         return
+    if sources and run.shard is None and not index_exists(index):
+        unread = _find_nothing_readable(sources, columns)
+        if unread is not None:
+            _finish(unread, 0, Usage(), as_json=run.json_)
     with progress_on_stderr() as progress:
         opened = _open_patiently(
             lambda: open_or_create(
@@ -143,8 +158,9 @@ def index(
         )
         if run.shard and run.staging:
             staged = opened.stage_part(sources, run.shard, run.staging, extractor, memory)
-            print_report(staged, opened.table.count_rows(), opened.llm_factory.budget.spent)
-            print_line(f"part {run.shard} is written; when all are, run clew commit {run.staging} --index {index}")
+            _print(staged, opened.table.count_rows(), opened.llm_factory.budget.spent, as_json=run.json_)
+            if not run.json_:
+                print_line(f"part {run.shard} is written; when all are, run clew commit {run.staging} --index {index}")
             return
         if run.ray is not None:
             report = opened.add_by_ray(sources, run.ray, extractor, run.workers, memory)
@@ -163,28 +179,62 @@ def index(
         if rows and report.passages == rows and not memory:
             opened.retriever(AUTO, paths=0)
     report.seconds = seconds_since_start()
-    print_report(report, rows, opened.llm_factory.budget.spent)
-    if report.stop_error is not None:
-        raise report.stop_error
-    if report.failures and not report.added + report.updated + report.unchanged + report.removed:
-        raise typer.Exit(1)  # nothing that was given could be read
+    _finish(report, rows, opened.llm_factory.budget.spent, as_json=run.json_)
 
 
 def commit(
     staging: Annotated[str, typer.Argument(help="Where the parts are: a folder, or s3://bucket/prefix.")],
     index: IndexOption,
     memory: MemoryOption = None,
+    json_: JsonFlag = False,
 ) -> None:
     """Make one version of the parts that clew index --shard has written; none may be missing."""
     from clew.commands.opening import open_index
-    from clew.types import Usage
 
     budget = parse_merge_memory(memory)
     with progress_on_stderr() as progress:
         opened = open_index(index, progress)
         report = opened.commit_parts(staging, budget)
     report.seconds = seconds_since_start()
-    print_report(report, opened.table.count_rows(), Usage())
+    _print(report, opened.table.count_rows(), Usage(), as_json=json_)
+
+
+def _print(report: "IndexingReport", passages: int, spent: Usage, *, as_json: bool) -> None:
+    if as_json:
+        print_json(describe_report(report, passages, spent))
+    else:
+        print_report(report, passages, spent)
+
+
+def _finish(report: "IndexingReport", passages: int, spent: Usage, *, as_json: bool) -> None:
+    """Print a report, and end the command with exit code 1 where something failed, saying so in the last line."""
+    _print(report, passages, spent, as_json=as_json)
+    if report.stop_error is not None:
+        raise report.stop_error
+    if report.failures:
+        stored = report.added + report.updated + report.unchanged + report.removed + report.retried
+        rest = "the rest is in the index" if stored else "nothing was added"
+        print_warning(f"exit code 1: {len(report.failures)} failed, {rest}")
+        raise typer.Exit(1)
+
+
+def _find_nothing_readable(sources: list[str], columns: "RecordColumns") -> "IndexingReport | None":
+    """Return the failures of files of which no document can be read, so that no index is made for them; else None.
+
+    None too where there is no file, and where standard input is read, which can be read but once.
+    """
+    from clew.indexing.report import IndexingReport
+    from clew.indexing.sources.reader import ReadingProgress, read_documents
+
+    if "-" in sources:
+        return None
+    progress, report = ReadingProgress(), IndexingReport()
+    for item in read_documents(sources, progress=progress, columns=columns):
+        if not isinstance(item, Failure):
+            return None
+        report.failures.append(item)
+    report.reading, report.seconds = progress.report, seconds_since_start()
+    return report if report.failures else None
 
 
 def _open_patiently(open_index: Callable[[], "Index"], is_made_elsewhere: Callable[[], bool]) -> "Index":

@@ -7,6 +7,7 @@ import typer
 
 from clew.commands.output import print_line
 from clew.commands.strict_filters import check_strict
+from clew.text.counts import format_count
 
 KeysOption = Annotated[Path, typer.Option("--keys", help="The file of keys; only hashes of keys stand in it.")]
 
@@ -56,4 +57,4 @@ def remove(
     file = KeyFile(keys)
     for id_ in ids:
         file.remove(id_)
-    print_line(f"removed {len(ids)} keys")
+    print_line(f"removed {format_count(len(ids), 'key')}")

@@ -21,6 +21,7 @@ from clew.store.repair import repair as repair_index
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
 from clew.store.verify import verify as find_problems
+from clew.text.counts import format_count
 
 ShredFlag = Annotated[
     bool,
@@ -35,12 +36,16 @@ def remove(
     index: IndexOption,
     shred: ShredFlag = False,
     memory: MemoryOption = None,
+    json_: JsonFlag = False,
 ) -> None:
     """Remove documents and imported graphs, and all that was extracted from them."""
     budget = parse_merge_memory(memory)
     report = open_index(index).remove(list(ids), budget, shred=shred)
-    graphs = f"{report.removed_graphs} graphs" if report.removed_graphs else ""
-    documents = f"{report.removed} documents" if report.removed or not graphs else ""
+    if json_:
+        print_json({"removed": report.removed, "removed_graphs": report.removed_graphs})
+        return
+    graphs = format_count(report.removed_graphs, "graph") if report.removed_graphs else ""
+    documents = format_count(report.removed, "document") if report.removed or not graphs else ""
     print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
 
 
@@ -53,7 +58,7 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
         print_stats(figures)
 
 
-def verify(index: IndexOption) -> None:
+def verify(index: IndexOption, json_: JsonFlag = False) -> None:
     """Read every row and every derived file that a search uses, and check them; exit 1 when damage is found."""
     from clew.retrievers.gfm.weights import find_weights_problems
 
@@ -63,11 +68,14 @@ def verify(index: IndexOption) -> None:
         derived, snapshot = table.location.derived, snapshot_folder(table)
         problems = snapshot_problems(snapshot) + array_problems(derived / "arrays" / snapshot.name)
         problems += list_problems(derived) + find_weights_problems(derived)
-    for problem in problems:
+    if json_:
+        print_json({"clean": not problems, "problems": problems})
+    for problem in () if json_ else problems:
         print_line(problem)
     if problems:
         raise typer.Exit(1)
-    print("clean: every passage reads back as it was written")
+    if not json_:
+        print("clean: every passage reads back as it was written")
 
 
 def repair(
@@ -108,15 +116,14 @@ def restore(
         print_json([asdict(found) | {"time": found.time.isoformat()} for found in opened.versions()])
     else:
         for found in opened.versions():
-            print(
-                f"{found.version:>8}  {found.time:%Y-%m-%d %H:%M:%S}  {found.rows:>10,} passages and shards of graphs"
-            )
+            time = f"{found.time:%Y-%m-%d %H:%M:%S}"
+            print(f"{found.version:>8}  {time}  passages and shards of graphs: {found.rows:>10,}")
 
 
 def compact(index: IndexOption, shred: ShredFlag = False, memory: MemoryOption = None) -> None:
     """Rewrite many small files as few, and drop older versions."""
     budget = parse_merge_memory(memory)
-    print(f"dropped {open_index(index).compact(budget, shred=shred)} older versions")
+    print(f"dropped {format_count(open_index(index).compact(budget, shred=shred), 'older version')}")
 
 
 def reencode(
@@ -143,9 +150,11 @@ def reencode(
     name = opened.table.settings["encoder"]
     vectors = "no vectors now" if not opened.table.dimension else f"vectors of {name}"
     if report.is_unchanged:
-        print(f"nothing to do: all {report.passages} passages have {vectors.removesuffix(' now')} already")
+        seen = format_count(report.passages, "passage has", "passages have")
+        print(f"nothing to do: {seen} {vectors.removesuffix(' now')} already")
     else:
-        print(f"{report.passages} passages have {vectors}{staged}, in {report.seconds:.1f} s")
+        seen = format_count(report.passages, "passage has", "passages have")
+        print(f"{seen} {vectors}{staged}, in {report.seconds:.1f} s")
     for folder in report.unfitting_weights:
         print_note(f"the weights in {folder} were adapted to other vectors: run clew adapt again, or remove them")
 

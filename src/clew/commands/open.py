@@ -8,6 +8,7 @@ from clew.commands.display import print_heading
 from clew.commands.options import IndexArgument, JsonFlag
 from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
+from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from clew.query.overview import FieldOverview, IndexOverview
@@ -42,9 +43,9 @@ def open_(
 
 
 def _print_overview(location: str, overview: "IndexOverview") -> None:
-    counts = [(overview.documents, "documents"), (overview.passages, "passages"), (overview.entities, "entities")]
+    sizes = overview.documents, overview.passages, overview.entities, overview.facts
     print_heading(f"{location}, version {overview.version}")
-    print_line(", ".join(f"{count:,} {kind}" for count, kind in [*counts, (overview.facts, "facts")]))
+    print_line(", ".join(map(format_count, sizes, ("document", "passage", "entity", "fact"))))
     print_line(f"encoder {overview.encoder}, extractor {overview.extractor}")
     if overview.languages:
         print_line(f"languages (guessed): {', '.join(overview.languages)}")
@@ -53,7 +54,9 @@ def _print_overview(location: str, overview: "IndexOverview") -> None:
     if overview.largest:
         print_heading("\nMentioned most")
         for entity in overview.largest:
-            print_line(f"  {entity.name}  ({entity.passages:,} passages, {entity.facts:,} facts)")
+            print_line(
+                f"  {entity.name}  ({format_count(entity.passages, 'passage')}, {format_count(entity.facts, 'fact')})"
+            )
     if overview.fields:
         print_heading("\nFields for --where")
         for one in overview.fields[:_MAX_FIELDS]:
@@ -63,6 +66,5 @@ def _print_overview(location: str, overview: "IndexOverview") -> None:
 
 
 def _describe_field(one: "FieldOverview") -> str:
-    counts = (one.values, "value"), (one.passages, "passage")
-    values, passages = (f"{count:,} {noun}{'s'[: count != 1]}" for count, noun in counts)
+    values, passages = format_count(one.values, "value"), format_count(one.passages, "passage")
     return f"{one.name}: {' and '.join(one.kinds)}, {values} in {passages}, such as {one.examples[0]}"

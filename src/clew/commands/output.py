@@ -7,6 +7,7 @@ from typing import Any
 
 from clew.commands.verbosity import is_quiet
 from clew.store.atomic import atomic_file
+from clew.text.counts import format_count
 from clew.text.sanitize import ESCAPED_CODES, escape_control
 from clew.types import Usage
 
@@ -32,7 +33,7 @@ def print_note(note: str) -> None:
 
 def format_usage(usage: Usage) -> str:
     """Return calls, tokens in and out, and their cost if they have one."""
-    tokens = f"{usage.calls:,} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
+    tokens = f"{format_count(usage.calls, 'call')}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
     return f"{tokens}, {usage.cost:.4f} of money" if usage.cost else tokens
 
 

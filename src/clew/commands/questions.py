@@ -14,6 +14,7 @@ from clew.datasets.loaders import load_questions
 from clew.datasets.question_sets import count_questions, question_json, sample_by_hops
 from clew.errors import InputError
 from clew.index import open as open_index
+from clew.text.counts import format_count
 from clew.types import Question
 
 FilesArgument = Annotated[list[Path], typer.Argument(help="Question sets, in any form that clew eval reads.")]
@@ -35,7 +36,8 @@ def sample(
     questions = _load(files, index)
     if index is None and questions and not any(question.hops for question in questions):
         raise InputError(
-            f"none of {len(questions)} questions says its number of hops: give --index, whose graph counts them"
+            f"none of {format_count(len(questions), 'question')} says its number of hops: give --index, whose graph "
+            "counts them"
         )
     for question in sample_by_hops(questions, wanted, each, np.random.default_rng(seed)):
         print(format_json(question_json(question)))
@@ -47,9 +49,10 @@ def stats(files: FilesArgument, index: GraphOption = None, json_: JsonFlag = Fal
     if json_:
         print_json(asdict(figures))
         return
-    print_line(f"{figures.questions:,} questions, {figures.topics:,} with a topic, {figures.paths:,} with a gold path")
+    parts = f"{figures.topics:,} with a topic, {figures.paths:,} with a gold path"
+    print_line(f"{format_count(figures.questions, 'question')}, {parts}")
     for hops, count in figures.hops.items():
-        name = "unknown hops" if not hops else "1 hop" if hops == 1 else f"{hops} hops"
+        name = format_count(hops, "hop") if hops else "unknown hops"
         print_line(f"{name:18} {count:8,} {_share(count, figures.questions)}")
     for number, count in figures.answers.items():
         print_line(

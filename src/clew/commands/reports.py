@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from clew.commands.output import print_line, print_note, print_usage, print_warning
-from clew.types import Usage
+from clew.text.counts import format_count
+from clew.types import Failure, Usage
 
 if TYPE_CHECKING:
     from clew.graph.snapshot.diff import SnapshotDiff
@@ -27,38 +28,83 @@ def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
     )
     removed = f", {report.removed} removed" if report.removed else ""
-    retried = f", {report.retried} passages tried again" if report.retried else ""
-    new = f"; {report.passages} passages of {report.sentences} sentences are new" if report.passages else ""
-    print_line(f"{counts}{removed}{retried} in {report.seconds:.1f} s{new}; the index holds {passages} passages")
+    retried = f", {format_count(report.retried, 'passage')} tried again" if report.retried else ""
+    held = f"the index holds {format_count(passages, 'passage')}"
+    print_line(f"{counts}{removed}{retried} in {report.seconds:.1f} s{_describe_new(report)}; {held}")
     if report.stop_error is not None:
-        print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
+        left = format_count(report.remaining, "document is", "documents are")
+        print_line(f"stopped early: {left} left, and the same command goes on from there")
     print_usage(spent)
     for note in [*report.notes, *_describe_reading(report.reading)]:
         print_note(note)
-    for failure in report.failures[:_MAX_FAILURES]:
+    _print_failures(report.failures)
+
+
+def describe_report(report: "IndexingReport", passages: int, spent: Usage) -> dict[str, Any]:
+    """Return an indexing run as the JSON object that `--json` prints; `index_passages` are those of the whole index."""
+    counts = ("added", "updated", "unchanged", "removed", "removed_graphs", "retried", "passages", "sentences")
+    return {
+        **{name: getattr(report, name) for name in counts},
+        "index_passages": passages,
+        "remaining": report.remaining,
+        "stopped": None if report.stop_error is None else str(report.stop_error),
+        "seconds": report.seconds,
+        "spent": asdict(spent),
+        "failures": _describe_failures(report.failures),
+        "notes": list(report.notes),
+        "reading": report.reading.to_json(),
+    }
+
+
+def describe_estimate(estimate: "CostEstimate") -> dict[str, Any]:
+    """Return an estimate as the JSON object that `--json` prints; costs that are not known are null."""
+    values = {field.name: getattr(estimate, field.name) for field in fields(estimate)}
+    return {**values, "failures": _describe_failures(estimate.failures)}
+
+
+def _describe_failures(failures: Sequence[Failure]) -> list[dict[str, str]]:
+    return [{"item": failure.item, "reason": failure.reason} for failure in failures]
+
+
+def _print_failures(failures: Sequence[Failure]) -> None:
+    """Print the first failures, with -v all of them."""
+    shown = failures if _is_verbose() else failures[:_MAX_FAILURES]
+    for failure in shown:
         print_warning(f"failed: {failure.item}: {failure.reason}")
-    if len(report.failures) > _MAX_FAILURES:
-        print_warning(f"... and {len(report.failures) - _MAX_FAILURES} more")
+    if len(failures) > len(shown):
+        print_warning(f"... and {len(failures) - len(shown)} more (-v lists all)")
+
+
+def _is_verbose() -> bool:
+    return logging.getLogger("clew").isEnabledFor(logging.INFO)
+
+
+def _describe_new(report: "IndexingReport") -> str:
+    if not report.passages:
+        return ""
+    verb = "is" if report.passages == 1 else "are"
+    return f"; {format_count(report.passages, 'passage')} of {format_count(report.sentences, 'sentence')} {verb} new"
 
 
 def _describe_reading(reading: "ReadingReport") -> list[str]:
     """Return notes on how files were read: the first of the guesses, with -v all, and the numbers of each kind."""
-    if not logging.getLogger("clew").isEnabledFor(logging.INFO):
+    if not _is_verbose():
         return reading.lines(_MAX_READING_LINES)
     return [*([f"read {reading.summary}"] if reading.files else []), *reading.lines()]
 
 
 def print_graph_report(report: "GraphReport", entities: int, triples: int, passages: int) -> None:
     """Print the counts of an import, the first faults of its file, and the size of the index."""
-    counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
+    numbers = {"triple": report.triples, "name": report.names, "duplicate": report.duplicates}
+    counts = ", ".join(format_count(number, noun) for noun, number in numbers.items())
     print_line(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
     if report.dropped:
-        print_line(f"left out: {report.dropped:,} triples of relations that were not wanted")
+        print_line(f"left out: {format_count(report.dropped, 'triple')} of relations that were not wanted")
     if report.mentions:
         print_line(f"mentions: {report.mentions:,} read, of its entities in documents or passages")
     if report.unmatched_mentions:
-        name = "mention names" if report.unmatched_mentions == 1 else "mentions name"
-        print_warning(f"{report.unmatched_mentions:,} {name} an entity or a place that the index lacks")
+        named = format_count(report.unmatched_mentions, "mention names", "mentions name")
+        print_warning(f"{named} an entity or a place that the index lacks")
     if report.mentions and not passages:
         print_warning(
             "the index has no passages, so that no mention has a place: index the documents first, as by `clew corpus "
@@ -66,7 +112,9 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int, passa
             "then find their places"
         )
     parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
-    print_line(f"parts: {parts}; the index holds {entities:,} entities and {triples:,} triples")
+    print_line(
+        f"parts: {parts}; the index holds {format_count(entities, 'entity')} and {format_count(triples, 'triple')}"
+    )
     for fault in report.faults:
         print_warning(f"malformed: {fault}")
     if report.malformed > len(report.faults):
@@ -76,20 +124,22 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int, passa
 def print_estimate(estimate: "CostEstimate") -> None:
     """Print the estimated cost of indexing, and the files that cannot be read."""
     unchanged = f", {estimate.unchanged:,} unchanged" if estimate.unchanged else ""
-    print_line(f"{estimate.documents:,} documents to index{unchanged}: {estimate.passages:,} passages")
+    documents = f"{format_count(estimate.documents, 'document')} to index{unchanged}"
+    print_line(f"{documents}: {format_count(estimate.passages, 'passage')}")
     size = f", whose vectors take {estimate.sentence_bytes / 1000:,.0f} kB" if estimate.sentence_bytes else ""
-    print_line(f"{estimate.sentences:,} sentences{size}")
+    print_line(f"{format_count(estimate.sentences, 'sentence')}{size}")
     if not estimate.model:
         print_line("no language model is called: no calls, no money")
     else:
         stored = f" ({estimate.cached_calls:,} more are answered by stored replies)" if estimate.cached_calls else ""
-        print_line(f"{estimate.model}: about {estimate.calls:,} calls{stored}")
+        print_line(f"{estimate.model}: about {format_count(estimate.calls, 'call')}{stored}")
         print_line(f"tokens    {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
         unknown = "not known: add a price of the model to clew.toml under [prices]"
         print_line(f"money     {unknown if estimate.cost is None else f'{estimate.cost:.4f}'}")
-        print_line(f"time      {_format_duration(estimate.seconds)}, {estimate.max_concurrency} calls at once")
-    for failure in estimate.failures[:_MAX_FAILURES]:
-        print_warning(f"failed: {failure.item}: {failure.reason}")
+        print_line(
+            f"time      {_format_duration(estimate.seconds)}, {format_count(estimate.max_concurrency, 'call')} at once"
+        )
+    _print_failures(estimate.failures)
 
 
 def print_stats(stats: "IndexStats") -> None:
@@ -100,12 +150,14 @@ def print_stats(stats: "IndexStats") -> None:
         elif name not in ("manifest", "graphs", "sentence_vector_bytes"):
             print_line(f"{name.replace('_', ' '):18} {value}")
     for graph in stats.graphs:
-        print_line(f"{'graph':18} {graph.name} ({graph.triples} triples, {graph.names} names)")
+        print_line(
+            f"{'graph':18} {graph.name} ({format_count(graph.triples, 'triple')}, {format_count(graph.names, 'name')})"
+        )
     manifest = stats.manifest
     for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
         print_line(f"{name.replace('_', ' '):18} {value}")
     for extractor, count in manifest["extractors"].items():
-        print_line(f"{'extracted by':18} {extractor} ({count} passages)")
+        print_line(f"{'extracted by':18} {extractor} ({format_count(count, 'passage')})")
     print_line(f"{'failures':18} {manifest['failures']}")
 
 
@@ -114,12 +166,13 @@ def print_difference(changes: "SnapshotDiff", limit: int) -> None:
     if changes.is_empty:
         print_line("equal: the same passages, entities and triples")
         return
-    rows = [(f"{kind} added", names) for kind, names in changes.added.items()]
-    rows += [(f"{kind} removed", names) for kind, names in changes.removed.items()]
-    for label, names in [*rows, ("passages changed", changes.changed)]:
+    nouns = {"passages": "passage", "entities": "entity", "triples": "triple"}
+    rows = [(nouns[kind], "added", names) for kind, names in changes.added.items()]
+    rows += [(nouns[kind], "removed", names) for kind, names in changes.removed.items()]
+    for noun, change, names in [*rows, ("passage", "changed", changes.changed)]:
         if names:
             more = ", ..." if len(names) > limit else ""
-            print_line(f"{len(names)} {label}: {', '.join(names[:limit])}{more}")
+            print_line(f"{format_count(len(names), noun)} {change}: {', '.join(names[:limit])}{more}")
 
 
 def print_scores(report: dict[str, Any]) -> None:
@@ -128,8 +181,10 @@ def print_scores(report: dict[str, Any]) -> None:
     from rich.table import Table
 
     names = list(report["retrievers"])
-    depth = f", {report['depth']} passages each" if "depth" in report else ""
-    table = Table(title=f"{report['questions']} questions over {report['index']}{depth}", title_justify="left")
+    depth = f", {format_count(report['depth'], 'passage')} each" if "depth" in report else ""
+    table = Table(
+        title=f"{format_count(report['questions'], 'question')} over {report['index']}{depth}", title_justify="left"
+    )
     table.add_column("")
     for name in [*names, "ceiling"]:
         table.add_column(name, justify="right")

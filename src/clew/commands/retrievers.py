@@ -10,7 +10,6 @@ from rich.table import Table
 from clew.errors import InputError
 from clew.plugins.names import nearest
 from clew.plugins.records import SettingsRecord, setting_rows
-from clew.plugins.registry import load_object
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RERANKING_SETTINGS, RETRIEVERS, record_of
 
@@ -27,7 +26,7 @@ def retrievers(
         return
     rows = [(known, RETRIEVERS.entry(known).summary, RETRIEVERS.entry(known).needs) for known in RETRIEVERS]
     console.print(_make_table(("retriever", "ranks by", "needs"), rows), "")
-    rows = [(known, RERANKERS.entry(known).summary, RERANKERS.entry(known).spelling) for known in RERANKERS]
+    rows = [(known, RERANKERS.entry(known).summary, RERANKERS.entry(known).spelling or known) for known in RERANKERS]
     console.print(_make_table(("reranker", "orders by", "written as"), rows), "")
     console.print("clew retrievers NAME prints the settings of one.", markup=False)
 
@@ -54,7 +53,7 @@ def _find(name: str) -> tuple[type[SettingsRecord], str, tuple[str, ...]]:
         entry = RETRIEVERS.entry(name)
         return record_of(name), entry.summary, tuple(entry.preset)
     if name in RERANKERS:
-        return load_object(RERANKERS.entry(name).record), RERANKERS.entry(name).summary, ()
+        return RERANKERS.record(name), RERANKERS.entry(name).summary, ()
     close = nearest(name, (*RETRIEVERS, *RERANKERS))
     hint = f"did you mean {close}?" if close else "clew retrievers lists them"
     raise InputError(f"no retriever or reranker is called {name!r}; {hint}")

@@ -7,6 +7,7 @@ import typer
 
 from clew.commands.options import DeviceOption
 from clew.commands.progress import progress_on_stderr
+from clew.text.counts import format_count
 from clew.training.fitting.span_ranker import AnswerRecipe
 from clew.training.recipes.answers import RETRIEVER, train_answers
 
@@ -29,4 +30,4 @@ def answers(
         result = train_answers(data, validate or (), out, recipe, progress, retriever, device)
     for name, value in result.figures.items():
         print(f"{name}: {value:.3f}")
-    print(f"weights in {out}, learned from {result.questions} questions in {result.seconds:.0f} s")
+    print(f"weights in {out}, learned from {format_count(result.questions, 'question')} in {result.seconds:.0f} s")

@@ -14,6 +14,7 @@ from clew.index import open as open_index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.frag.hop_predictor import CLASSIFIER, TERMS, WORDS
 from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.text.counts import format_count
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
 from clew.training.fitting.path_ranker import PathRecipe
 from clew.training.recipes.frag import train_frag_hops, train_frag_paths
@@ -121,6 +122,6 @@ def _open_graphs(
 
 def _print_result(result: TrainingResult) -> None:
     without = f", {result.left_out} left out: no topic in the graph, or no path to an answer" if result.left_out else ""
-    print(f"learned from {result.questions} questions{without}")
+    print(f"learned from {format_count(result.questions, 'question')}{without}")
     for name, value in result.figures.items():
         print(f"{name}: {value:.3f}")

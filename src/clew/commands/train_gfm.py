@@ -12,6 +12,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.index import open as open_index
 from clew.settings import load_settings
+from clew.text.counts import format_count
 from clew.training.recipes.records import ADAPTATION, GFMRecipe
 from clew.types import ignore_progress
 
@@ -86,7 +87,8 @@ def adapt(
         begin = opened.context.weights_folder("gfm") if start is None else start
         folder = opened.context.own_weights_folder("gfm") if out is None else out
         result = adapt_gfm(opened, begin, folder, recipe, progress, single_process(opened.device), labelled)
-    print(f"{result.questions} questions made of the index, {result.held_out} more held out; {result.seconds:.0f} s")
+    made = f"{format_count(result.questions, 'question')} made of the index"
+    print(f"{made}, {result.held_out} more held out; {result.seconds:.0f} s")
     for name, value in result.figures.items():
         print(f"{name}: {result.initial_figures[name]:.3f} before, {value:.3f} after")
     if result.best_epoch >= 0:
@@ -113,9 +115,9 @@ def import_weights(
     count = sum(array.size for array in trained.model.arrays.values())
     print(f"{count:,} parameters, {shape.layers} layers of width {shape.width}, encoder {trained.encoder.name}")
     form = trained.form
-    best = "all" if form.entities is None else f"the best {form.entities}"
+    best = "all entities" if form.entities is None else f"the best {format_count(form.entities, 'entity')}"
     if trained.targets == "documents":
         print(f"seeds {form.seeds}; it scores documents, and reads their texts and the names of entities")
     else:
-        print(f"seeds {form.seeds}, ranker {form.ranker} of {best} entities, rarity {'yes' if form.rarity else 'no'}")
+        print(f"seeds {form.seeds}, ranker {form.ranker} ({best}), rarity {'yes' if form.rarity else 'no'}")
     print(f"use it: clew search QUESTION --index INDEX --retriever gfm:weights={out}")

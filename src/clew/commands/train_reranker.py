@@ -13,6 +13,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.plugins.spec import split_list
 from clew.settings import load_settings
+from clew.text.counts import format_count
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
 from clew.training.result import TrainingResult
 
@@ -90,7 +91,7 @@ def reranker(
     for name, value in result.figures.items():
         before = result.initial_figures.get(name)
         print(f"{name}: {value:.3f}" if before is None else f"{name}: {value:.3f}, {before:.3f} before reranking")
-    print(f"{result.parameters:,} parameters, learned from {result.questions} pools")
+    print(f"{format_count(result.parameters, 'parameter')}, learned from {format_count(result.questions, 'pool')}")
     if result.figures and result.figures["mean"] < result.initial_figures["mean"]:
         print("they find less than the rankings as they were found: train longer, or give more questions")
     best = f"best epoch {result.best_epoch + 1}" if result.best_epoch >= 0 else "no epoch was better than the start"

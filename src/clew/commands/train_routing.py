@@ -8,6 +8,7 @@ import typer
 from clew.commands.options import DeviceOption
 from clew.commands.progress import progress_on_stderr
 from clew.plugins.spec import split_list
+from clew.text.counts import format_count
 from clew.training.fitting.routing import RoutingRecipe
 from clew.training.recipes.routed import DEFAULT_CHOICES, train_routed
 
@@ -38,4 +39,4 @@ def routing(
         print(f"{name} {recall:.3f}, {1000 * seconds:.1f} ms")
     price = f"a second has to buy {weights.seconds_price:g} points of recall"
     print(f"default choices {'+'.join(weights.default_choices)}; {price}")
-    print(f"weights in {out}, learned from {result.questions} questions in {result.seconds:.0f} s")
+    print(f"weights in {out}, learned from {format_count(result.questions, 'question')} in {result.seconds:.0f} s")

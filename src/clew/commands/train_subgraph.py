@@ -12,6 +12,7 @@ from clew.commands.record_options import Without
 from clew.evaluation.evaluate_subgraphs import count_truncated
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.settings import load_settings
+from clew.text.counts import format_count
 from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
 from clew.training.recipes.records import CONTEXT_TOKENS, LOCAL_READER, ReaderSettings, SelectionRecipe
 
@@ -62,7 +63,7 @@ def subgraph(
         reader_saved = save_soft_prompt(opened_reader, out / "reader", opened_encoder, scorer.fingerprint)
     epoch = "untrained" if result.best_epoch < 0 else f"epoch {result.best_epoch + 1}"
     chosen = f"{result.held_out} chose the epoch: {epoch}"
-    print(f"learned from {result.questions} questions, {chosen}, {result.seconds:.0f} s")
+    print(f"learned from {format_count(result.questions, 'question')}, {chosen}, {result.seconds:.0f} s")
     for name, value in result.figures.items():
         print(f"{name}: {value:.3f} (untrained: {result.initial_figures[name]:.3f})")
     print(f"weights in {out}; use them: --retriever gcn-subgraph:weights={out}")
@@ -78,6 +79,6 @@ def subgraph(
 def note_truncated(prefix: str, count: int, tokens: int | None) -> None:
     """Print how many selected subgraphs were longer than the context of the language model."""
     if count:
-        graphs = f"{count:,} parts of graphs" if count > 1 else "1 part of a graph"
+        graphs = format_count(count, "part of a graph", "parts of graphs")
         limit = f"{tokens or CONTEXT_TOKENS} tokens (--context-tokens)"
         print_note(f"{prefix}{graphs} had more than {limit}, or than the model reads: the last lines were left out")

@@ -11,6 +11,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
+from clew.text.counts import format_count
 
 TOPIC_SEPARATOR = " | "
 """Separator of the topics in a group."""
@@ -82,8 +83,8 @@ def check_positions(question: GraphQuestion, graph: TextualGraph) -> None:
         if wrong := [node for node in nodes if not 0 <= node < count]:
             wanted = f"0 to {count - 1}" if count else "none"
             raise InputError(
-                f"question {question.id!r}: its {name} hold node {wrong[0]}, and its graph has {count} nodes; wanted "
-                f"{wanted}: give positions in the question's own graph"
+                f"question {question.id!r}: its {name} hold node {wrong[0]}, and its graph has "
+                f"{format_count(count, 'node')}; wanted {wanted}: give positions in the question's own graph"
             )
 
 

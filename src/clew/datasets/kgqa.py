@@ -23,6 +23,7 @@ from clew.graph.subgraphs.k_hop import MAX_HOPS, neighbourhood
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_formats.statements import MalformedStatement, RawTriple, no_triples_message
+from clew.text.counts import format_count
 from clew.types import Question
 
 EntityIds = tuple[int, ...]
@@ -48,8 +49,8 @@ def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: i
     topics = [builder.find_topics(question.topics) for question in loaded]
     if not any(topics):
         raise InputError(
-            f"{questions}: none of {len(loaded)} questions names a topic of {kg}; wanted the names of entities as they "
-            "are written there, under 'topic'"
+            f"{questions}: none of {format_count(len(loaded), 'question')} names a topic of {kg}; wanted the names of "
+            "entities as they are written there, under 'topic'"
         )
     distinct = list(dict.fromkeys(topics))
     graph_of = {starts: number for number, starts in enumerate(distinct)}
@@ -133,7 +134,7 @@ def _note_losses(loaded: list[Question], topics: list[EntityIds], made: tuple[Gr
         without = sum(bool(q.paths) and not own.gold for q, own in zip(loaded, made, strict=True))
         notes.append(
             f"{lost:,} of {total:,} paths are not gold, because one of their entities is too far away or not in the "
-            f"graph; {without:,} questions have none left"
+            f"graph; {format_count(without, 'question has', 'questions have')} none left"
         )
     return tuple(notes)
 

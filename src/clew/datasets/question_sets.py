@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from clew.errors import InputError
+from clew.text.counts import format_count
 from clew.types import Question
 
 ANSWER_BINS = ((1, 1), (2, 4), (5, 9), (10, 0))
@@ -55,8 +56,9 @@ def sample_by_hops(questions: Sequence[Question], hops: Sequence[int], each: int
     for wanted in hops:
         able = [place for place, question in enumerate(questions) if question.hops == wanted]
         if len(able) < each:
+            take = format_count(len(able), "question takes", "questions take")
             raise InputError(
-                f"{len(able)} questions take {wanted} hops, and {each} are wanted: give --each {len(able) or 1} at "
+                f"{take} {format_count(wanted, 'hop')}, and {each} are wanted: give --each {len(able) or 1} at "
                 "most, leave that number out of --hops, or add a file"
             )
         chosen += rng.choice(np.array(able), each, replace=False).tolist()

@@ -28,9 +28,7 @@ def match_gold(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Se
     Gold ids name passages or documents; duplicates count once. Raises InputError if the lengths differ.
     """
     if len(passage_ids) != len(document_ids):
-        raise InputError(
-            f"{len(passage_ids)} passages but {len(document_ids)} documents; give one document per passage"
-        )
+        raise InputError(f"passages: {len(passage_ids)}, documents: {len(document_ids)}; give one document per passage")
     remaining = {identifier: index for index, identifier in enumerate(dict.fromkeys(gold))}
     gold_count = len(remaining)
     hits = []

@@ -13,6 +13,7 @@ from clew.answering.kg_paths import named_path
 from clew.errors import InputError
 from clew.index import Index
 from clew.retrievers.frag.retriever import FragRetriever
+from clew.text.counts import format_count
 from clew.training.fitting.hop_predictor import HopExample
 from clew.training.recipes.frag import adapt_hop_predictor, feedback_example, hop_examples
 from clew.types import Answer, Progress, Question
@@ -28,7 +29,9 @@ def split_for_adaptation(questions: Sequence[Question]) -> tuple[list[Question],
     """Return the first quarter of the questions and the rest; raises InputError for fewer than four."""
     count = int(len(questions) * FEEDBACK_SHARE)
     if not count:
-        raise InputError(f"--adapt learns from the first quarter of {len(questions)} questions: give at least 4")
+        raise InputError(
+            f"--adapt learns from the first quarter of {format_count(len(questions), 'question')}: give at least 4"
+        )
     return list(questions[:count]), list(questions[count:])
 
 

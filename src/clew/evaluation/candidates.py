@@ -23,6 +23,7 @@ from clew.rerankers.registry import open_reranker, reads_index, reranker_text
 from clew.retrievers.candidate_pools import GivenPools, index_pools
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
 from clew.settings import Settings
+from clew.text.counts import format_count
 from clew.types import Document, Evidence, Progress
 
 AS_FOUND = "candidates"
@@ -93,8 +94,8 @@ def evaluate_candidates(
     questions = [pool.question for pool in ranking.pools]
     if not any(question.gold for question in questions):
         raise InputError(
-            f"{name}: not one of {len(questions)} pools has a positive passage: mark them with has_answer, or give "
-            "answers that stand in their texts"
+            f"{name}: not one of {format_count(len(questions), 'pool')} has a positive passage: mark them "
+            "with has_answer, or give answers that stand in their texts"
         )
     depth = max(RUN_DEPTH, *cutoffs, POSITIVES_DEPTH if positives else 0)
     scored = []
@@ -120,7 +121,10 @@ def _counted_notes(label: str, run: Run) -> list[str]:
             kind = _NUMBER.sub("0", note)
             if not kind.endswith(_USUAL):
                 kinds.setdefault(kind.partition(":")[0], []).append(note)
-    return [f"{label}: {len(notes)} of {len(run.rankings)} questions: {notes[0]}" for notes in kinds.values()]
+    return [
+        f"{label}: {len(notes)} of {format_count(len(run.rankings), 'question')}: {notes[0]}"
+        for notes in kinds.values()
+    ]
 
 
 def _pool_of(pools: Sequence[CandidatePool], question: str) -> list[CandidatePool]:

@@ -31,6 +31,7 @@ from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
 from clew.retrievers.supporting_passages import PathRetriever
+from clew.text.counts import format_count
 from clew.text.identifiers import is_identifier
 from clew.types import Answer, Evidence, Progress, Question
 
@@ -246,7 +247,9 @@ def _failure_warnings(name: str, answers: Sequence[Answer]) -> list[str]:
     if not reasons:
         return []
     answered = len(answers) - len(reasons)
-    return [f"{name}: {answered} of {len(answers)} questions were answered, the others count 0: {reasons[0]}"]
+    return [
+        f"{name}: {answered} of {format_count(len(answers), 'question')} answered, the others count 0: {reasons[0]}"
+    ]
 
 
 def _incomplete_warnings(questions: Sequence[Question]) -> list[str]:
@@ -265,7 +268,9 @@ def _missing_entity_warnings(index: Index, questions: Sequence[Question]) -> lis
     no_answer = [q.id for q in questions if not any(len(find(name)) for name in q.answers)]
     warnings = []
     if no_topic:
-        warnings.append(f"{len(no_topic)} questions have no topic entity in the graph, first {no_topic[0]!r}")
+        lacking = format_count(len(no_topic), "question has", "questions have")
+        warnings.append(f"{lacking} no topic entity in the graph, first {no_topic[0]!r}")
     if no_answer:
-        warnings.append(f"{len(no_answer)} questions have no answer in the graph, first {no_answer[0]!r}; they count 0")
+        lacking = format_count(len(no_answer), "question has", "questions have")
+        warnings.append(f"{lacking} no answer in the graph, which counts 0, first {no_answer[0]!r}")
     return warnings

@@ -20,6 +20,7 @@ from clew.protocols import Answerer, Retriever, fingerprint_of
 from clew.query.entity_linker import LinkerSettings
 from clew.store.error_mapping import map_errors
 from clew.store.snapshot_files import read_manifest
+from clew.text.counts import format_count
 from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
 
 RUN_DEPTH = 10
@@ -119,7 +120,7 @@ def _evaluate_answers(
         progress(f"{name} answers", len(answers), len(questions))
     answered = [i for i, answer in enumerate(answers) if answer.failure is None or answer.failure.run_error is None]
     warnings = [
-        f"{name}: {len(answered)} of {len(questions)} questions were answered: {answers[i].notes[0]}"
+        f"{name}: {len(answered)} of {format_count(len(questions), 'question')} answered: {answers[i].notes[0]}"
         for i in sorted(set(range(len(answers))) - set(answered))[:1]
     ]
     questions, answers = [questions[i] for i in answered], [answers[i] for i in answered]

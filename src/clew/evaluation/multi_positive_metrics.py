@@ -66,7 +66,7 @@ def rank_positives(
     """
     if not len(passage_ids) == len(document_ids) == len(scores):
         raise InputError(
-            f"{len(passage_ids)} passages, {len(document_ids)} documents and {len(scores)} scores; "
+            f"passages: {len(passage_ids)}, documents: {len(document_ids)}, scores: {len(scores)}; "
             "give one document and one score per passage"
         )
     ranks = Ranks.from_scores(np.array(scores, dtype=np.float32))

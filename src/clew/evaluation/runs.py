@@ -35,7 +35,7 @@ class Ranking:
         sizes = (len(self.passage_ids), len(self.document_ids), len(self.scores))
         if len(set(sizes)) != 1:
             raise InputError(
-                f"question {self.question_id!r} has {sizes[0]} passages, {sizes[1]} documents and {sizes[2]} scores; "
+                f"question {self.question_id!r} has passages: {sizes[0]}, documents: {sizes[1]}, scores: {sizes[2]}; "
                 "give one document and one score per passage"
             )
         for passage, score in zip(self.passage_ids, self.scores, strict=True):

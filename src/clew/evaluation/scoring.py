@@ -14,6 +14,7 @@ from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.runs import Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means
+from clew.text.counts import format_count
 from clew.types import Question, Usage
 
 CUTOFFS = (2, 5, 10)
@@ -129,7 +130,9 @@ def build_report(
     judgements = [match_gold((), (), question.gold) for question in questions]
     warnings = [] if known_ids is None else unknown_gold(questions, known_ids)
     if count := sum(not judgement.gold_count for judgement in judgements):
-        text = f"{count} of {len(judgements)} questions have no gold ids and are left out of the ranking measures"
+        verbs = ("has", "is") if count == 1 else ("have", "are")
+        share = f"{count} of {format_count(len(judgements), 'question')}"
+        text = f"{share} {verbs[0]} no gold ids and {verbs[1]} left out of the ranking measures"
         warnings = [text, *warnings]
     ceilings = {f"recall@{k}": recall_ceiling(judgements, k) for k in scored[0].ks}
     return EvaluationReport(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
@@ -21,6 +22,7 @@ from clew.protocols import Answerer, Encoder, Extractor, Retriever, TopicRetriev
 from clew.query.alias_notes import describe_aliases, note_aliases
 from clew.query.entity_linker import LinkerSettings
 from clew.query.evidence_gate import check_evidence
+from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.registry import (
     RETRIEVERS,
     default_retriever,
@@ -48,6 +50,7 @@ AUTO = "auto"
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
 _TRIED_EXAMPLES = 4  # questions that are made for each one that is wanted
 _MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
+_CACHE_LOCK = Lock()  # held for microseconds
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
@@ -78,7 +81,7 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
 
         Args:
             spec: A name (see `clew.RETRIEVERS`), "auto" for the one that serves this index best; a settings record such
-                as `GFM(nodes="all")`; or any object that is a `Retriever`, which is returned as it is.
+                as `GFM(nodes="all")`; or any object that is a `Retriever`, whose evidence is checked at each search.
             paths: Number of paths that explain each passage, for a retriever that computes them (`gfm`).
 
         Raises:
@@ -87,7 +90,7 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         if isinstance(spec, type) or not (isinstance(spec, str | SettingsRecord) or hasattr(spec, "retrieve")):
             raise InputError(f"the retriever is {spec!r}; give a name, a settings record such as GFM(), or a retriever")
         if not isinstance(spec, str | SettingsRecord):
-            return spec
+            return accept_retriever(spec, self.context.scope)
         check_device(self.device)
         named = self.resolve_retriever(spec)
         return _find_or_add(
@@ -238,9 +241,9 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         """
         from clew.query.example_questions import list_example_questions
 
-        check_count(count, "count")
+        check_count(count, "count", least=0)
         found: list[ExampleQuestion] = []
-        for question in islice(list_example_questions(self.snapshot), _TRIED_EXAMPLES * max(count, 0)):
+        for question in islice(list_example_questions(self.snapshot), _TRIED_EXAMPLES * count):
             if len(found) == count:
                 break
             passages = {scored.item.id for scored in self.search(question.text).passages}
@@ -394,13 +397,17 @@ def hash_new_index_settings(settings: Settings | None = None, device: str | None
 
 
 def _find_or_add(cache: dict[K, V], key: K, make: Callable[[], V], most: int) -> V:
-    """Return the value of a key, made where it is missing; of more than `most` the least recently used ones go."""
-    found = cache.pop(key, None)
-    if found is None:
-        found = make()
-    cache[key] = found  # the latest one stands last
-    while len(cache) > most:
-        del cache[next(iter(cache))]
+    """Return the value of a key, made where it is missing; of more than `most` the least recently used ones go.
+
+    Threads may call it at the same time: those that find none each make one, and get the one that was made first.
+    """
+    found = cache.get(key)
+    made = make() if found is None else found
+    with _CACHE_LOCK:
+        found = cache.pop(key, made)
+        cache[key] = found  # the latest one stands last
+        while len(cache) > most:
+            del cache[next(iter(cache))]
     return found
 
 

@@ -308,6 +308,7 @@ class ChangeableIndex(IndexVersion):
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
             self.table.delete([*documents, *parts])
+            entry.free_ids(self.table, documents)
             if shred:
                 self.table.compact()
         if shred:

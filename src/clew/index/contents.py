@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clew.index.version import IndexVersion
 from clew.plugins.arguments import check_string
 from clew.query.contents import GraphContents, IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
+from clew.text.counts import format_count
 from clew.types import Filter, Triple
 
 if TYPE_CHECKING:
@@ -93,9 +94,15 @@ class ReadableIndex(IndexVersion):
         if "context" not in vars(self):
             return f"Index({name!r}, version {version})"
         s = self.snapshot
-        counts = f"{len(self):,} documents, {len(s.passage_ids):,} passages, {len(s.entities):,} entities"
+        sizes = {
+            "document": len(self),
+            "passage": len(s.passage_ids),
+            "entity": len(s.entities),
+            "fact": len(s.triples),
+        }
+        counts = ", ".join(format_count(size, noun) for noun, size in sizes.items())
         within = "" if self.selection is None else ", of the passages that a filter allows"
-        return f"Index({name!r}, version {version}, {counts}, {len(s.triples):,} facts{within})"
+        return f"Index({name!r}, version {version}, {counts}{within})"
 
     def _repr_html_(self) -> str:
         from clew.rendering.overview_page import render_overview

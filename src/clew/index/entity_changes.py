@@ -74,12 +74,15 @@ class MendableIndex(ChangeableIndex):
         Args:
             limit: Pairs, at most.
             name: Only pairs in which a name contains it.
+
+        Raises:
+            InputError: The limit is negative, or no whole number.
         """
         from clew.graph.names.similar_names import SimilarNames, list_name_parts
         from clew.query.duplicate_entities import DuplicateSearch
         from clew.query.graph_browsing import GraphBrowser
 
-        check_count(limit, "limit")
+        check_count(limit, "limit", least=0)
         check_string(name, "name")
         similar = SimilarNames(list_name_parts(self.snapshot))
         search = DuplicateSearch(self.snapshot, GraphBrowser(self.context.scope), similar)
@@ -90,7 +93,7 @@ class MendableIndex(ChangeableIndex):
         from clew.query.ambiguous_entities import AmbiguitySearch
         from clew.query.graph_browsing import GraphBrowser
 
-        check_count(limit, "limit")
+        check_count(limit, "limit", least=0)
         check_string(name, "name")
         return AmbiguitySearch(self.snapshot, GraphBrowser(self.context.scope)).find(limit, name)
 
@@ -232,7 +235,7 @@ class MendableIndex(ChangeableIndex):
             InputError: There is no such decision, or it is undone already.
             IndexLockedError: Another process is writing.
         """
-        check_count(number, "number", optional=True)
+        check_count(number, "number", optional=True, least=1)
         with self._writing():
             decisions = read_decisions(self.table)
             if number is None:

@@ -7,6 +7,7 @@ from clew.errors import InputError
 from clew.graph.names.entity_choice import choose_entities
 from clew.query.scope import Scope
 from clew.store.entity_decisions import FORGET, RENAME, SPLIT, EntityDecision
+from clew.text.counts import format_count
 from clew.text.normalization import key_hash, name_key
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class EntityNames:
         if not found:
             raise InputError(f"no entity is called {name!r}{self._hint(name)}")
         shown = list_names([self.label(entity) for entity in found[:_SHOWN_NAMES]])
-        raise InputError(f"{name!r} is a name of {len(found)} entities: give the whole name of one: {shown}")
+        entities = format_count(len(found), "entity")
+        raise InputError(f"{name!r} is a name of {entities}: give the whole name of one: {shown}")
 
     def _hint(self, name: str) -> str:
         """Return what to do about a name that no entity has: undo what took it away, or write one that is near."""

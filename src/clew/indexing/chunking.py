@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import cast
 
 from clew.errors import InputError
+from clew.text.counts import format_count
 from clew.text.places import cut_places
 from clew.types import Document, Passage
 
@@ -45,10 +46,10 @@ class Chunker:
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
-            raise InputError(f"a passage of {self.max_tokens} tokens cannot be made; give at least 1")
+            raise InputError(f"a passage of {format_count(self.max_tokens, 'token')} cannot be made; give at least 1")
         if not 0 <= self.overlap < self.max_tokens:
             wanted = f"give 0 to {self.max_tokens - 1} for {self.max_tokens}"
-            raise InputError(f"an overlap of {self.overlap} tokens cannot be made; {wanted}")
+            raise InputError(f"an overlap of {format_count(self.overlap, 'token')} cannot be made; {wanted}")
 
     @property
     def fingerprint(self) -> str:

@@ -22,6 +22,7 @@ from clew.indexing.parts import parse_part as parse_part
 from clew.indexing.parts import stage_part as stage_part
 from clew.indexing.pipeline import EXTRACTION_CALLS as EXTRACTION_CALLS
 from clew.indexing.pipeline import choose_extractor as choose_extractor
+from clew.indexing.pruning import free_ids as free_ids
 from clew.indexing.pruning import note_renamed as note_renamed
 from clew.indexing.pruning import settle_sources as settle_sources
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport

@@ -1,10 +1,14 @@
 """Documents of a folder that it has no longer: removed where that is wanted, else told in the report of the run."""
 
+from collections.abc import Collection
+
 from clew.indexing.report import IndexingReport
 from clew.indexing.sources.discovery import printable_path
 from clew.indexing.sources.register import SourceRegister
 from clew.indexing.sources.source_folder import SourceFolder
+from clew.store.location import source_register_path
 from clew.store.passage_table import PassageTable
+from clew.text.counts import format_count
 
 _MAX_NOTES = 5
 
@@ -35,6 +39,11 @@ def settle_sources(register: SourceRegister, table: PassageTable, report: Indexi
         register.forget(gone.__contains__)
 
 
+def free_ids(table: PassageTable, documents: Collection[str]) -> None:
+    """Let other files have the ids of documents that were removed, where the files that had them are gone."""
+    SourceRegister(source_register_path(table.location)).forget_absent(documents)
+
+
 def note_renamed(register: SourceRegister, report: IndexingReport) -> None:
     """Note the files whose id is not their path."""
     report.notes += [
@@ -42,13 +51,15 @@ def note_renamed(register: SourceRegister, report: IndexingReport) -> None:
         for renamed in register.renamed[:_MAX_NOTES]
     ]
     if (more := len(register.renamed) - _MAX_NOTES) > 0:
-        report.notes.append(f"{more} more files have ids with the names of their folders")
+        have = format_count(more, "more file has an id", "more files have ids")
+        report.notes.append(f"{have} with the names of their folders")
 
 
 def _describe(folder: SourceFolder, count: int, *, prune: bool) -> str:
     name = printable_path(folder.path)
-    documents = "1 document" if count == 1 else f"{count} documents"
+    documents = format_count(count, "document")
     if prune:
-        return f"{documents} of {name} stay: it has no file that can be read; clew remove removes them by their ids"
+        stay = "stays" if count == 1 else "stay"
+        return f"{documents} of {name} {stay}: it has no file that can be read; clew remove removes them by their ids"
     verb = "is" if count == 1 else "are"
     return f"{documents} of {name} {verb} no longer there: --prune removes what is gone"

@@ -1,7 +1,9 @@
 """Checks of arguments from Python: a string is no list of its letters, and no number is a question."""
 
 from collections.abc import Iterable, Mapping
+from operator import index
 from os import PathLike
+from typing import SupportsIndex
 
 from clew.errors import InputError
 
@@ -30,12 +32,17 @@ def check_string(value: object, name: str, *, optional: bool = False) -> None:
         raise InputError(f"{name} is {describe_value(value)}; give a string{' or None' if optional else ''}")
 
 
-def check_count(value: object, name: str, *, optional: bool = False) -> None:
-    """Raise InputError unless a value is a whole number, or None where it is `optional`; True is none."""
+def check_count(value: object, name: str, *, optional: bool = False, least: int | None = None) -> None:
+    """Raise InputError unless a value is a whole number, or None where it is `optional`; True is none.
+
+    With `least`, a smaller number is refused.
+    """
     if value is None and optional:
         return
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise InputError(f"{name} is {describe_value(value)}; give a whole number")
+    if least is not None and index(value) < least:
+        raise InputError(f"{name} is {index(value)}; give {least} or more")
 
 
 def check_switch(value: object, name: str) -> None:

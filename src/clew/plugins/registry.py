@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from clew.errors import InputError
 from clew.plugins.names import nearest
+from clew.plugins.origin import ERRORS, Origin
+
+if TYPE_CHECKING:
+    from clew.plugins.records import SettingsRecord
 
 Entry = TypeVar("Entry")
 _log = logging.getLogger(__name__)
-_LOAD_ERRORS = (ImportError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError)
 
 
 @dataclass(eq=False)
@@ -59,7 +62,7 @@ class Registry(Generic[Entry]):
         point = plugins[name]
         try:
             entry = point.load()
-        except _LOAD_ERRORS as error:
+        except ERRORS as error:
             raise InputError(
                 f"the {self.kind} {name} of {point.value} cannot be loaded: {error}; install that package again"
             ) from error
@@ -69,6 +72,41 @@ class Registry(Generic[Entry]):
                 f"wanted a clew.{self.entry_class.__name__}"
             )
         return entry
+
+    def origin(self, name: str) -> Origin:
+        """Return where the entry of a name comes from."""
+        if name in self.entries or name not in self._plugins:
+            return Origin(f"{self.kind} {name}")
+        return Origin(f"{self.kind} {name} of {self._plugins[name].value}", is_installed=True)
+
+    def build(self, name: str, *arguments: Any) -> Any:
+        """Return what the `build` of an entry returns; what the code of an installed package raises is an InputError.
+
+        What it returns is not checked here: each seam has a function that accepts it.
+        """
+        entry: Any = self.entry(name)
+        with self.origin(name).map_errors():
+            return load_object(entry.build)(*arguments)
+
+    def record(self, name: str) -> "type[SettingsRecord]":
+        """Return the settings record of an entry that has one.
+
+        Raises InputError where it is no such class, or its label is another name and the entry has no preset.
+        """
+        from clew.plugins.records import SettingsRecord
+
+        entry: Any = self.entry(name)
+        origin = self.origin(name)
+        with origin.map_errors():
+            record = load_object(entry.record)
+        if not (isinstance(record, type) and issubclass(record, SettingsRecord)):
+            raise InputError(f"the settings of the {origin.label} are {record!r:.80}; wanted a clew.SettingsRecord")
+        label = getattr(record, "label", "")
+        if label != name and not getattr(entry, "preset", None):
+            raise InputError(
+                f"the settings of the {origin.label} have the label {label!r}; its package has to name it {name!r}"
+            )
+        return record
 
 
 @cache

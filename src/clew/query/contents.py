@@ -7,14 +7,17 @@ gives it, and a fact is as an allowed passage that states it writes it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final, overload
+from operator import index as as_integer
+from typing import Any, SupportsIndex, final, overload
 
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.errors import InputError
+from clew.errors import InputError, MissingItemError, MissingKeyError
+from clew.plugins.arguments import check_count
 from clew.query.document_list import DocumentList
 from clew.query.scope import Scope
+from clew.text.counts import format_count
 from clew.text.normalization import key_hash, name_key
 from clew.types import Filter, Passage, Triple
 
@@ -50,7 +53,8 @@ class Neighbour:
 class IndexedDocuments(Sequence[IndexedDocument]):
     """The documents of one version of an index, by id; each is read when it is asked for.
 
-    `documents[0]`, `documents[-3:]`, `len(documents)`, and `"id" in documents` read no more than they need.
+    `documents[0]`, `documents[-3:]`, `documents["id"]`, `len(documents)`, and `"id" in documents` read no more than
+    they need.
     """
 
     def __init__(self, scope: Scope, where: Filter | None = None) -> None:
@@ -89,20 +93,45 @@ class IndexedDocuments(Sequence[IndexedDocument]):
         return isinstance(document, IndexedDocument) and self.find(document.id) == document
 
     @overload
-    def __getitem__(self, index: int) -> IndexedDocument: ...
+    def __getitem__(self, index: SupportsIndex | str) -> IndexedDocument: ...
     @overload
     def __getitem__(self, index: slice) -> list[IndexedDocument]: ...
-    def __getitem__(self, index: int | slice) -> IndexedDocument | list[IndexedDocument]:
+    def __getitem__(self, index: SupportsIndex | str | slice) -> IndexedDocument | list[IndexedDocument]:
+        """Return the document of a place, from the end where it is negative, or of an id; those of a slice as a list.
+
+        Raises:
+            MissingItemError: No document has that place; an IndexError too.
+            MissingKeyError: No document has that id; a KeyError too.
+            InputError: The index is no whole number, slice or id.
+        """
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        found = self._read(int(self._numbers[index]))
-        assert found is not None
-        return found
+            return [self._at(place) for place in self._places(index)]
+        if isinstance(index, str):
+            if (found := self.find(index)) is None:
+                raise MissingKeyError(f"no document has the id {index!r:.200}: they are [d.id for d in documents]")
+            return found
+        check_count(index, "the index of a document")
+        if not -len(self) <= (place := as_integer(index)) < len(self):
+            wanted = f"wanted {-len(self)} to {len(self) - 1}" if len(self) else "there is none"
+            raise MissingItemError(f"{place} is no place of {format_count(len(self), 'document')}; {wanted}")
+        return self._at(place)
 
     def __repr__(self) -> str:
         """Return the number of documents."""
         within = "" if self._where is None else f", where {self._where}"
-        return f"IndexedDocuments({len(self):,} documents{within})"
+        return f"IndexedDocuments({format_count(len(self), 'document')}{within})"
+
+    def _places(self, chosen: slice) -> range:
+        for name in ("start", "stop", "step"):
+            check_count(getattr(chosen, name), f"the {name} of a slice", optional=True)
+        if chosen.step is not None and as_integer(chosen.step) == 0:
+            raise InputError("the step of a slice is 0; give another")
+        return range(*chosen.indices(len(self)))
+
+    def _at(self, place: int) -> IndexedDocument:
+        found = self._read(int(self._numbers[place]))
+        assert found is not None
+        return found
 
     def _read(self, number: int) -> IndexedDocument | None:
         s, allowed = self._scope.snapshot, self._scope.mask(self._where)

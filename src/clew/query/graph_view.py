@@ -10,7 +10,7 @@ from clew.types import Filter
 
 
 def view_graph(scope: Scope, where: Filter | None = None) -> GraphView:
-    """Return the entities that allowed passages or an imported graph have, and the triples that one of them states.
+    """Return the entities that allowed passages or an imported graph name, and the triples of them that one states.
 
     Raises InputError where the filter cannot be parsed.
     """
@@ -23,4 +23,6 @@ def view_graph(scope: Scope, where: Filter | None = None) -> GraphView:
         seen = visible_entities(s, allowed)
         seen[np.asarray(s.triples)[shown][:, [0, 2]].ravel()] = True
         seen &= np.array([bool(name) for name in names.entities], dtype=np.bool_)
+        # An end that no allowed passage names has no entry, and the triple none either.
+        shown &= seen[np.asarray(s.triples)[:, [0, 2]]].all(axis=1)
     return GraphView(s, names.entities, allowed, np.flatnonzero(seen), np.flatnonzero(shown))

@@ -13,6 +13,7 @@ from clew.arrays import BoolArray, FloatArray
 from clew.graph.segments.list_search import ListSearch
 from clew.query.scope import Scope
 from clew.store import vector_list_files
+from clew.text.counts import format_count
 
 EXACT_HINT = "dense:exact=true compares all"
 LISTS_HINT = "run `clew compact` for a faster search"
@@ -44,5 +45,5 @@ class SimilarPassages:
     def _exact_notes(self, allowed: BoolArray) -> tuple[str, ...]:
         if len(self.scope) < vector_list_files.LISTED_PASSAGES:
             return ()
-        note = f"all {int(allowed.sum()):,} passages were compared by their vectors"
+        note = f"all {format_count(int(allowed.sum()), 'passage was', 'passages were')} compared by their vectors"
         return (note if self.exact else f"{note}: {LISTS_HINT}",)

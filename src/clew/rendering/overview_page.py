@@ -5,11 +5,13 @@ from typing import Any
 
 from clew.rendering.evidence_page import wrap_fragment
 from clew.rendering.markup import escape_line
+from clew.text.counts import format_count
 
 
 def render_overview(name: str, overview: Mapping[str, Any]) -> str:
     """Return an overview, as of `IndexOverview.to_dict`, of an index of a name as an HTML fragment."""
-    counts = ", ".join(f"{overview[kind]:,} {kind}" for kind in ("documents", "passages", "entities", "facts"))
+    kinds = {"documents": "document", "passages": "passage", "entities": "entity", "facts": "fact"}
+    counts = ", ".join(format_count(overview[kind], noun) for kind, noun in kinds.items())
     made = [f"version {overview['version']}", f"encoder {overview['encoder']}", f"extractor {overview['extractor']}"]
     parts = [
         f"<h1>{escape_line(name)}</h1>",

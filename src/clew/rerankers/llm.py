@@ -14,6 +14,7 @@ from clew.errors import BudgetError
 from clew.models.llm.prompts import relevance
 from clew.models.llm.prompts.relevance import Relevance
 from clew.protocols import LanguageModel, check_lengths
+from clew.text.counts import format_count
 from clew.types import Evidence, Failure, Passage, Reply, Scored
 
 
@@ -52,7 +53,9 @@ class LLMReranker:
                 raise failure.run_error
         notes = evidence.notes
         if failures:
-            count = f"{len(failures)} of {len(results)} passages have no score and keep their places"
+            share = f"{len(failures)} of {format_count(len(results), 'passage')}"
+            verbs = "has no score and keeps its place" if len(failures) == 1 else "have no score and keep their places"
+            count = f"{share} {verbs}"
             notes = (*notes, f"{self._model.name}: {count}: {failures[0].reason}")
         usage = sum((result.usage for result in results), evidence.usage)
         scores = [cast("Relevance", r.value).score if isinstance(r, Reply) else None for r in results]

@@ -13,6 +13,7 @@ from clew.plugins.registry import Registry, load_object
 from clew.plugins.spec import split_settings
 from clew.protocols import Reranker
 from clew.query.context import IndexContext
+from clew.rerankers.object_reranker import accept_reranker
 from clew.rerankers.text_scorer import TextReranker
 
 NO_RERANKER = "none"
@@ -28,7 +29,7 @@ class RerankerEntry:
     # text after a colon of the name is its first setting.
     record: type[SettingsRecord] | str
     build: Callable[..., Reranker] | str  # A function (context, settings) -> `Reranker`, or the place of it
-    spelling: str  # how a user writes it
+    spelling: str = ""  # how a user writes it, where that is not its name alone
     # whether it reads the index that passages are from; or the place of a function of its settings that returns it
     reads_index: bool | str = True
 
@@ -101,10 +102,9 @@ def open_reranker(spec: SettingsRecord | str, context: IndexContext) -> Reranker
 
     Raises InputError where no reranker has that name, or the index lacks what it needs.
     """
-    entry = RERANKERS.entry(reranker_name(spec))
-    settings = load_object(entry.record)() if isinstance(spec, str) else spec
-    reranker: Reranker = load_object(entry.build)(context, settings)
-    return reranker
+    name = reranker_name(spec)
+    settings = RERANKERS.record(name)() if isinstance(spec, str) else spec
+    return accept_reranker(RERANKERS.build(name, context, settings), RERANKERS.origin(name))
 
 
 def reads_index(spec: SettingsRecord) -> bool:
@@ -127,7 +127,7 @@ def parse_reranker(text: str, amr: str | None = None) -> SettingsRecord:
         close = nearest(name, RERANKERS)
         hint = f"did you mean {close}? " if close else ""
         raise InputError(f"no reranker is called {name!r}; {hint}choose one of {', '.join((NO_RERANKER, *RERANKERS))}")
-    record: type[SettingsRecord] = load_object(RERANKERS.entry(name).record)
+    record = RERANKERS.record(name)
     values = _split_argument(record, argument, name)
     if amr is not None:
         values["amr"] = amr

@@ -10,6 +10,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.names import nearest
 from clew.retrievers.evidence import check_k
+from clew.text.counts import format_count
 from clew.types import Evidence, Filter, Passage, Scored, Usage
 
 _MAX_COMPARED = 2_000  # questions among which the most similar one is looked for
@@ -35,9 +36,8 @@ class GivenPools:
         if text not in self._pools:
             close = nearest(text, self._pools) if len(self._pools) <= _MAX_COMPARED else ""
             hint = f"; did you mean {close!r}?" if close else ""
-            raise InputError(
-                f"the candidates hold no pool for the question {question[:80]!r} ({len(self._pools)} questions){hint}"
-            )
+            seen = format_count(len(self._pools), "question")
+            raise InputError(f"the candidates hold no pool for the question {question[:80]!r} ({seen}){hint}")
         found = self._pools[text]
         usage = Usage(seconds=time.perf_counter() - started)
         return replace(found, passages=found.passages[:k], usage=usage)

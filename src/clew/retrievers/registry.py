@@ -11,12 +11,13 @@ from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.plugins.names import nearest
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
-from clew.plugins.registry import Registry, load_object
+from clew.plugins.registry import Registry
 from clew.plugins.spec import split_settings
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
 from clew.rerankers.registry import open_reranker, parse_reranker, reranker_text
 from clew.retrievers.empty_index import EmptyIndexRetriever
+from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
 from clew.retrievers.spec import OpenRetriever, RetrieverEntry
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
@@ -300,14 +301,7 @@ def parse_retriever(text: str) -> SettingsRecord:
 
 def record_of(name: str) -> type[SettingsRecord]:
     """Return the settings record of a retriever; raises InputError where no retriever has that name."""
-    entry = RETRIEVERS.entry(name)
-    record: type[SettingsRecord] = load_object(entry.record)
-    label = getattr(record, "label", "")
-    if label != name and not entry.preset:
-        raise InputError(
-            f"the settings of the retriever {name} have the label {label!r}; its package has to name it {name!r}"
-        )
-    return record
+    return RETRIEVERS.record(name)
 
 
 def is_path_retriever(spec: SettingsRecord | str) -> bool:
@@ -344,11 +338,12 @@ def describe_default(name: str) -> tuple[str, ...]:
 
 def _build(spec: SettingsRecord | str, context: IndexContext) -> Retriever:
     settings = parse_retriever(spec) if isinstance(spec, str) else spec
-    entry = RETRIEVERS.entry(_entry_name(settings))
+    name = _entry_name(settings)
+    entry = RETRIEVERS.entry(name)
     _check_names(settings)
-    build = load_object(entry.build)
-    retriever: Retriever = build(context, settings, _build) if entry.combines else build(context, settings)
-    return retriever
+    combined = (_build,) if entry.combines else ()
+    built = RETRIEVERS.build(name, context, settings, *combined)
+    return accept_retriever(built, context.scope, RETRIEVERS.origin(name))
 
 
 def _check_names(spec: SettingsRecord | str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from clew.plugins.tracing import span
 from clew.protocols import Reranker, Retriever, fingerprint_of
 from clew.retrievers.evidence import check_k
+from clew.text.counts import format_count
 from clew.types import Evidence, Filter, Path, Scored
 
 RERANK_DEPTH = 100
@@ -74,7 +75,7 @@ class RerankedRetriever:
         return replace(reranked, passages=passages, paths=paths, chains=chains, notes=notes, usage=usage)
 
     def _note(self, count: int) -> tuple[str, ...]:
-        return (f"{self.name} reranked the first {count} passages",) if count else ()
+        return (f"{self.name} reranked the first {format_count(count, 'passage')}",) if count else ()
 
 
 def _replace_paths(evidence: Evidence, explanation: Evidence) -> Evidence:

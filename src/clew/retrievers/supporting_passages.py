@@ -11,6 +11,7 @@ from clew.arrays import BoolArray, IntArray
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, make_evidence
 from clew.text.bm25 import BM25Index
+from clew.text.counts import format_count
 from clew.types import Evidence, Filter, Passage, Path, Scored
 
 Trace = TypeVar("Trace")
@@ -79,7 +80,8 @@ def path_evidence(
     paths = [Scored(tuple(snapshot.triple(int(code) >> 1, stating) for code in codes), score) for codes, score in walks]
     passages, supporting = find_supporting_passages(scope, lexical, question, paths, k, allowed)
     if len(passages) > supporting:
-        notes = [*notes, f"{len(passages) - supporting} passages state no path; they share words with the question"]
+        others = format_count(len(passages) - supporting, "passage states no path", "passages state no path")
+        notes = [*notes, f"{others}, only words of the question"]
     labels = scope.names(allowed).entities
     names = tuple(labels[int(entity)] for entity in topics)
     return replace(make_evidence(passages, paths, notes, started), topics=names)

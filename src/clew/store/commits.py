@@ -1,6 +1,6 @@
 """Commits of the passages table: what they name is on the disk and whole before, and what they made is read after."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from clew.errors import ClewError, IndexFormatError, ProviderError
 from clew.store.dataset import forget_newest, open_dataset, open_existing
+from clew.store.deletion_checksums import checksum_properties, next_checksums
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location
 from clew.store.read_back import (
@@ -55,7 +56,8 @@ def commit_change(dataset: "LanceDataset", change: TableChange, seal: RowSeal, l
 
     operation = lance.LanceOperation.Update(list(change.removed), list(change.changed), list(change.new))
     check_deletion_files(location, change.changed)
-    return _commit(location, dataset, operation, dataset.version, seal)
+    deletions = next_checksums(location, dataset, change.changed, change.removed)
+    return _commit(location, dataset, operation, dataset.version, seal, deletions)
 
 
 def commit_rewrite(
@@ -69,7 +71,8 @@ def commit_rewrite(
     operations = lance.LanceOperation
     operation = operations.Rewrite([operations.RewriteGroup(list(old), list(new)) for old, new in groups], [])
     check_data_files(location, [fragment for _, new in groups for fragment in new])
-    return _commit(location, dataset, operation, dataset.version, known_seal(dataset, location))
+    deletions = next_checksums(location, dataset, removed=[fragment.id for old, _ in groups for fragment in old])
+    return _commit(location, dataset, operation, dataset.version, known_seal(dataset, location), deletions)
 
 
 def commit_all(
@@ -91,7 +94,8 @@ def commit_restore(location: Location, version: int) -> "LanceDataset":
     check_stored_deletions(location, older)
     seal = known_seal(older, location)
     check_rows_sealed(seal, compute_seal(older, location.name), location.name)
-    return _commit(location, newest, lance.LanceOperation.Restore(version), newest.version, seal)
+    operation = lance.LanceOperation.Restore(version)
+    return _commit(location, newest, operation, newest.version, seal, next_checksums(location, older))
 
 
 def known_seal(dataset: "LanceDataset", location: Location) -> RowSeal:
@@ -104,12 +108,18 @@ def known_seal(dataset: "LanceDataset", location: Location) -> RowSeal:
 
 
 def _commit(
-    location: Location, base: "LanceDataset | str", operation: Any, read_version: int, seal: RowSeal
+    location: Location,
+    base: "LanceDataset | str",
+    operation: Any,
+    read_version: int,
+    seal: RowSeal,
+    deletions: Mapping[str, str] | None = None,
 ) -> "LanceDataset":
     import lance
     from lance.dataset import Transaction
 
-    transaction = Transaction(read_version, operation, transaction_properties=seal.properties(read_version + 1))
+    properties = seal.properties(read_version + 1) | checksum_properties(deletions or {}, read_version + 1)
+    transaction = Transaction(read_version, operation, transaction_properties=properties)
     options = dict(location.storage_options) or None
     with map_errors(location.name, "writing"):
         committed = lance.LanceDataset.commit(base, transaction, storage_options=options)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError
 from clew.store.crash_probe import crashing_fragments
+from clew.store.deletion_checksums import deletion_path, stored_checksums
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import find_damaged_rows, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
@@ -20,6 +22,7 @@ from clew.store.location import Location
 from clew.store.read_back import check_stored_deletion
 from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
 from clew.store.schema import SENTENCE_COLUMNS
+from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -48,8 +51,8 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
     """
     problems: list[Problem] = []
     readable: dict[int, list[pa.Table]] = {}
-    damaged = _damaged_deletions(dataset, location)
-    crashing = crashing_fragments(dataset, dict(location.storage_options), damaged)
+    damaged, whole = _check_deletions(dataset, location)
+    crashing = crashing_fragments(dataset, dict(location.storage_options), damaged | whole)
     for fragment in dataset.get_fragments():
         files = _name_files(fragment)
         if fragment.fragment_id in damaged | crashing:
@@ -71,15 +74,24 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
     return problems
 
 
-def _damaged_deletions(dataset: "LanceDataset", location: Location) -> set[int]:
-    """Return the ids of the fragments whose file of deleted rows cannot be parsed, without reading it by Lance."""
-    damaged = set()
-    for fragment in () if location.remote else dataset.get_fragments():
+def _check_deletions(dataset: "LanceDataset", location: Location) -> tuple[set[int], set[int]]:
+    """Return the ids of the fragments whose file of deleted rows is damaged, and of those that have the right checksum.
+
+    Lance reads none of them here.
+    """
+    damaged, whole = set[int](), set[int]()
+    if location.remote:
+        return damaged, whole
+    deleted = [one.metadata for one in dataset.get_fragments() if one.metadata.deletion_file is not None]
+    checksums = stored_checksums(dataset, location.name) if deleted else {}
+    for fragment in deleted:
         try:
-            check_stored_deletion(location, fragment.metadata)
+            check_stored_deletion(location, fragment, checksums)
         except IndexFormatError:
-            damaged.add(int(fragment.fragment_id))
-    return damaged
+            damaged.add(int(fragment.id))
+        else:
+            whole |= {int(fragment.id)} if deletion_path(Path(location.table), fragment).name in checksums else set()
+    return damaged, whole
 
 
 def _seal_problems(dataset: "LanceDataset", location: Location) -> Iterator[Problem]:
@@ -192,6 +204,7 @@ def _document_problems(rows: pa.Table) -> Iterator[Problem]:
         if len({hash_ for _, hash_, _ in states}) > 1:
             yield Problem(f"document {document_id!r} has passages of more than one state", (document_id,))
         elif (size := states[0][2]) != len(states):
-            yield Problem(f"document {document_id!r} has {len(states)} passages, not {size}", (document_id,))
+            passages = format_count(len(states), "passage")
+            yield Problem(f"document {document_id!r} has {passages}, not {size}", (document_id,))
         elif sorted(ordinal for ordinal, _, _ in states) != list(range(len(states))):
             yield Problem(f"document {document_id!r} has a gap in the order of its passages", (document_id,))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from clew.arrays import LongArray
 from clew.errors import IndexFormatError, InputError
 from clew.store.schema import SENTENCE_COLUMNS, canonical_json, has_sentence_vectors, passages_schema
+from clew.text.counts import format_count
 
 TABLE_FORMAT = 1
 INTEGRITY_COLUMNS = ("document_rows", "checksum")
@@ -121,7 +122,10 @@ def check_rows(rows: pa.Table, name: str) -> None:
     """Raise `IndexFormatError` when a stored row is damaged, with the number of such rows and the id of the first."""
     if damaged := find_damaged_rows(rows):
         first = rows["id"][damaged[0]].as_py()
-        message = f"{len(damaged)} passages of {name} are not what was written, the first is {first!r}"
+        verb = "is" if len(damaged) == 1 else "are"
+        message = (
+            f"{format_count(len(damaged), 'passage')} of {name} {verb} not what was written, the first is {first!r}"
+        )
         raise IndexFormatError(f"{message}: run `clew repair`, then `clew index` to add them again")
 
 

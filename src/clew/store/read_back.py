@@ -7,7 +7,7 @@ limit on file sizes leaves a short file, and the commit would make a version tha
 import os
 import struct
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.errors import IndexFormatError, ProviderError
+from clew.store.deletion_checksums import compute_checksum, deletion_path, stored_checksums
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location
 
@@ -57,28 +58,37 @@ def check_deletion_files(location: Location, fragments: Sequence["FragmentMetada
 
 
 def check_stored_deletions(location: Location, dataset: "LanceDataset") -> None:
-    """Parse the files of deleted rows of a version, since Lance aborts the process on some that are damaged.
+    """Check the files of deleted rows of a version, since Lance aborts the process on some that are damaged.
 
     In an object store nothing is done, as of `check_deletion_files`. Raises an IndexFormatError as
     `check_stored_deletion`.
     """
-    for fragment in () if location.remote else dataset.get_fragments():
-        check_stored_deletion(location, fragment.metadata)
+    if location.remote:
+        return
+    deleted = [one.metadata for one in dataset.get_fragments() if one.metadata.deletion_file is not None]
+    checksums = stored_checksums(dataset, location.name) if deleted else {}
+    for fragment in deleted:
+        check_stored_deletion(location, fragment, checksums)
 
 
-def check_stored_deletion(location: Location, fragment: "FragmentMetadata") -> None:
-    """Parse the file of the rows deleted from a fragment of a version of a table on a disk, if it has one.
+def check_stored_deletion(location: Location, fragment: "FragmentMetadata", checksums: Mapping[str, str]) -> None:
+    """Compare the file of the rows deleted from a fragment, which must have one, with its checksum.
+
+    One that has none among `checksums` is parsed. The table is on a disk.
 
     Raises:
         IndexFormatError: It is missing or damaged, or has another number of rows than its version says.
         ProviderError: It may not be read now.
     """
     deleted = fragment.deletion_file
-    if deleted is None:
-        return
+    assert deleted is not None, fragment
     path = deletion_path(Path(location.table), fragment)
     with map_errors(location.name, "reading"):
         data = path.read_bytes()
+    if path.name in checksums:
+        if compute_checksum(data) != checksums[path.name]:
+            raise _damage_error(path, "its checksum differs", location)
+        return
     try:
         count = _count_deleted(path.suffix, data, fragment.physical_rows)
     except _UNPARSABLE as error:
@@ -126,14 +136,6 @@ def newest_version(location: Location) -> int:
     with map_errors(location.name, "opening"):
         names = [file.stem for file in (Path(location.table) / "_versions").glob("*.manifest")]
     return max((_MAX_MANIFEST_NAME - int(name) for name in names if name.isdecimal() and len(name) == 20), default=0)
-
-
-def deletion_path(table: Path, fragment: "FragmentMetadata") -> Path:
-    """Return the file of the rows deleted from a fragment, which must have one, of a table on a disk."""
-    deleted = fragment.deletion_file
-    assert deleted is not None, fragment
-    suffix = "arrow" if deleted.file_type == "array" else "bin"
-    return table / "_deletions" / f"{fragment.id}-{deleted.read_version}-{deleted.id}.{suffix}"
 
 
 def _check_data_file(path: str, size: int | None, rows: int, location: Location) -> None:

@@ -23,6 +23,7 @@ from clew.store.removal import remove_documents
 from clew.store.snapshot_files import snapshot_problems
 from clew.store.vector_cache import VectorCache
 from clew.store.writer_lock import PINS_FOLDER, writer_lock
+from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -146,12 +147,13 @@ def _plan_rows(
         advice = (*((REMOVE_AGAIN,) if has_removed else ()), *((ADD_AGAIN,) if has_added else ()))
         return _Plan(newest, plan.broken, [*plan.losses, undone, *returning], restored=version, advice=advice)
     losses = [
-        f"dropped {fragment.metadata.num_rows} passages: {unreadable[fragment.fragment_id]}"
+        f"dropped {format_count(fragment.metadata.num_rows, 'passage')}: {unreadable[fragment.fragment_id]}"
         for fragment in newest.get_fragments()
         if fragment.fragment_id in unreadable
     ]
     if documents:
-        losses.append(f"removed {damaged} passages of {len(documents)} damaged documents: {_format_names(documents)}")
+        removed = f"{format_count(damaged, 'passage')} of {format_count(len(documents), 'damaged document')}"
+        losses.append(f"removed {removed}: {_format_names(documents)}")
     losses = losses or [f"accepted: {problem.text}" for problem in problems]
     return _Plan(
         newest,

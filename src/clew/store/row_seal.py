@@ -7,7 +7,7 @@ commit's transaction, which Lance keeps in the manifest. Versions made before th
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -63,18 +63,32 @@ def stored_seal(dataset: "LanceDataset", name: str) -> RowSeal | None:
 
     One that cannot be read is an IndexFormatError.
     """
+    record = read_property(dataset, _PROPERTY, name)
+    if record is None:
+        return None
+    try:
+        digest = str(record["digest"])
+        return RowSeal(int(record["rows"]), *(int(digest[start : start + 16], 16) for start in (0, 16)))
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexFormatError(f"the seal of a version of {name} is damaged ({error!r}): run `clew repair`") from error
+
+
+def read_property(dataset: "LanceDataset", key: str, name: str) -> dict[str, Any] | None:
+    """Return what the commit that made a version said of it in JSON; None where it said nothing, or of another version.
+
+    What cannot be read is an IndexFormatError.
+    """
     with map_errors(name, "opening"):
         transaction = dataset.read_transaction(dataset.version)
-    text = (transaction.transaction_properties or {}).get(_PROPERTY) if transaction is not None else None
+    text = (transaction.transaction_properties or {}).get(key) if transaction is not None else None
     if text is None:
         return None
     try:
-        record = json.loads(text)
-        version, digest = int(record["version"]), str(record["digest"])
-        seal = RowSeal(int(record["rows"]), *(int(digest[start : start + 16], 16) for start in (0, 16)))
+        record: dict[str, Any] = json.loads(text)
+        is_of_version = int(record["version"]) == dataset.version
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise IndexFormatError(f"the seal of a version of {name} is damaged ({error!r}): run `clew repair`") from error
-    return seal if version == dataset.version else None
+    return record if is_of_version else None
 
 
 def compute_seal(dataset: "LanceDataset", name: str) -> RowSeal:

@@ -46,6 +46,7 @@ _NEXT_WORD = re.compile(r"[\"'“‘«„(\[*_¿¡—–-]{0,8}(?P<word>\w{1,30}
 _BLOCK_START = re.compile(r"[ \t]*(?:#{1,6}\s|[-*+•‣◦]\s|\(?[0-9]{1,9}[.)]\s|[|>]|```|~~~|={3,}|-{3,}|\*{3,}|_{3,})")
 _LIST_NUMBER = re.compile(r"\s*\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})\Z")
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
+_ROW = re.compile(r"[^\s:;\n][^:;\n]*: [^\n]+")
 _CLOSING_QUOTATION, _PAUSES = ("'", '"', "”", "’", "»"), ("...", "..", "…")
 _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
@@ -77,19 +78,29 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans of the sentences of a passage as an index holds them: none too short to say anything.
 
-    One of fewer than `MIN_SENTENCE_CHARACTERS` joins the one before it, up to `MAX_JOINED_CHARACTERS` together; of more
-    than `MAX_PASSAGE_SENTENCES` the last has all the rest.
+    One of fewer than `MIN_SENTENCE_CHARACTERS` joins the one before it, up to `MAX_JOINED_CHARACTERS` together, but for
+    a row of a table (`ship: Fram; built: 1892`, a paragraph of its own), which neither joins another nor is joined; of
+    more than `MAX_PASSAGE_SENTENCES` the last has all the rest.
     """
     spans: list[tuple[int, int]] = []
+    is_after_row = False
     for start, end in sentence_spans(text):
         is_short = end - start < MIN_SENTENCE_CHARACTERS
-        if spans and is_short and end - spans[-1][0] <= MAX_JOINED_CHARACTERS:
+        is_row = is_short and _is_row(text, start, end)
+        if spans and is_short and not (is_row or is_after_row) and end - spans[-1][0] <= MAX_JOINED_CHARACTERS:
             spans[-1] = spans[-1][0], end
         else:
             spans.append((start, end))
+            is_after_row = is_row
     if len(spans) > MAX_PASSAGE_SENTENCES:
         spans[MAX_PASSAGE_SENTENCES - 1 :] = [(spans[MAX_PASSAGE_SENTENCES - 1][0], spans[-1][1])]
     return spans
+
+
+def _is_row(text: str, start: int, end: int) -> bool:
+    """Return whether a span is a paragraph of names of columns and their values."""
+    begins = start == 0 or text[max(0, start - 2) : start] == "\n\n"
+    return begins and text[end : end + 2] in ("", "\n", "\n\n") and _ROW.fullmatch(text, start, end) is not None
 
 
 # A passage is split when it is extracted, counted and put into a segment, after all others of its batch each time.

@@ -205,9 +205,9 @@ def test_token_counts_are_those_of_the_prompts(folder: Path) -> None:
 
 def test_questions_graphs_and_answers_go_together(folder: Path) -> None:
     reader = CausalReader(CausalModel(str(folder)), build_prompt)
-    with pytest.raises(InputError, match="2 questions have 1 graphs"):
+    with pytest.raises(InputError, match="graphs: 1 for 2 questions"):
         reader.generate(["a", "b"], CONTEXTS[:1])
-    with pytest.raises(InputError, match="1 questions have 2 answers"):
+    with pytest.raises(InputError, match="answers: 2 for 1 question"):
         reader.loss(["a"], CONTEXTS[:1], ["a", "b"])
 
 

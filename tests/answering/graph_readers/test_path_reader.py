@@ -210,7 +210,7 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
 def test_lengths_must_match() -> None:
     one = context(SHIPS, EDGES)
     check_counts(["a"], [one], ["b"])
-    with pytest.raises(InputError, match="2 questions have 1 graphs"):
+    with pytest.raises(InputError, match="graphs: 1 for 2 questions"):
         check_counts(["a", "b"], [one], ["b", "c"])
-    with pytest.raises(InputError, match="1 questions have 0 answers"):
+    with pytest.raises(InputError, match="answers: 0 for 1 question"):
         check_counts(["a"], [one], [])

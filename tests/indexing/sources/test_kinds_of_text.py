@@ -1,6 +1,7 @@
 """Texts, code and records as they lie on a desk: encodings, titles, columns, delimiters, and the report of it."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -107,9 +108,38 @@ def test_front_matter_is_metadata() -> None:
     assert read_front_matter(text).fields == fields
 
 
+@pytest.mark.parametrize(
+    ("matter", "line"), [("title: Vega: a ship", 2), ("title: Vega\nbad: [1", 4), ("title: Vega\nstar: *x", 3)]
+)
+def test_front_matter_that_is_no_yaml_is_a_note_with_its_line(tmp_path: Path, matter: str, line: int) -> None:
+    path = write_file(tmp_path / "a.md", f"---\n{matter}\n---\nShe sailed north.\n")
+    (document,), progress = read(path)
+    assert (document.title[:4], document.text) == ("Vega", "She sailed north.\n")
+    (note,) = progress.report.notes
+    assert note.startswith(f"{path}: line {line}: the front matter is no YAML (")
+
+
 def test_front_matter_that_is_no_yaml_is_read_entry_by_entry() -> None:
     front = read_front_matter("---\ntitle: Vega: a ship\nyear: 2025\nbad: [1\n---\n")
     assert (front.title, front.fields) == ("Vega: a ship", {"year": 2025, "bad": "[1"})
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["[" * 5_000, "{a: " * 5_000, "0b" + "1" * 20_000, "!!timestamp yesterday", "!!int ''", "!!binary aGk="],
+    ids=["lists", "maps", "digits", "timestamp", "int", "binary"],
+)
+def test_front_matter_that_yaml_is_slow_or_wrong_at_is_plain_words(value: str) -> None:
+    """The time of PyYAML grows with the square of the brackets, and its own types end in other errors than its own."""
+    front = read_front_matter(f"---\ntitle: Oslo\naliases: {value}\nyear: 1048\n---\nText\n")
+    assert (front.title, front.aliases, front.fields) == ("Oslo", (value.strip(),), {"year": 1048})
+
+
+def test_yaml_refuses_deep_brackets_before_it_reads_them() -> None:
+    with patch("yaml.scan", return_value=[]) as scan:
+        assert read_front_matter(f"---\naliases: {'[' * 65}\n---\n").aliases == ("[" * 65,)
+    assert not any("[" in call.args[0] for call in scan.call_args_list)
+    assert read_front_matter(f"---\nnested: {'[' * 60}a{']' * 60}\n---\n").fields["nested"]
 
 
 def test_yaml_that_stands_for_billions_is_not_expanded() -> None:

@@ -58,6 +58,9 @@ def test_links(text: str, targets: tuple[str, ...]) -> None:
     assert find_links(text) == targets
 
 
+LOST_ENTRY = "---\naliases: [A]\nother: [x]\n  - in no entry\n---\nbody"
+
+
 @pytest.mark.parametrize(
     ("text", "title", "aliases", "body"),
     [
@@ -68,7 +71,10 @@ def test_links(text: str, targets: tuple[str, ...]) -> None:
             ("A", 'B, "C"', "D"),
             "body",
         ),
-        ("---\naliases:\n  - A\n  - B: C\nother: [x]\n  - no\n---\n", "", ("A", "B: C"), ""),
+        ("---\naliases:\n  - A\n  - B: C\nother: [x]\n---\n", "", ("A", "B: C"), ""),
+        (LOST_ENTRY, "", ("A",), LOST_ENTRY),
+        ("---\nOne paragraph.\n---\nbody", "", (), "---\nOne paragraph.\n---\nbody"),
+        ("---\n# nothing\n---\nbody", "", (), "body"),
         ("---\naliases: A; B\ntags:\n- no\n...\nbody", "", ("A", "B"), "body"),
         ("---\nnested:\n  title: no\n---\n", "", (), ""),
         ("---\ntitle: never closed\n", "", (), "---\ntitle: never closed\n"),

@@ -1,6 +1,7 @@
 """Files of one name in two folders are two documents, a file by two paths is one, what is gone is said or pruned."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -456,3 +457,21 @@ def test_an_id_of_a_deleted_file_is_free_and_stays_with_the_one_that_took_it(ind
     write(tmp_path / "two" / "c.txt")
     assert index.add([tmp_path / "two"], prune=True).removed == 1
     assert stored_texts(index).keys() == {"b.txt", "c.txt", "one/a.txt"}
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_the_id_of_a_removed_document_is_free_where_its_file_is_gone(
+    index: Index, tmp_path: Path, is_kept: bool
+) -> None:
+    """The ids of a folder that was deleted for good stayed taken, as if it were not mounted."""
+    for name in ("a.txt", "b.txt"):
+        write(tmp_path / "one" / name, f"One {name}.")
+    index.add([tmp_path / "one"])
+    if not is_kept:
+        shutil.rmtree(tmp_path / "one")
+    index.remove(["a.txt"])
+    for name in ("a.txt", "b.txt"):
+        write(tmp_path / "two" / name, f"Other {name}.")
+    index.add([tmp_path / "two"])
+    first = "two/a.txt" if is_kept else "a.txt"
+    assert stored_texts(index) == {"b.txt": "One b.txt.", first: "Other a.txt.", "two/b.txt": "Other b.txt."}

@@ -116,7 +116,7 @@ def test_a_tree_away_from_the_topic_is_reached_over_other_facts_with_a_note(tmp_
     evidence = steiner(index, "steiner:topk=1,topk_e=1,budget=1").retrieve(["target word of [Start]"], 5)[0]
     assert ends(evidence) == ["target word"]
     assert [len(path.item) for path in evidence.paths] == [2]
-    assert any("1 paths lead over facts that were not selected" in note for note in evidence.notes)
+    assert any("1 path leads over facts that were not selected" in note for note in evidence.notes)
 
 
 def test_missing_topics_and_facts_are_noted(family: Index, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_questions_without_answers_are_skipped_and_counted(answers: tuple[str, .
         "2 of 4 questions have no answer and are left out",
         "1 of 4 questions are left out: none of them is on a graph with nodes",
     ]
-    with pytest.raises(InputError, match="none of 1 questions has answers"):
+    with pytest.raises(InputError, match="none of 1 question has answers"):
         encode(replace(ONE, answers=answers))
 
 

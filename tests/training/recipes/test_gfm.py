@@ -461,7 +461,7 @@ def test_labelled_questions_are_learned_too_and_some_are_held_out(data: Path, ou
     assert {"held out recall@2", "labelled recall@2"} <= done.figures.keys()
     few = tmp_path / "few.jsonl"
     few.write_text((data / TRAIN_FILE).read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="only 1 questions"):
+    with pytest.raises(InputError, match="made or given: 1"):
         adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "other", recipe, silent, labelled=few)
     stages: list[str] = []
     with pytest.raises(InputError, match="nowhere"):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from clew.errors import InputError
+from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,4 +85,4 @@ def check_counts(
     """Raise InputError unless there is one context, and one answer if any are given, per question."""
     for name, items in (("graphs", contexts), ("answers", answers)):
         if items is not None and len(items) != len(questions):
-            raise InputError(f"{len(questions)} questions have {len(items)} {name}; give one each")
+            raise InputError(f"{name}: {len(items)} for {format_count(len(questions), 'question')}; give one each")

@@ -7,6 +7,7 @@ from clew.errors import ClewError
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
+from clew.text.counts import format_count
 
 
 def check_index(name: str) -> list[Finding]:
@@ -17,7 +18,7 @@ def check_index(name: str) -> list[Finding]:
     except ClewError as error:
         return [Finding("index", FAULT, str(error))]
     settings = table.settings
-    seen = f"{name}: version {table.version}, {rows:,} passages, encoder {settings['encoder']}"
+    seen = f"{name}: version {table.version}, {format_count(rows, 'passage')}, encoder {settings['encoder']}"
     findings = [Finding("index", OK, seen)]
     folder = snapshot_folder(table)
     if rows and not folder.is_dir():

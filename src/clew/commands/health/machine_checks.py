@@ -12,6 +12,7 @@ from pathlib import Path
 import clew
 from clew.commands.health.findings import FAULT, OK, WARNING, Finding
 from clew.plugins.folders import cache_folder
+from clew.text.counts import format_count
 
 _TESTED = ((3, 11), (3, 13))  # versions of Python that the tests run on: the first and the last
 _MIN_FREE_BYTES = 1 << 30
@@ -36,7 +37,9 @@ def _check_python() -> Finding:
 
 
 def _check_platform() -> Finding:
-    seen = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+    seen = (
+        f"{platform.system()} {platform.release()}, {platform.machine()}, {format_count(os.cpu_count() or 1, 'core')}"
+    )
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         return Finding("platform", WARNING, seen, "torch has no wheels for Intel Macs: the extra train is not for this")
     return Finding("platform", OK, seen)
@@ -88,7 +91,7 @@ def _check_compiled_code() -> Finding:
     if not count:
         seen = f"none in {folders[0]} yet: the first commands compile for some seconds, once"
         return Finding("compiled code", OK, seen)
-    return Finding("compiled code", OK, f"{count} functions in {folders[0]}")
+    return Finding("compiled code", OK, f"{format_count(count, 'function')} in {folders[0]}")
 
 
 def _size(folder: Path) -> int:

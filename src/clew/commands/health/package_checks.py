@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 
 from clew.commands.health.findings import FAULT, OK, WARNING, Finding
 from clew.models.devices import choose_device
+from clew.text.counts import format_count
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
@@ -22,7 +23,7 @@ def check_packages() -> list[Finding]:
         return [Finding("clew", FAULT, "its metadata is missing", "install it again: pip install clew")]
     needed, extras = _split_requirements(clew.requires or [])
     missing = [name for name in needed if _version(name) is None]
-    findings = [Finding("clew", OK, f"{clew.version}, {len(needed)} packages needed")]
+    findings = [Finding("clew", OK, f"{clew.version}, {format_count(len(needed), 'package')} needed")]
     if missing:
         step = f"pip install {' '.join(missing)}"
         findings = [Finding("clew", FAULT, f"{clew.version}; missing are {', '.join(missing)}", step)]

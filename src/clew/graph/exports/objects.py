@@ -27,18 +27,18 @@ def make_networkx(view: GraphView) -> Any:
 def make_pyg(view: GraphView, features: FloatArray | None) -> Any:
     """Return a `torch_geometric.data.Data`.
 
-    It has `edge_index` (2, T), `edge_type` (T,) with the `relation_names` of its numbers, `node_names` (E), and with
-    `features` (E, d) also `x`. Raises MissingPackageError without the extra `train`.
+    It has `edge_index` (2, T), `edge_type` (T,) with the `relation_names` of its numbers, of these triples alone,
+    `node_names` (E), and with `features` (E, d) also `x`. Raises MissingPackageError without the extra `train`.
     """
     torch = import_extra("torch", "train", "to_pyg")
     data = import_extra("torch_geometric.data", "train", "to_pyg")
-    types = np.asarray(view.snapshot.triples)[view.triples][:, 1].astype(np.int64)
+    relations, types = np.unique(np.asarray(view.snapshot.triples)[view.triples][:, 1], return_inverse=True)
     rows = {} if features is None else {"x": torch.from_numpy(np.ascontiguousarray(features))}
     return data.Data(
         edge_index=torch.from_numpy(np.ascontiguousarray(view.pairs())),
-        edge_type=torch.from_numpy(types),
+        edge_type=torch.from_numpy(types.astype(np.int64)),
         num_nodes=len(view.entities),
         node_names=list(view.labels()),
-        relation_names=list(view.snapshot.relations),
+        relation_names=[view.snapshot.relations[relation] for relation in relations.tolist()],
         **rows,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clew.errors import InputError
 from clew.indexing.extraction.llm import LanguageModelExtractor
+from clew.indexing.extraction.object_extractor import accept_extractor
 from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.plugins.arguments import FROM_PYTHON
@@ -29,11 +30,17 @@ class ExtractionTools:
 
 @dataclass(frozen=True, slots=True)
 class ExtractorEntry:
-    """An extractor by name; `build` gets the text after the colon of the name ("" for none) and the tools."""
+    """A registered extractor; an installed package adds one by an entry point of the group `clew.extractors`.
 
-    summary: str  # one line for listings
+    Attributes:
+        summary: One line for listings.
+        build: Builds the extractor from the text after the colon of its name, "" for none, and the tools.
+        spelling: Form of the name in messages, where that is not the name alone: "published:FILE".
+    """
+
+    summary: str
     build: Callable[[str, ExtractionTools], Extractor]
-    spelling: str  # form of the name in messages
+    spelling: str = ""
 
 
 def _build_rules(argument: str, _: ExtractionTools) -> Extractor:
@@ -75,9 +82,9 @@ EXTRACTORS = Registry(
     "extractor",
     "clew.extractors",
     {
-        "rules": ExtractorEntry("names, dates and relations by rules; no language model", _build_rules, "rules"),
-        "learned": ExtractorEntry("names by a trained network, in any case", _build_learned, "learned"),
-        AUTO: ExtractorEntry("rules, and learned where capitals tell nothing", _build_auto, AUTO),
+        "rules": ExtractorEntry("names, dates and relations by rules; no language model", _build_rules),
+        "learned": ExtractorEntry("names by a trained network, in any case", _build_learned),
+        AUTO: ExtractorEntry("rules, and learned where capitals tell nothing", _build_auto),
         "published": ExtractorEntry("triples that were extracted elsewhere", _build_published, "published:FILE"),
         LLM: ExtractorEntry("triples by a language model", _build_llm, "llm:PROVIDER:NAME"),
     },
@@ -100,7 +107,8 @@ def open_extractor(
     kind, _, argument = name.partition(":")
     if kind not in EXTRACTORS or name.endswith(":"):
         raise _unknown(name)
-    return EXTRACTORS.entry(kind).build(argument, ExtractionTools(open_model, calls, on_done))
+    built = EXTRACTORS.build(kind, argument, ExtractionTools(open_model, calls, on_done))
+    return accept_extractor(built, EXTRACTORS.origin(kind))
 
 
 def asks_model(name: str) -> bool:
@@ -109,7 +117,13 @@ def asks_model(name: str) -> bool:
 
 
 def _unknown(name: str) -> InputError:
-    spellings = [EXTRACTORS.entry(kind).spelling for kind in EXTRACTORS]
+    spellings = [_spell(kind) for kind in EXTRACTORS]
     close = nearest(name.partition(":")[0], EXTRACTORS)
-    hint = f"did you mean {EXTRACTORS.entry(close).spelling}? " if close else ""
+    hint = f"did you mean {_spell(close)}? " if close else ""
     return InputError(f"no extractor is called {name!r}; {hint}choose {', '.join(spellings[:-1])} or {spellings[-1]}")
+
+
+def _spell(kind: str) -> str:
+    # Installed packages are not loaded for a message, where one that is broken would hide it.
+    own = EXTRACTORS.entries.get(kind)
+    return kind if own is None or not own.spelling else own.spelling

@@ -28,6 +28,7 @@ from clew.indexing.kg_formats.statements import (
     find_name_fault,
 )
 from clew.indexing.kg_formats.tables import find_text_fault
+from clew.text.counts import format_count
 
 NODES, RELATIONS, EDGES = "nodes.csv", "relations.csv", "edges.csv"
 DOCUMENT, ENTITY, MENTION = "document", "entity", "is_mentioned_in"
@@ -121,7 +122,8 @@ def _read_rows(path: Path, columns: tuple[str, ...], encoding: str) -> Iterator[
             if not any(map(str.strip, row)):
                 continue
             if len(row) <= max(places):
-                yield f"{path.name}:{number}", f"{len(row)} cells, wanted {len(header)}: {', '.join(header)}"
+                count = format_count(len(row), "cell")
+                yield f"{path.name}:{number}", f"{count}, wanted {len(header)}: {', '.join(header)}"
                 continue
             cells = tuple(row[place].strip() for place in places)
             fault = next(filter(None, map(find_text_fault, cells)), "") or find_name_fault(*cells)

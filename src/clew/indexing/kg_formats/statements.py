@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from clew.text.counts import format_count
 from clew.text.sanitize import has_surrogate
 
 MAX_NAME_CHARACTERS = 65_536  # maximum length of a name; a longer one is a fault of the file
@@ -67,7 +68,7 @@ def drop_relations(statements: Iterable[Statement], prefixes: tuple[str, ...]) -
 def no_triples_message(name: str, count: int, first: MalformedStatement | None) -> str:
     """Return the message for a file or graph without triples, with the number of its faults and the first of them."""
     first_fault = "" if first is None else f"; the first fault: {first}"
-    faults = f" ({count} {'fault' if count == 1 else 'faults'}{first_fault})" if count else ""
+    faults = f" ({format_count(count, 'fault')}{first_fault})" if count else ""
     return f"the file of {name!r} states no triple{faults}"
 
 

@@ -1,5 +1,6 @@
 """The contents of one file as a reader finds them, and what puts them together block by block."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +69,7 @@ class TextBuilder:
     def __init__(self) -> None:
         self.links: dict[str, None] = {}
         self.notes: list[str] = []
+        self.left_out: Counter[str] = Counter()  # by name, as "hidden row": how many were not read
         self._parts: list[str] = []
         self._length = 0
         self._places: list[PlaceStart] = []
@@ -104,10 +106,21 @@ class TextBuilder:
             for own in contents.places
         ]
         self.links.update(dict.fromkeys(contents.links))
-        self.notes += [f"{heading}: {note}" for note in contents.notes]
+        self.notes += [f"{heading}: {note}" if heading else note for note in contents.notes]
 
     def contents(self, titles: Sequence[str] = (), metadata: Mapping[str, Any] | None = None) -> FileContents:
         """Return the contents so far."""
         names = tuple(dict.fromkeys(name for title in titles if (name := " ".join(title.split()))))
         places, links = tuple(self._places), tuple(self.links)
-        return FileContents("".join(self._parts), names, places, metadata or {}, links, tuple(self.notes))
+        notes = (*self.notes, *_describe_left_out(self.left_out))
+        return FileContents("".join(self._parts), names, places, metadata or {}, links, notes)
+
+
+def _describe_left_out(counts: Mapping[str, int]) -> list[str]:
+    """Return a note on what was not read, such as `left out: 1 hidden sheet, 40 characters of deleted text`."""
+    parts = []
+    for name, count in counts.items():
+        noun, separator, rest = name.partition(" of ")
+        if count:
+            parts.append(f"{count:,} {noun}{'' if count == 1 else 's'}{separator}{rest}")
+    return [f"left out: {', '.join(parts)}"] if parts else []

@@ -55,7 +55,9 @@ KINDS = {
     ".pdf": Kind("pdf", "read_pdf", ("pypdfium2",)),
     ".docx": Kind("word", "read_word", ("docx",), "docx.exceptions:PythonDocxError"),
     ".pptx": Kind("slides", "read_slides", ("pptx",), "pptx.exc:PythonPptxError"),
-    ".xlsx": Kind("spreadsheet", "read_spreadsheet", ("openpyxl",), "openpyxl.utils.exceptions:InvalidFileException"),
+    ".xlsx": Kind(
+        "spreadsheet", "read_spreadsheet", ("openpyxl", "lxml"), "openpyxl.utils.exceptions:InvalidFileException"
+    ),
     ".html": Kind("web", "read_html", ("bs4", "lxml")),
     ".htm": Kind("web", "read_html", ("bs4", "lxml")),
     ".xhtml": Kind("web", "read_html", ("bs4", "lxml")),

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath
-from clew.indexing.sources.front_matter import read_front_matter
+from clew.indexing.sources.front_matter import FrontMatter, read_front_matter
 from clew.indexing.sources.markdown import find_headings, find_links, read_alias_line, strip_markup
 from clew.text.normalization import fold
 from clew.types import Document, Place, PlaceStart
@@ -43,13 +43,15 @@ def make_code_document(document_id: str, name: str, text: str) -> Document:
     return _make_document(document_id, text, [name], places=places)
 
 
-def make_markdown_document(document_id: str, name: str, text: str) -> Document:
+def make_markdown_document(document_id: str, name: str, text: str, matter: FrontMatter | None = None) -> Document:
     """Return the document of a Markdown text, with its markup, without its front matter, whose fields are metadata.
+
+    `matter` is that front matter where it is read already.
 
     Its title is that of its front matter, else its first heading of level 1, else `name`; those not taken become
     aliases, together with the aliases the text states. Further headings are sections, not names.
     """
-    front = read_front_matter(text)
+    front = read_front_matter(text) if matter is None else matter
     line, body = 1 + text.count("\n", 0, front.end), text[front.end :]
     if not body.strip():
         raise InputError("empty: the file holds front matter and no text under it")

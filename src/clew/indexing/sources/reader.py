@@ -25,6 +25,7 @@ from clew.indexing.sources.discovery import (
     printable_path,
 )
 from clew.indexing.sources.encodings import UTF_8, decode_bytes
+from clew.indexing.sources.front_matter import read_front_matter
 from clew.indexing.sources.office_files import convert_file
 from clew.indexing.sources.plain_text import (
     check_text,
@@ -266,7 +267,10 @@ def _read_document(source: SourceFile, report: ReadingReport) -> Document:
     if encoding != UTF_8:
         report.encodings[source.item] = encoding
     if source.suffix in MARKDOWN_SUFFIXES:
-        return make_markdown_document(source.id, source.name, text)
+        matter = read_front_matter(text)
+        if matter.fault:
+            report.notes.append(f"{source.item}: {matter.fault}; its entries are read one by one")
+        return make_markdown_document(source.id, source.name, text, matter)
     if source.suffix in CODE_SUFFIXES:
         return make_code_document(source.id, source.file_name, text)
     return make_text_document(source.id, source.name, text)

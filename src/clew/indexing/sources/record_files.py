@@ -37,14 +37,14 @@ def read_table_file(
 ) -> Iterator[tuple[SourcedDocument | Failure, int]]:
     """Yield a document or failure for each row of a table, and the bytes of the file that were read by then."""
     with source.path.open("rb") as raw:
-        encoding = _table_encoding(raw)
+        encoding = table_encoding(raw)
         if encoding != UTF_8:
             report.encodings[source.item] = encoding
         raw.seek(0)
         # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
         name, errors = ("utf-8-sig", "surrogateescape") if encoding == UTF_8 else (encoding, "strict")
         with TextIOWrapper(raw, encoding=name, errors=errors, newline="") as text:
-            delimiter = columns.delimiter or ("\t" if source.suffix == ".tsv" else _find_delimiter(text))
+            delimiter = columns.delimiter or ("\t" if source.suffix == ".tsv" else find_delimiter(text))
             text.seek(0)
             table = read_table_rows(text, delimiter, source.id, source.item, is_wanted, columns)
             if delimiter not in (",", "\t") or not columns.is_standard:
@@ -78,7 +78,7 @@ def read_table_rows(
             if not any(cell.strip() for cell in row):
                 continue
             if header is None:
-                header = _read_header(row, columns)
+                header = read_header(row, columns)
                 continue
             seen = True
             if is_wanted is not None and not is_wanted(f"{item}:{line}"):
@@ -113,7 +113,7 @@ def read_json_file(
     if not text.strip():
         raise InputError("empty: the file holds no JSON")
     value = parse_json(text, "of the file")
-    records = _find_records(value)
+    records = find_records(value)
     if records is None:
         yield SourcedDocument(source.item, _make_whole_document(source, value))
         return
@@ -125,7 +125,8 @@ def read_json_file(
             yield Failure(item, str(error))
 
 
-def _table_encoding(raw: IO[bytes]) -> str:
+def table_encoding(raw: IO[bytes]) -> str:
+    """Return the encoding of a table, whose file is read from its beginning; InputError where it is binary."""
     start = raw.read(8192)
     if b"\0" in start:
         encoding = find_encoding(start[: len(start) // 4 * 4])[0] if start[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
@@ -147,7 +148,7 @@ def _table_encoding(raw: IO[bytes]) -> str:
     return UTF_8
 
 
-def _find_delimiter(lines: Iterable[str]) -> str:
+def find_delimiter(lines: Iterable[str]) -> str:
     """Return what separates the names of the header: that which makes the most columns of it, else a comma."""
     header = next((line for line in lines if line.strip()), "")
     counts: dict[str, int] = {}
@@ -166,10 +167,15 @@ def _describe(delimiter: str, columns: RecordColumns) -> str:
     return ", ".join(parts)
 
 
-def _read_header(row: list[str], columns: RecordColumns) -> list[str]:
+def read_header(row: list[str], columns: RecordColumns) -> list[str]:
+    """Return the names of a table's columns; `text`, `title` and `id` in small letters unless they are named so.
+
+    Raises InputError where a column that is named is missing, or a name is empty or given twice.
+    """
     names = [cell.strip() for cell in row]
-    names = [name.lower() if name.lower() in DOCUMENT_COLUMNS else name for name in names]
-    for wanted in (*columns.text, columns.title, columns.id):
+    named = (*columns.text, columns.title, columns.id)
+    names = [name.lower() if name.lower() in DOCUMENT_COLUMNS and name not in named else name for name in names]
+    for wanted in named:
         if wanted and wanted not in names:
             raise InputError(f'it has no column "{wanted}", only: {", ".join(names)[:200]}')
     if "" in names or len(set(names)) < len(names):
@@ -177,7 +183,8 @@ def _read_header(row: list[str], columns: RecordColumns) -> list[str]:
     return names
 
 
-def _find_records(value: object) -> list[Mapping[str, object]] | None:
+def find_records(value: object) -> list[Mapping[str, object]] | None:
+    """Return the records of a value of JSON: the objects of a list, or of the only list in an object; else None."""
     if isinstance(value, dict):
         lists = [item for item in value.values() if isinstance(item, list) and item]
         value = lists[0] if len(lists) == 1 and "text" not in value else None

@@ -12,6 +12,7 @@ from clew.errors import InputError
 from clew.indexing.sources.discovery import SourcedDocument
 from clew.indexing.sources.encodings import join_line_ends
 from clew.indexing.sources.tables import row_text
+from clew.text.counts import format_count
 from clew.types import Document, Failure
 
 _DOCUMENT_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})
@@ -212,7 +213,10 @@ def _describe_type(value: object) -> str:
 def make_row_document(header: list[str], row: list[str], fallback_id: str, columns: RecordColumns) -> Document:
     """Return the document of a row; where no column is its text, that is all cells with the names of their columns."""
     if len(row) > len(header):
-        raise InputError(f"the row has {len(row)} cells, its header {len(header)}; quote cells that hold the delimiter")
+        raise InputError(
+            f"the row has {format_count(len(row), 'cell')}, its header {len(header)}; quote cells that hold the "
+            "delimiter"
+        )
     if any("\udc80" <= sign <= "\udcff" for cell in row if not cell.isascii() for sign in cell):
         raise InputError("invalid UTF-8 in the row; save the file as UTF-8")
     whole = [*row, *[""] * (len(header) - len(row))]

@@ -3,8 +3,9 @@
 The id of a file is its path relative to the folder by which it was given. Two folders may each hold an `a.txt`: the one
 that is read first has the id `a.txt`, and the other one gets the names of its folders before it, as in `letters/a.txt`.
 A file that is read by another path (a link, the folder above) has the id that it was first read with. A file keeps its
-id while it exists, and while its whole folder is absent or empty, as a drive that is not mounted; a new folder that has
-at least half of the files of such a one, with the same paths and contents, is that folder, moved.
+id while it exists, and while its whole folder is absent or empty, as a drive that is not mounted, unless its document
+is removed from the index meanwhile; a new folder that has at least half of the files of such a one, with the same paths
+and contents, is that folder, moved.
 
 The register of an index is a file of lines beside it (`register_lines`). A line is written before its document is
 committed, so that a run that is killed leaves no document without one; of two lines with one id the later is that of
@@ -13,7 +14,7 @@ any source.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple, final
 
@@ -126,6 +127,15 @@ class SourceRegister:
             if (document := entry.document_id) is None or not is_gone(document)
         )
         self._rewrite(entries)
+
+    def forget_absent(self, documents: Collection[str]) -> None:
+        """Drop what is known of documents whose files are not there: their ids are free for files of other folders."""
+
+        def is_absent(entry: RegisterEntry) -> bool:
+            return entry.document_id in documents and not _exists(str(Path(entry.folder, *entry.file.split("/"))))
+
+        if any(map(is_absent, read_entries(self._file))):
+            self._rewrite(entry for entry in read_entries(self._file) if not is_absent(entry))
 
     def close(self) -> None:
         """Flush the register's file and close it."""

@@ -17,7 +17,8 @@ class Cell(NamedTuple):
     rows: int = 1
 
 
-_EMPTY = Cell("")
+EMPTY_CELL = Cell("")
+"""The cell of a place without text."""
 
 
 def row_text(header: Sequence[str], cells: Sequence[str]) -> str:
@@ -44,12 +45,12 @@ def table_rows(rows: Sequence[Sequence[Cell]], header_rows: int = 1) -> list[str
     width = max(map(len, grid), default=0)
     titles = list(takewhile(lambda row: _is_section(row, width), grid))
     grid = grid[len(titles) :]
-    count = _count_header_rows(grid, len(_filled_rows(expanded[:header_rows])) - len(titles))
-    header, body = (_column_names(grid[:count], width), grid[count:]) if len(grid) > count else (None, grid)
+    count = count_header_rows(grid, len(_filled_rows(expanded[:header_rows])) - len(titles))
+    header, body = (column_names(grid[:count], width), grid[count:]) if len(grid) > count else (None, grid)
     return [
         *(row_text((), [row[0].text]) for row in titles),
         *(
-            row_text((), _own_texts(row))
+            row_text((), own_texts(row))
             if header is None or _is_section(row, width)
             else row_text(header, [cell.text for cell in row])
             for row in body
@@ -80,7 +81,7 @@ def expand_spans(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
                     next_below[column] = (above, left - 1)
                 continue
             if cell is None:
-                line.append(_EMPTY)
+                line.append(EMPTY_CELL)
                 continue
             high = max(1, min(cell.rows, MAX_SPAN, len(rows) - number))
             wide = max(1, min(cell.columns, MAX_SPAN))
@@ -90,7 +91,7 @@ def expand_spans(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
                     high = wide = size = 1
                 cells_left -= size
                 characters_left -= (high * wide - 1) * len(cell.text)
-            repeated = cell if characters_left >= 0 else _EMPTY
+            repeated = cell if characters_left >= 0 else EMPTY_CELL
             for place in range(column, column + wide):
                 if place in below:  # spans that overlap: the one from above stays
                     break
@@ -117,26 +118,27 @@ def _is_section(row: Sequence[Cell], width: int) -> bool:
     return 1 < width == len(row) and all(cell is row[0] for cell in row)
 
 
-def _count_header_rows(grid: Sequence[Sequence[Cell]], least: int) -> int:
+def count_header_rows(grid: Sequence[Sequence[Cell]], least: int) -> int:
     """Return how many rows are the header: those that a cell of it reaches beside one over columns belong to it."""
     count = least if 1 <= least < len(grid) else 1
     if not grid or len(_own_cells(grid[0])) == len(grid[0]):
         return count
-    first = {id(cell) for cell in grid[0] if cell is not _EMPTY}
+    first = {id(cell) for cell in grid[0] if cell is not EMPTY_CELL}
     while count < len(grid) and any(id(cell) in first for cell in grid[count]):
         count += 1
     return count if count < len(grid) else 1
 
 
 def _own_cells(row: Sequence[Cell]) -> list[Cell]:
-    return [cell for at, cell in enumerate(row) if not at or cell is not row[at - 1] or cell is _EMPTY]
+    return [cell for at, cell in enumerate(row) if not at or cell is not row[at - 1] or cell is EMPTY_CELL]
 
 
-def _own_texts(row: Sequence[Cell]) -> list[str]:
+def own_texts(row: Sequence[Cell]) -> list[str]:
+    """Return the texts of a row, that of a cell over several columns once."""
     return [cell.text for cell in _own_cells(row)]
 
 
-def _column_names(rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
+def column_names(rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
     """Return the names of columns, each from the highest row of the header to the lowest."""
     columns = [[row[at].text for row in rows if at < len(row)] for at in range(width)]
     return [" ".join(dict.fromkeys(" ".join(text.split()) for text in column)).strip() for column in columns]

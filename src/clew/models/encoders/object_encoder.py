@@ -1,55 +1,14 @@
 """Encoders that are given as objects: checked when they are given, and known to the index by name and fingerprint."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, final
+from collections.abc import Mapping
+from typing import Any
 
 from clew.errors import InputError
+from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
 from clew.models.encoders.registry import ENCODERS
-from clew.models.encoders.row_check import check_rows
-from clew.plugins.arguments import FROM_PYTHON, check_members
+from clew.plugins.arguments import FROM_PYTHON
+from clew.plugins.origin import is_own, origin_of
 from clew.protocols import Encoder
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
-
-_OWN = "clew."
-
-
-@final
-class GivenEncoder:
-    """An encoder of somebody else whose rows are checked at each call.
-
-    Args:
-        encoder: The object.
-        name: The name by which an index knows it.
-    """
-
-    def __init__(self, encoder: Encoder, name: str) -> None:
-        self._encoder = encoder
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The name by which an index knows the encoder."""
-        return self._name
-
-    @property
-    def dimension(self) -> int:
-        """Width of the vectors."""
-        return int(self._encoder.dimension)
-
-    @property
-    def fingerprint(self) -> str:
-        """That of the object."""
-        return self._encoder.fingerprint
-
-    def encode(self, texts: Sequence[str]) -> "FloatArray":
-        """Return unit rows (len(texts), dimension); InputError: the object returned something else."""
-        return check_rows(self._encoder.encode(texts), len(texts), self.dimension, self._encoder.name)
-
-    def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Return unit rows (len(texts), dimension); InputError: the object returned something else."""
-        return check_rows(self._encoder.encode_queries(texts), len(texts), self.dimension, self._encoder.name)
 
 
 def accept_encoder(given: object) -> Encoder:
@@ -62,25 +21,17 @@ def accept_encoder(given: object) -> Encoder:
     Raises:
         InputError: It lacks a member of `clew.Encoder`, or one is of another type.
     """
-    members = {"name": str, "dimension": int, "fingerprint": str, "encode": None, "encode_queries": None}
-    check_members(given, "encoder", members)
-    encoder = cast("Encoder", given)
-    if encoder.dimension < 0 or not encoder.name or not encoder.fingerprint:
-        raise InputError(
-            f"the encoder {encoder.name!r} has the dimension {encoder.dimension} and the fingerprint "
-            f"{encoder.fingerprint!r}; give a name and a fingerprint, and 0 only where it makes no vectors"
-        )
-    if type(encoder).__module__.startswith(_OWN):
+    encoder = check_encoder(given)
+    if is_own(encoder):
         return encoder
-    return GivenEncoder(encoder, stored_name(encoder))
+    return GivenEncoder(encoder, stored_name(encoder), origin_of(given, "encoder"))
 
 
 def stored_name(encoder: Encoder) -> str:
     """Return the name that an index keeps of an encoder; see `accept_encoder`."""
     kind = encoder.name.partition(":")[0]
-    is_own = type(encoder).__module__.startswith(_OWN)
     has_entry = kind in ENCODERS and kind not in ENCODERS.entries
-    return encoder.name if is_own or has_entry else f"{FROM_PYTHON}{encoder.name}"
+    return encoder.name if is_own(encoder) or has_entry else f"{FROM_PYTHON}{encoder.name}"
 
 
 def accept_index_encoder(given: object, settings: Mapping[str, Any], dimension: int, location: str) -> Encoder:

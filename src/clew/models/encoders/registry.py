@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.dpr import DPR, DPREncoder
+from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.minilm import FP32_MINILM, MODEL_FILES, MiniLM
@@ -21,6 +22,7 @@ from clew.plugins.arguments import FROM_PYTHON
 from clew.plugins.extras import import_extra
 from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
+from clew.protocols import SpanEncoder, TokenEncoder
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
@@ -116,7 +118,7 @@ def open_encoder(
     if kind == DPR:
         return DPREncoder(argument, device, otherwise)
     if name in ENCODERS or (argument and kind in ENCODERS and kind not in _WITHOUT_ARGUMENT):
-        return ENCODERS.entry(kind).build(argument)
+        return _open_entry(kind, argument)
     if name == "hashing:":
         raise InputError("encoder 'hashing:'; wanted a whole number after the colon, such as hashing:512")
     if not name.strip():
@@ -127,6 +129,16 @@ def open_encoder(
     if model and not Path(name).exists():
         return SentenceTransformerEncoder(model, revision, config, device, otherwise)
     return SentenceTransformerEncoder(name, None, config, device, otherwise)
+
+
+def _open_entry(kind: str, argument: str) -> "Encoder":
+    """Return a registered encoder; the rows of an installed package's are checked, unless it gives those of parts."""
+    encoder: Encoder = ENCODERS.build(kind, argument)
+    if kind in ENCODERS.entries:
+        return encoder
+    origin = ENCODERS.origin(kind)
+    checked = check_encoder(encoder, origin.label)
+    return encoder if isinstance(encoder, SpanEncoder | TokenEncoder) else GivenEncoder(checked, checked.name, origin)
 
 
 def _similar_encoder(name: str) -> str:

@@ -27,12 +27,13 @@ class LLMClientFactory:
 
         One that an installed package adds counts its own cost, and keeps its own replies.
         """
+        from clew.models.llm.object_model import accept_model
         from clew.models.llm.provider_model import ProviderModel
         from clew.models.llm.providers import KEY_VARIABLES
         from clew.models.llm.registry import MODELS
 
         kind, _, argument = name.partition(":")
         if kind not in KEY_VARIABLES and kind in MODELS:
-            return MODELS.entry(kind).build(argument)
+            return accept_model(MODELS.build(kind, argument), MODELS.origin(kind))
         replies = ReplyCache(cache) if self.use_cache else None
         return ProviderModel(name, self.call_settings, replies, self.budget, self.prices)

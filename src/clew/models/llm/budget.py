@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from clew.errors import BudgetError, InputError
+from clew.text.counts import format_count
 from clew.types import Usage
 
 
@@ -59,10 +60,9 @@ class Budget:
     def _describe_excess(self, maximum: Usage) -> str:
         limits, state = [], []
         if self.max_tokens is not None:
-            limits.append(f"{self.max_tokens:,} tokens")
-            state.append(
-                f"{_total_tokens(self.spent):,} tokens are spent and a call may take {_total_tokens(maximum):,}"
-            )
+            limits.append(format_count(self.max_tokens, "token"))
+            spent = format_count(_total_tokens(self.spent), "token is", "tokens are")
+            state.append(f"{spent} spent and a call may take {_total_tokens(maximum):,}")
         if self.max_cost is not None:
             limits.append(f"{self.max_cost:g} in cost")
             state.append(f"{self.spent.cost:.4f} in cost is spent and a call may cost {maximum.cost:.4f}")

@@ -8,9 +8,11 @@ from clew.errors import InputError, ModelReplyError
 from clew.models.llm.reply_parsing import parse_reply
 from clew.models.llm.text_reply import TextReply
 from clew.plugins.arguments import FROM_PYTHON, check_members, describe_value
+from clew.plugins.origin import Origin, is_own, origin_of
 from clew.protocols import LanguageModel
 from clew.types import Failure, Prompt, Reply
 
+_KIND, _METHOD = "language model", "complete"
 _REPAIRS = 2  # as of the providers' models
 _MAX_QUOTED_CHARACTERS = 2000
 _JSON_INSTRUCTION = "Reply with one JSON object of this schema and nothing else:\n{schema}"  # sent to the model
@@ -62,20 +64,52 @@ class FunctionModel:
         return Failure(prompt.name, reason)
 
 
-def accept_model(given: object) -> LanguageModel:
+@final
+class GivenModel:
+    """A language model of somebody else, whose replies are checked.
+
+    Args:
+        model: The object.
+        origin: Where it comes from, for messages.
+    """
+
+    def __init__(self, model: LanguageModel, origin: Origin) -> None:
+        self._model = model
+        self._origin = origin
+
+    @property
+    def name(self) -> str:
+        """That of the object."""
+        return self._model.name
+
+    def complete(
+        self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
+    ) -> list[Reply | Failure]:
+        """Return what the object does; InputError: that is not one result a prompt, each of the prompt's schema."""
+        with self._origin.map_errors():
+            returned = self._model.complete(prompts, on_text)
+        results: list[Reply | Failure] = self._origin.check_results(returned, len(prompts), (Reply, Failure), _METHOD)
+        for prompt, result in zip(prompts, results, strict=True):
+            if isinstance(result, Reply):
+                self._origin.check_part(result.value, (prompt.reply,), _METHOD, "the value of a reply")
+        return results
+
+
+def accept_model(given: object, origin: Origin | None = None) -> LanguageModel:
     """Return a language model that was given as an object with `name` and `complete`, or as a function.
 
-    Raises InputError for anything else.
+    Its replies are checked unless it is one of this package. Raises InputError for anything else.
     """
-    if hasattr(given, "complete"):
-        check_members(given, "language model", {"name": str, "complete": None})
-        return cast("LanguageModel", given)
-    if callable(given) and not isinstance(given, type):
+    if callable(given) and not isinstance(given, type) and not hasattr(given, "complete"):
         return FunctionModel(given)
-    raise InputError(
-        f"the language model is {describe_value(given)}; give a name, PROVIDER:NAME, an object with name and "
-        "complete, or a function from a prompt to a reply"
-    )
+    if not hasattr(given, "complete"):
+        raise InputError(
+            f"the {_KIND if origin is None else origin.label} is {describe_value(given)}; give a name, PROVIDER:NAME, "
+            "an object with name and complete, or a function from a prompt to a reply"
+        )
+    check_members(given, _KIND if origin is None else origin.label, {"name": str, "complete": None})
+    model = cast("LanguageModel", given)
+    return model if is_own(given) else GivenModel(model, origin or origin_of(given, _KIND))
 
 
 def _schema_instruction(prompt: Prompt) -> str:

@@ -18,6 +18,7 @@ from clew.protocols import fingerprint_of
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.parsers import AMRParser
 from clew.rerankers.g_rag.document_graph import DocumentGraph
+from clew.text.counts import format_count
 from clew.types import Failure, Passage, Scored
 
 EDGE_FEATURES = ("common nodes", "common edges")
@@ -107,4 +108,6 @@ def _failure_notes(parsed: Sequence[AMRGraph | Failure]) -> tuple[str, ...]:
     failures = [graph for graph in parsed if isinstance(graph, Failure)]
     if not failures:
         return ()
-    return (f"{len(failures)} of {len(parsed)} passages have no AMR graph: {failures[0].reason}",)
+    verb = "has" if len(failures) == 1 else "have"
+    counts = f"{len(failures)} of {format_count(len(parsed), 'passage')}"
+    return (f"{counts} {verb} no AMR graph: {failures[0].reason}",)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from clew.text.counts import format_count
 from clew.types import (
     AgentStep,
     Evidence,
@@ -113,6 +114,6 @@ def best_paths(paths: Sequence[Scored[Path]]) -> list[Scored[Path]]:
 
 def format_step(number: int, step: AgentStep) -> str:
     """Return a step as a line for people."""
-    counts = f"{len(step.read)} triples read, {len(step.new)} new passages"
+    counts = f"{format_count(len(step.read), 'triple')} read, {format_count(len(step.new), 'new passage')}"
     reasoning = f"; {step.reasoning}" if step.reasoning else ""
     return f"step {number}: searched {step.query!r}: {counts}; {step.verdict}{reasoning}"

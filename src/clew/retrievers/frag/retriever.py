@@ -40,6 +40,7 @@ from clew.retrievers.frag.text_rankers import path_text
 from clew.retrievers.frag.topic_start import NOTE_NAMES
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
+from clew.text.counts import format_count
 from clew.types import Evidence
 
 NO_PATH = "no path leads away from what the question names"
@@ -162,7 +163,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
         graph = self.graph()
         near = neighbourhood(graph, starts, bounds.hops, self.settings.edges, blocked_triples)
         if near.truncated_nodes:
-            notes.append(f"of {near.truncated_nodes} entities of many facts not all were looked at")
+            notes.append(f"of {format_count(near.truncated_nodes, 'entity')} of many facts not all were looked at")
         best = self._rank_entities(graph, near, starts, blocked_triples, limits.entities)
         local = self._keep_direction(local_graph(graph, best, blocked_triples))
         local = self._keep_best_relations(local, ranked_question, limits.relations)

@@ -12,6 +12,7 @@ from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.query.linking import TopicEntities
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC
+from clew.text.counts import format_count
 
 NOTE_NAMES = 5  # of entities that a search starts from, in a note
 
@@ -43,5 +44,5 @@ def explore(
     """Return the facts within some hops of the topic entities, without blocked ones (T,)."""
     near = neighbourhood(graph, start.entities, hops, max_edges, blocked_triples)
     if near.truncated_nodes:
-        start.notes.append(f"of {near.truncated_nodes} entities of many facts not all were looked at")
+        start.notes.append(f"of {format_count(near.truncated_nodes, 'entity')} of many facts not all were looked at")
     return explored_graph(graph, near, blocked_triples)

@@ -39,6 +39,7 @@ from clew.retrievers.subgraph.encoding import MaskedText
 from clew.retrievers.subgraph.selectors import SubgraphSelector, node_similarity
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
+from clew.text.counts import format_count
 from clew.types import Evidence, Filter
 
 NO_FACTS = "the graph has no fact of what the question names"
@@ -144,7 +145,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         else:
             notes.append(self._explain_no_facts(near) if len(starts) else NO_TOPIC)
         if near.unexpanded:
-            notes.append(f"of {near.unexpanded} entities of many facts not all were looked at")
+            notes.append(f"of {format_count(near.unexpanded, 'entity')} of many facts not all were looked at")
         return SubgraphSelection(topics.text, starts, near.local, triples, query, subgraph, tuple(notes))
 
     def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, positions: IntArray) -> GraphQuery:
@@ -156,7 +157,8 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
     def _describe_selection(self, query: GraphQuery, subgraph: Subgraph) -> tuple[str, ...]:
         graph, similarity, nodes = query.graph.graph, node_similarity(query), subgraph.nodes
         best = nodes[np.argsort(-similarity[nodes], kind="stable")][:_NOTE_NAMES]
-        size = f"{len(nodes)} of {len(graph.nodes)} entities and {len(subgraph.edges)} of {len(graph.edges)} facts"
+        entities, facts = format_count(len(graph.nodes), "entity"), format_count(len(graph.edges), "fact")
+        size = f"{len(nodes)} of {entities} and {len(subgraph.edges)} of {facts}"
         return (
             f"selected {size} near what the question names: {self.selection_note}",
             f"most similar to the question: {', '.join(graph.nodes[int(node)] for node in best)}",
@@ -164,7 +166,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
 
     def _explain_no_facts(self, near: NearbyGraph) -> str:
         if near.reachable_entities > len(near.local.nodes):
-            kept = f"the {len(near.local.nodes)} of {near.reachable_entities} entities kept"
+            kept = f"the {len(near.local.nodes)} of {format_count(near.reachable_entities, 'entity')} kept"
             return f"no fact of what the question names is among {kept} by nodes={self.settings.nodes}: raise nodes"
         return NO_FACTS
 
@@ -179,7 +181,8 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         walks, detours = paths_to_selected(selection)
         notes = list(selection.notes)
         if detours:
-            notes.append(f"{detours} paths lead over facts that were not selected: nothing else joins their ends")
+            lead = format_count(detours, "path leads", "paths lead")
+            notes.append(f"{lead} over facts that were not selected: nothing else joins their ends")
         topics = selection.topics
         evidence = path_evidence(self.scope, self.lexical, question, walks, topics, notes, k, allowed, started)
         return evidence, selection

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import final
 
 from clew.server.refusals import Refusal
+from clew.text.counts import format_count
 
 _MAX_CALLERS = 10_000  # whose buckets are remembered
 
@@ -36,4 +37,5 @@ class RateLimit:
                 self._buckets.popitem(last=False)
         if tokens < 1:
             seconds = math.ceil((1 - tokens) * 60 / self._per_minute)
-            raise Refusal(429, f"more than {self._per_minute} requests in a minute", "rate", max(1, seconds))
+            most = format_count(self._per_minute, "request")
+            raise Refusal(429, f"more than {most} in a minute", "rate", max(1, seconds))

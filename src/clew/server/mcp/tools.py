@@ -19,6 +19,7 @@ from clew.server.refusals import Refusal, describe_validation, report_error
 from clew.server.uploads.records import StoredJob
 from clew.server.uploads.runner import Jobs
 from clew.server.worker_pool import WorkerPool
+from clew.text.counts import format_count
 
 T = TypeVar("T")
 _POLL = 0.05  # seconds between two looks at a job
@@ -201,7 +202,7 @@ def describe_contents(indexes: OpenIndexes, name: str) -> str:
     """Return in words what an index holds, for who may see all of it."""
     with indexes.lease(name) as version:
         counts = describe(version, OPEN)
-    return f"{name}: {counts.documents} documents, such as {', '.join(counts.titles[:_NAMED_TITLES])}."
+    return f"{name}: {format_count(counts.documents, 'document')}, such as {', '.join(counts.titles[:_NAMED_TITLES])}."
 
 
 def describe(version: OpenVersion, access: Access) -> results.About:

@@ -27,6 +27,7 @@ from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.retriever import SubgraphRetriever, SubgraphSettings
 from clew.retrievers.subgraph.selectors import WholeGraph
+from clew.text.counts import format_count
 from clew.types import Progress
 
 Note = Callable[[str], None]
@@ -73,7 +74,7 @@ def encode_questions(
 
 def _report_skipped(count: int, answered: int, usable: int, condition: str, note: Note | None) -> None:
     if not usable:
-        raise InputError(f"none of {count} questions has answers and {condition}: give others")
+        raise InputError(f"none of {format_count(count, 'question')} has answers and {condition}: give others")
     if note and answered < count:
         note(f"{count - answered} of {count} questions have no answer and are left out")
     if note and usable < answered:

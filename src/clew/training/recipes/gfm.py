@@ -266,7 +266,7 @@ def _build_splits(
 
 def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Question], list[Question]]:
     if len(questions) < 5:
-        raise InputError(f"there are only {len(questions)} questions, made or given; at least 5 are needed")
+        raise InputError(f"questions, made or given: {len(questions)}; at least 5 are needed")
     order = np.random.default_rng(seed).permutation(len(questions)).tolist()
     cut = max(1, round(HELD_OUT_SHARE * len(questions)))
     return [questions[i] for i in order[cut:]], [questions[i] for i in order[:cut]]

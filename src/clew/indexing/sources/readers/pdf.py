@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
+from clew.text.counts import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def _read_pages(document: "PdfDocument") -> FileContents:
             headings.enter(level, title)
     empty = sum(not lines for lines in pages)
     if empty:
-        builder.notes.append(f"{empty} of {len(pages)} pages have no text; pages that are pictures need OCR first")
+        verb = "has" if empty == 1 else "have"
+        counts = f"{empty} of {format_count(len(pages), 'page')} {verb}"
+        builder.notes.append(f"{counts} no text; pages that are pictures need OCR first")
     title = " ".join((document.get_metadata_dict().get("Title") or "").split())
     return builder.contents([] if _FILE_TITLE.fullmatch(title) else [title])
 

@@ -1,6 +1,7 @@
 """PowerPoint files (`.pptx`) by `python-pptx`: the texts, tables and notes of each slide."""
 
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,19 +13,27 @@ _STOCK_TITLES = frozenset({"powerpoint presentation", "powerpoint-präsentation"
 
 
 def read_slides(data: bytes) -> FileContents:
-    """Return the text of a presentation, with the slide of each part, and the slide's title as its heading."""
+    """Return the text of a presentation, with the slide of each part, and the slide's title as its heading.
+
+    Hidden slides, and hidden shapes of others, are counted in a note.
+    """
     from pptx import Presentation
 
     presentation = Presentation(io.BytesIO(data))
     builder = TextBuilder()
     first = ""
     for number, slide in enumerate(presentation.slides, 1):
-        title_shape = slide.shapes.title
+        if slide.element.get("show") in ("0", "false"):
+            builder.left_out["hidden slide"] += 1
+            continue
+        title_shape = _find_title(slide)
         title = "" if title_shape is None else " ".join(title_shape.text_frame.text.split())
         first = first or title
         place = Place(slide=number, heading=title)
         builder.add(title, place)
-        for block, separator in _blocks(slide.shapes, None if title_shape is None else title_shape.shape_id):
+        for block, separator in _blocks(
+            slide.shapes, None if title_shape is None else title_shape.shape_id, builder.left_out
+        ):
             builder.add(block, place, separator)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             notes = "\n".join(map(_lines, slide.notes_slide.notes_text_frame.text.split("\n"))).strip()
@@ -33,12 +42,25 @@ def read_slides(data: bytes) -> FileContents:
     return builder.contents(["" if own.lower() in _STOCK_TITLES else own, first])
 
 
-def _blocks(shapes: Iterable[Any], title_id: int | None) -> Iterator[tuple[str, str]]:
+def _find_title(slide: Any) -> Any:
+    title = slide.shapes.title
+    return None if title is None or _is_hidden(title) else title
+
+
+def _is_hidden(shape: Any) -> bool:
+    properties = shape.element.find(".//{*}cNvPr")  # the first is the shape's own
+    return properties is not None and properties.get("hidden") in ("1", "true")
+
+
+def _blocks(shapes: Iterable[Any], title_id: int | None, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
     for shape in shapes:
+        if _is_hidden(shape):
+            left_out["hidden shape"] += 1
+            continue
         if shape.shape_id == title_id or _is_number_or_date(shape):
             continue
         if hasattr(shape, "shapes"):  # a group
-            yield from _blocks(shape.shapes, title_id)
+            yield from _blocks(shape.shapes, title_id, left_out)
         elif getattr(shape, "has_table", False):
             yield from ((row, "\n\n") for row in table_rows([_row_cells(row) for row in shape.table.rows]))
         elif shape.has_text_frame:

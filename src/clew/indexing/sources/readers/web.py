@@ -1,4 +1,8 @@
-"""HTML by `beautifulsoup4` and `lxml`: headings, paragraphs, lists, tables; no scripts, menus, heads of sites."""
+"""HTML by `beautifulsoup4` and `lxml`: headings, paragraphs, lists, tables; no scripts, menus, heads of sites.
+
+What a page hides by an attribute or a style of its own, and what it marks as deleted, is left out and counted; style
+sheets are not read.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 
 _DROPPED = ("script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "button", "select", "dialog")
 _DROPPED_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu"})
+_HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.I)
 _HEADING = re.compile(r"h([1-6])")
 _CELLS = ["th", "td"]
 _BLOCKS = frozenset({
@@ -64,8 +69,17 @@ class HtmlWalk:
         for tag in root.find_all(["header", "footer", "div", "ul", "aside"]):
             if not tag.decomposed and _is_site_frame(tag):
                 tag.decompose()
+        for tag in root.find_all(_is_hidden):
+            self._leave_out(tag, "hidden")
+        for tag in root.find_all("del"):
+            self._leave_out(tag, "deleted")
         self._read_children(root)
         self._end_block()
+
+    def _leave_out(self, tag: "Tag", state: str) -> None:
+        if not tag.decomposed:
+            self.builder.left_out[f"character of {state} text"] += len(" ".join(tag.get_text(" ").split()))
+            tag.decompose()
 
     def _read_children(self, tag: "Tag") -> None:
         from bs4.element import CData, NavigableString, Tag
@@ -142,6 +156,14 @@ def _is_site_frame(tag: "Tag") -> bool:
     if tag.name not in ("header", "footer"):
         return False
     return tag.find_parent(["article", "main", "section", "blockquote"]) is None and tag.find(["h1", "h2"]) is None
+
+
+def _is_hidden(tag: "Tag") -> bool:
+    """Return whether a tag says that it is not shown; what a search within the page would show is."""
+    hidden = tag.get("hidden")
+    if hidden is not None and str(hidden).strip().lower() != "until-found":
+        return True
+    return _HIDING_STYLE.search(str(tag.get("style") or "")) is not None
 
 
 def _is_data_table(table: "Tag") -> bool:

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from clew.indexing.sources.tables import Cell, table_rows
 from clew.types import Place
 
 if TYPE_CHECKING:
+    from docx.document import Document
     from docx.table import Table, _Row
     from docx.text.paragraph import Paragraph
 
@@ -18,16 +20,21 @@ _STOCK_TITLES = frozenset({"word document"})
 
 _WRAPPERS = ("ins", "moveTo", "sdt", "smartTag", "customXml")
 _DELETED = ("del", "moveFrom")
+_DELETED_TEXT, _HIDDEN_TEXT = "character of deleted text", "character of hidden text"
 
 
 def read_word(data: bytes) -> FileContents:
-    """Return the text of a Word file, with the headings above each part."""
+    """Return the text of a Word file, with the headings above each part; hidden and deleted text is counted in a note.
+
+    Deleted is what a tracked change takes out.
+    """
     from docx import Document
     from docx.table import Table
 
     document = Document(io.BytesIO(data))
-    _accept_changes(document.element.body)
     builder, headings = TextBuilder(), HeadingPath()
+    _accept_changes(document.element.body, builder.left_out)
+    _take_out_hidden(document.element.body, _find_hidden_styles(document), builder.left_out)
     title, first = "", ""
     for block in document.iter_inner_content():
         if isinstance(block, Table):
@@ -50,8 +57,8 @@ def read_word(data: bytes) -> FileContents:
     return builder.contents([title, "" if own.lower() in _STOCK_TITLES else own, first])
 
 
-def _accept_changes(body: Any) -> None:
-    """Put tracked insertions and the contents of content controls in their places, and take deletions out.
+def _accept_changes(body: Any, left_out: Counter[str]) -> None:
+    """Put tracked insertions and the contents of content controls in their places, and take deletions out, counted.
 
     `python-docx` passes over whatever is wrapped in these. A control that shows its prompt is empty, and one that holds
     the table of contents repeats the headings.
@@ -63,13 +70,67 @@ def _accept_changes(body: Any) -> None:
         if name == "del" and parent.tag == _word_name("trPr"):
             row = parent.getparent()
             if row is not None and row.getparent() is not None:
+                left_out["deleted row"] += 1
                 row.getparent().remove(row)
             continue
+        if name == "del":
+            left_out[_DELETED_TEXT] += _count_characters(element)
         if name not in _DELETED and not _is_prompt_or_contents(element):
             inner = element.find(_word_name("sdtContent")) if name == "sdt" else element
             for child in [] if inner is None else list(inner):
                 element.addprevious(child)
         parent.remove(element)
+
+
+def _take_out_hidden(body: Any, styles: frozenset[str], left_out: Counter[str]) -> None:
+    """Take out, and count, the rows of tables that are hidden and the runs of text that are."""
+    for mark in list(body.iter(_word_name("hidden"))):
+        row = mark.getparent().getparent()
+        if _is_on(mark) and row is not None and row.tag == _word_name("tr"):
+            left_out["hidden row"] += 1
+            row.getparent().remove(row)
+    for run in list(body.iter(_word_name("r"))):
+        if _is_hidden(run, styles):
+            left_out[_HIDDEN_TEXT] += _count_characters(run)
+            run.getparent().remove(run)
+
+
+def _is_hidden(run: Any, styles: frozenset[str]) -> bool:
+    """Return whether a run is not shown: as it says itself, else as its style or that of its paragraph does."""
+    mark = run.find(f"{_word_name('rPr')}/{_word_name('vanish')}")
+    if mark is not None:
+        return _is_on(mark)
+    own = run.find(f"{_word_name('rPr')}/{_word_name('rStyle')}")
+    paragraph = next(run.iterancestors(_word_name("p")), None)
+    above = None if paragraph is None else paragraph.find(f"{_word_name('pPr')}/{_word_name('pStyle')}")
+    return any(style is not None and style.get(_word_name("val")) in styles for style in (own, above))
+
+
+def _find_hidden_styles(document: "Document") -> frozenset[str]:
+    """Return the ids of the styles whose text is hidden, by themselves or by the style that they are based on."""
+    hidden: dict[str, bool | None] = {}  # None where the style does not say it
+    based: dict[str, str] = {}
+    for style in document.styles.element.iter(_word_name("style")):
+        name = style.get(_word_name("styleId")) or ""
+        mark = style.find(f"{_word_name('rPr')}/{_word_name('vanish')}")
+        hidden[name] = None if mark is None else _is_on(mark)
+        base = style.find(_word_name("basedOn"))
+        based[name] = "" if base is None else base.get(_word_name("val")) or ""
+    for name in hidden:
+        above, seen = name, set[str]()
+        while hidden.get(above) is None and above in based and above not in seen:
+            seen.add(above)
+            above = based[above]
+        hidden[name] = bool(hidden.get(above))
+    return frozenset(name for name, is_hidden in hidden.items() if is_hidden)
+
+
+def _is_on(mark: Any) -> bool:
+    return mark.get(_word_name("val")) not in ("0", "false", "off")
+
+
+def _count_characters(element: Any) -> int:
+    return sum(len(text.text or "") for text in element.iter(*map(_word_name, ("t", "delText"))))
 
 
 def _is_prompt_or_contents(control: Any) -> bool:

@@ -1,7 +1,7 @@
 /** The view for those who may write: what each index holds, how it was made, and what was uploaded last. */
 
 import { request, route } from "./api.js";
-import { byId, fill, make, say } from "./dom.js";
+import { byId, count, fill, make, say } from "./dom.js";
 import { begin } from "./shell.js";
 
 const COUNTS = ["documents", "passages", "entities", "relations", "triples"];
@@ -14,7 +14,7 @@ async function card(index) {
     ...Object.entries(stats.settings).map(([name, value]) => [name.replaceAll("_", " "), String(value)]),
   ];
   const failed = jobs.filter((job) => job.status === "failed").length;
-  const uploads = jobs.length ? `${jobs.length} uploads, ${failed} failed` : "no uploads";
+  const uploads = jobs.length ? `${count(jobs.length, "upload")}, ${failed} failed` : "no uploads";
   return make(
     "section",
     { class: "card", "aria-label": index.name },

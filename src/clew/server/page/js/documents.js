@@ -1,7 +1,7 @@
 /** The view of the documents: add, watch, retry, cancel, find, remove. */
 
 import { request, route } from "./api.js";
-import { afterPause, byId, fill, make, say, showDialog } from "./dom.js";
+import { afterPause, byId, count, fill, make, say, showDialog } from "./dom.js";
 import { begin } from "./shell.js";
 
 const PAUSE = 700; // milliseconds between two looks at jobs that run
@@ -39,7 +39,7 @@ function jobLine(job) {
   ];
   const failures = job.failures.map((failure) => make("li", { class: "bad" }, `${failure.item}: ${failure.reason}`));
   const bar = over ? null : make("progress", { max: Math.max(1, job.documents), value: job.done, "aria-label": "progress" });
-  const what = job.documents === 1 ? "1 document" : `${job.documents} documents`;
+  const what = count(job.documents, "document");
   return make(
     "li",
     {},
@@ -79,7 +79,7 @@ function documentLine(found) {
     const text = "Its passages, and all facts that only it states, leave the index.";
     const dialog = showDialog(`Remove ${found.title || found.id}?`, make("p", {}, text), make("div", { class: "buttons" }, really));
   };
-  const passages = found.passages === 1 ? "1 passage" : `${found.passages} passages`;
+  const passages = count(found.passages, "passage");
   const state = found.status === "indexed" ? passages : found.status;
   return make(
     "li",
@@ -106,7 +106,7 @@ async function listDocuments(more = false) {
   more ? byId("documents").append(...lines) : fill(byId("documents"), lines);
   next = page.next || "";
   byId("more").hidden = !next;
-  byId("count").textContent = page.total === 1 ? "1 document" : `${page.total} documents`;
+  byId("count").textContent = count(page.total, "document");
   if (!page.total && !byId("q").value && !byId("status").value) {
     byId("count").textContent = index.writable ? "No documents yet: drop some files above." : "No documents.";
   }
@@ -116,7 +116,7 @@ async function upload(files) {
   if (!files.length) return;
   const form = new FormData();
   for (const file of files) form.append("files", file, file.name);
-  say(files.length === 1 ? "sending 1 file …" : `sending ${files.length} files …`);
+  say(`sending ${count(files.length, "file")} …`);
   await request(route(index.name, "documents"), { method: "POST", body: form });
   say("Received. Reading goes on even if you leave this page.");
   await watch();

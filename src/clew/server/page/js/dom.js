@@ -20,6 +20,9 @@ export function fill(element, ...children) {
 /** Return the element with an id. */
 export const byId = (id) => document.getElementById(id);
 
+/** Return a count and its noun, in the singular for one: `1 passage`, `2 passages`. */
+export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
 /** Say something in the line under the form; `bad` marks an error. */
 export function say(text, bad = false) {
   const line = byId("message");

@@ -1,7 +1,7 @@
 /** The view to wander in: find an entity, expand, hide, find the path between two, read the sentences beside. */
 
 import { request, route } from "./api.js";
-import { afterPause, byId, fill, make, say } from "./dom.js";
+import { afterPause, byId, count, fill, make, say } from "./dom.js";
 import { Graph } from "./graph.js";
 import { mendingButtons } from "./mending.js";
 import { openEdge, openPassage } from "./passages.js";
@@ -43,7 +43,7 @@ async function expand(id) {
   graph.add(distinct([{ id: entity.id, name: entity.name }, ...ends(entity)]), entity.relations, entity.id);
   describe(entity);
   list();
-  if (entity.relations_truncated) say(`${entity.name} has ${entity.degree} relations; ${entity.relations.length} are drawn.`);
+  if (entity.relations_truncated) say(`${entity.name} has ${count(entity.degree, "relation")}; ${entity.relations.length} of them drawn.`);
 }
 
 async function show(id) {
@@ -68,7 +68,7 @@ function describe(entity) {
   fill(
     byId("details"),
     make("h2", {}, entity.name),
-    make("p", { class: "source" }, `${entity.degree} relations, in ${entity.passages} passages`),
+    make("p", { class: "source" }, `${count(entity.degree, "relation")}, in ${count(entity.passages, "passage")}`),
     make(
       "div",
       { class: "buttons" },

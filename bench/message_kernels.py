@@ -1,4 +1,4 @@
-"""Compare the message kernels with plain torch: `python bench/kernels.py`.
+"""Compare the message kernels with plain torch: `python bench/message_kernels.py`.
 
 Six layers at width 512, exact, on a random graph of HotpotQA's size. Each variant runs in a process of its own, so that
 peak memory is measured separately.

@@ -1,0 +1,80 @@
+"""Encoders of somebody else: their rows are checked at each call."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast, final
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.models.encoders.row_check import check_rows
+from clew.models.validation import require_unicode
+from clew.plugins.arguments import check_members
+from clew.plugins.origin import Origin
+from clew.protocols import Encoder
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+_MEMBERS = {"name": str, "dimension": int, "fingerprint": str, "encode": None, "encode_queries": None}
+
+
+@final
+class GivenEncoder:
+    """An encoder of somebody else whose rows are checked at each call.
+
+    Args:
+        encoder: The object.
+        name: The name by which an index knows it.
+        origin: Where it comes from, for messages.
+    """
+
+    def __init__(self, encoder: Encoder, name: str, origin: Origin) -> None:
+        self._encoder = encoder
+        self._name = name
+        self._origin = origin
+
+    @property
+    def name(self) -> str:
+        """The name by which an index knows the encoder."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+        return int(self._encoder.dimension)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the object."""
+        return self._encoder.fingerprint
+
+    def encode(self, texts: Sequence[str]) -> "FloatArray":
+        """Return unit rows (len(texts), dimension); InputError: the object returned something else."""
+        return self._run(self._encoder.encode, texts)
+
+    def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
+        """Return unit rows (len(texts), dimension); InputError: the object returned something else."""
+        return self._run(self._encoder.encode_queries, texts)
+
+    def _run(self, encode: "Callable[[Sequence[str]], FloatArray]", texts: Sequence[str]) -> "FloatArray":
+        require_unicode(texts)
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        with self._origin.map_errors():
+            rows = encode(texts)
+        return check_rows(rows, len(texts), self.dimension, self._encoder.name)
+
+
+def check_encoder(given: object, kind: str = "encoder") -> Encoder:
+    """Return an object that is an encoder; `kind` is what messages call it.
+
+    Raises InputError where it lacks a member of `clew.Encoder`, or one is of another type or empty.
+    """
+    check_members(given, kind, _MEMBERS)
+    encoder = cast("Encoder", given)
+    if encoder.dimension < 0 or not encoder.name or not encoder.fingerprint:
+        raise InputError(
+            f"the encoder {encoder.name!r} has the dimension {encoder.dimension} and the fingerprint "
+            f"{encoder.fingerprint!r}; give a name and a fingerprint, and 0 only where it makes no vectors"
+        )
+    return encoder
