@@ -144,7 +144,7 @@ class Cases:
     """The cases, each made when it is asked for, with those whose results it starts from."""
 
     def __init__(self, disturber: Disturber, folder: Path) -> None:
-        self.disturber, self._folder = disturber, folder
+        self.disturber, self.folder = disturber, folder
         self._made: dict[str, Case] = {}
 
     def case(self, name: str) -> Case:
@@ -156,10 +156,10 @@ class Cases:
 
     def result(self, name: str) -> Path:
         """Return the index that a command leaves undisturbed."""
-        return self._folder / self.case(name).name
+        return self.folder / self.case(name).name
 
     def _run(self, name: str, start: Path | None, arguments: Sequence[str]) -> Case:
-        index = self._folder / name
+        index = self.folder / name
         if start is not None:
             shutil.copytree(start, index)
         before = {} if name == "repair" else read_state(index)
@@ -171,11 +171,11 @@ class Cases:
 
     def _write(self, name: str, numbers: Sequence[int], state: int = 1) -> str:
         rows = [make_voyage(number, state if number % 4 == 0 else 1) for number in numbers]
-        return str(write_lines(self._folder / name, rows))
+        return str(write_lines(self.folder / name, rows))
 
     def _graph(self, name: str, count: int, state: int = 1) -> Path:
         rows = (f"Voyage {n % 50}\tmet{' again' * (state - 1)}\tship {n}\n" for n in range(count))
-        file = self._folder / name / "g.tsv"
+        file = self.folder / name / "g.tsv"
         file.parent.mkdir()
         file.write_text("".join(rows), encoding="utf-8")
         return file
@@ -203,7 +203,7 @@ class Cases:
 
     def _make_broken(self) -> tuple[Path | None, list[str]]:
         packed = gzip.compress(self._graph("cut", 4_000, state=3).read_bytes())
-        file = self._folder / "cut" / "cut.tsv.gz"
+        file = self.folder / "cut" / "cut.tsv.gz"
         file.write_bytes(packed[: len(packed) // 2])
         return self.result("import"), ["kg", "import", str(file), "--name", "g"]
 
@@ -211,7 +211,7 @@ class Cases:
         return self.result("remove"), ["reencode", "--encoder", "hashing:8"]
 
     def _make_commit(self) -> tuple[Path | None, list[str]]:
-        start, staging = self._folder / "staged", str(self._folder / "staging")
+        start, staging = self.folder / "staged", str(self.folder / "staging")
         shutil.copytree(self.result("index"), start)
         file = self._write("parts.jsonl", range(_DOCUMENTS + 10), state=2)
         for part in ("1/2", "2/2"):
@@ -224,7 +224,7 @@ class Cases:
         return start, ["restore", str(PassageTable.open(start).version - 1)]
 
     def _make_repair(self) -> tuple[Path | None, list[str]]:
-        start = self._folder / "damaged"
+        start = self.folder / "damaged"
         shutil.copytree(self.result("update"), start)
         files = sorted((start / "passages.lance" / "data").iterdir(), key=lambda file: file.stat().st_mtime_ns)
         files[0].write_bytes(b"")
