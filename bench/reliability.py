@@ -1,9 +1,10 @@
 """Reliability of `clew ask` without a language model: `python bench/reliability.py [SET ...]`.
 
-Of the answers that are asserted, not marked weak, the share that is right by exact match, and by bins of the printed
-probability. A quarter of the questions is asked once more without its gold passages, where every assertion is wrong.
-`examples` are the 60 questions of examples/questions.jsonl over examples/polar, `life dates` when each person of that
-corpus was born and died whose article gives both years in brackets. All sets are for evaluation alone.
+Of the answers that are asserted, not marked weak, the share that is right by exact match, by what decided them (the
+comparison of two titles, the brackets after a name, or the ranker) and by bins of the printed probability. A quarter of
+the questions is asked once more without its gold passages, where every assertion is wrong. `examples` are the 60
+questions of examples/questions.jsonl over examples/polar, `life dates` when each person of that corpus was born and
+died whose article gives both years in brackets. All sets are for evaluation alone.
 """
 
 import argparse
@@ -16,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from clew import index as indexes
+from clew.answering.extractive import COMPARISON_NOTE, LIFE_NOTE
+from clew.answering.life_ages import COMPUTED_AGE_NOTE
 from clew.answering.selection import open_extractive_answerer
 from clew.datasets.loaders import load_questions
 from clew.evaluation.answer_metrics import exact_match
@@ -27,6 +30,7 @@ from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 LOCAL_SETS = ("examples", "life dates")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BINS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
+DECIDERS = {COMPARISON_NOTE: "comparison", LIFE_NOTE: "brackets", COMPUTED_AGE_NOTE: "brackets"}
 _LIFE = re.compile(r"^(?:Sir )?(?P<name>[^(),\n]+?) \((?P<birth>\d{4})–(?P<death>\d{4})\)", re.MULTILINE)
 _PROBABILITY = re.compile(r"\(probability (\d\.\d\d)")
 
@@ -39,18 +43,21 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=4, help="every so many questions are asked without gold too")
     arguments = parser.parse_args()
     print(describe_machine())
-    rows, answered = [], []
+    rows, answered, decided = [], [], []
     for name in arguments.sets:
         with tempfile.TemporaryDirectory() as folder:
             index, questions = open_set(name, Path(folder))
             pairs, without = answer_set(index, questions, arguments.retriever, arguments.every)
         rows += [summarise(name, pairs), summarise(f"{name}, gold taken out", without, answerable=False)]
+        decided += decisions(name, pairs)
         answered += [*pairs, *((None, answer) for _, answer in without)]
     print()
     print_table(
         ("set", "questions", "asserted", "right", "wrong", "reliability %", "not sure", "right there", "no answer"),
         rows,
     )
+    print()
+    print_table(("set", "decided by", "asserted", "right"), decided)
     print()
     print_table(("probability", "answers", "mean %", "right %"), bins(answered))
 
@@ -103,6 +110,16 @@ def summarise(name: str, pairs: Sequence[tuple[Question, Answer]], *, answerable
     withheld = len(pairs) - sum(asserted) - sum(hedged)
     counts = (len(pairs), sum(asserted), correct, sum(asserted) - correct, share, sum(hedged), likely, withheld)
     return [name, *map(str, counts)]
+
+
+def decisions(name: str, pairs: Sequence[tuple[Question, Answer]]) -> list[list[str]]:
+    """Return for each way that answers of a set are decided the number of those asserted, and of the right ones."""
+    right: dict[str, list[bool]] = {}
+    for question, answer in pairs:
+        if answer.text and not answer.weak:
+            decider = DECIDERS.get(answer.notes[-1], "ranker")
+            right.setdefault(decider, []).append(bool(exact_match(answer.text, question.answers)))
+    return [[name, decider, str(len(some)), str(sum(some))] for decider, some in sorted(right.items())]
 
 
 def bins(answered: Sequence[tuple[Question | None, Answer]]) -> list[list[str]]:

@@ -58,7 +58,7 @@ def _name_runs(name: str, query: QuestionTerms) -> Iterator[tuple[str, list[Toke
     words, language = tokens(name), query.language
     if query.text_key.startswith(f" {' '.join(word.key for word in words)} "):
         words = words[1:] if len(words) == 1 or not language.is_english else words
-    functions = frozenset() if language.is_english else language.function_words
+    functions: frozenset[str] = frozenset() if language.is_english else language.function_words
     for is_function, run in groupby(words, key=lambda word: word.key in functions):
         some = list(run)
         if not is_function and len(some) >= _least_words(language):
