@@ -235,7 +235,7 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         """Return at most `count` questions that the index can answer, made by rules from chains of two facts.
 
         Each was asked without a language model: the passages that state its facts are among the first five, and the
-        answer quotes one of them.
+        answer quotes the one of the last fact.
         """
         from clew.query.example_questions import list_example_questions
 
@@ -246,8 +246,8 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
                 break
             answer = self.ask(question.text)
             passages = {scored.item.id for scored in answer.evidence}
-            is_quoted = any(citation.passage_id in question.passages for citation in answer.citations)
-            if is_quoted and passages.issuperset(question.passages):
+            quoted = {citation.passage_id for citation in answer.citations}
+            if question.passages and question.passages[-1] in quoted and passages.issuperset(question.passages):
                 found.append(question)
         return found
 
