@@ -11,6 +11,7 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.index import Index
+from clew.query.example_questions import _is_of_names
 from clew.types import Document, Evidence, Place, PlaceStart, Scored
 from tests.small_index import DOCUMENTS, make_index
 
@@ -179,6 +180,21 @@ def test_example_questions_are_answered_by_search(index: Index) -> None:
     assert {scored.item.id for scored in index.search(question.text)} >= set(question.passages)
     assert index.example_questions() == questions
     assert index.example_questions(0) == []
+
+
+def test_an_example_question_quotes_a_passage_that_it_was_made_from(index: Index) -> None:
+    for question in index.example_questions():
+        quoted = {citation.passage_id for citation in index.ask(question.text).citations}
+        assert question.passages[-1] in quoted
+
+
+@pytest.mark.parametrize("name", ["Several", "However", "Both", "Seven", "His Father", "1884"])
+def test_no_question_goes_by_way_of_what_is_no_name(index: Index, name: str) -> None:
+    """`Several` opened sentences of two documents, and was taken for what they have in common."""
+    first, second = index.example_questions(1)[0].chain
+    assert _is_of_names(first, second)
+    assert not _is_of_names(replace(first, tail=name), replace(second, head=name))
+    assert _is_of_names(first, replace(second, tail="12 May 1884"))
 
 
 def test_an_empty_index_is_true_and_shows_itself(tmp_path: Path) -> None:

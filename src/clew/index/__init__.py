@@ -252,7 +252,8 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
     def example_questions(self, count: int = 5) -> "list[ExampleQuestion]":
         """Return at most `count` questions that the index can answer, made by rules from chains of two facts.
 
-        Each was searched for: the passages that state its facts are among the first five.
+        Each was asked without a language model: the passages that state its facts are among the first five, and the
+        answer quotes the one of the last fact.
         """
         from clew.query.example_questions import list_example_questions
 
@@ -261,8 +262,10 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         for question in islice(list_example_questions(self.snapshot), _TRIED_EXAMPLES * count):
             if len(found) == count:
                 break
-            passages = {scored.item.id for scored in self.search(question.text).passages}
-            if question.passages and passages.issuperset(question.passages):
+            answer = self.ask(question.text)
+            passages = {scored.item.id for scored in answer.evidence}
+            quoted = {citation.passage_id for citation in answer.citations}
+            if question.passages and question.passages[-1] in quoted and passages.issuperset(question.passages):
                 found.append(question)
         return found
 

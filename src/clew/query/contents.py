@@ -105,7 +105,7 @@ class IndexedDocuments(Sequence[IndexedDocument]):
             InputError: The index is no whole number, slice or id.
         """
         if isinstance(index, slice):
-            return [self._at(place) for place in self._places(index)]
+            return [self._read_place(place) for place in self._places(index)]
         if isinstance(index, str):
             if (found := self.find(index)) is None:
                 raise MissingKeyError(f"no document has the id {index!r:.200}: they are [d.id for d in documents]")
@@ -114,7 +114,7 @@ class IndexedDocuments(Sequence[IndexedDocument]):
         if not -len(self) <= (place := as_integer(index)) < len(self):
             wanted = f"wanted {-len(self)} to {len(self) - 1}" if len(self) else "there is none"
             raise MissingItemError(f"{place} is no place of {format_count(len(self), 'document')}; {wanted}")
-        return self._at(place)
+        return self._read_place(place)
 
     def __repr__(self) -> str:
         """Return the number of documents."""
@@ -128,7 +128,7 @@ class IndexedDocuments(Sequence[IndexedDocument]):
             raise InputError("the step of a slice is 0; give another")
         return range(*chosen.indices(len(self)))
 
-    def _at(self, place: int) -> IndexedDocument:
+    def _read_place(self, place: int) -> IndexedDocument:
         found = self._read(int(self._numbers[place]))
         assert found is not None
         return found

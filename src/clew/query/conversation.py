@@ -182,24 +182,24 @@ class Conversation:
         if not text or len(text) > _MAX_QUESTION:
             return WholeQuestion(question)
         if self._open is not None:
-            asked, options = self._open
+            unclear, options = self._open
             self._open = None
             chosen = text.rstrip(" ?.!")
             if name := next((name for name in options if name_key(name) == name_key(chosen)), ""):
-                return self._resolve_as(asked, name)
+                return self._resolve_as(unclear, name)
         try:
             return self._resolve(question, text)
         except _AmbiguousError as error:
             self._open = text, tuple(option.name for option in error.options)
             return WholeQuestion(question, query=_ask_which(error))
 
-    def _resolve_as(self, asked: str, name: str) -> WholeQuestion:
+    def _resolve_as(self, unclear: str, name: str) -> WholeQuestion:
         """Return a question that was not clear, with the name that was chosen for what it refers to."""
         self._chosen = next(one for turn in reversed(self._turns) for one in _referents(turn) if one.name == name)
         try:
-            return self._resolve(asked, asked)
+            return self._resolve(unclear, unclear)
         except _AmbiguousError as error:
-            return WholeQuestion(asked, query=_ask_which(error))
+            return WholeQuestion(unclear, query=_ask_which(error))
         finally:
             self._chosen = None
 

@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import name_key, token_keys
 from clew.types import Triple
 
@@ -36,6 +37,44 @@ _PASSIVE = re.compile(rf"{_SUBJECT}{_WAS}(?P<verb>[a-z]+)\s+(?P<place>in|at|by)"
 _ACTIVE = re.compile(rf"{_SUBJECT}(?P<verb>[a-z]+)", re.IGNORECASE)
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE_WORD = re.compile(rf"\d|^(?:{_MONTHS})\b")
+_OPENING_WORDS = """
+    additionally afterwards anything both consequently earlier eight eleven everybody everyone finally five four
+    furthermore hence herself himself hundred initially instead itself later meanwhile million moreover neither
+    nevertheless next nine nobody none nothing originally others otherwise perhaps seven several similarly six
+    somebody someone something ten themselves theirs therefore third thousand thus today tomorrow twelve yesterday
+"""
+_NO_NAMES = COMMON_WORDS | frozenset(_OPENING_WORDS.split())
+"""Words that open sentences with a capital, pronouns and numbers, each in the place of a name."""
+_NO_NAME_STARTS = frozenset(
+    [
+        "any",
+        "both",
+        "each",
+        "every",
+        "few",
+        "he",
+        "her",
+        "his",
+        "i",
+        "it",
+        "its",
+        "many",
+        "most",
+        "my",
+        "no",
+        "our",
+        "several",
+        "she",
+        "some",
+        "their",
+        "these",
+        "they",
+        "this",
+        "those",
+        "we",
+        "your",
+    ]
+)
 _MAX_FACTS = 200_000  # of an index that are read
 _MAX_STARTS = 40  # facts that lead to an entity
 _MAX_NAME = 60  # characters of a name in a question
@@ -56,6 +95,8 @@ def list_example_questions(snapshot: Snapshot) -> Iterator[ExampleQuestion]:
     seen: set[str] = set()
     for in_words in (True, False):
         for first, second in _chains(snapshot, in_words=in_words):
+            if not _is_of_names(first, second):
+                continue
             text = _word_chain(first, second) if in_words else _word_connection(first, second)
             ends = {name_key(_other_end(first, second)), name_key(_other_end(second, first))}
             if not text or ends & seen:
@@ -141,6 +182,21 @@ def _word_connection(first: Triple, second: Triple) -> str:
 
 def _is_name(text: str) -> bool:
     return 1 < len(text) <= _MAX_NAME and not text[0].isdigit() and not _DATE_WORD.search(text) and "?" not in text
+
+
+def _is_of_names(first: Triple, second: Triple) -> bool:
+    """Return whether a chain goes by way of names alone; the date at its end is what is asked for."""
+    ends = (*first.entities, *second.entities)
+    names = ends[:-1] if _DATE_WORD.search(ends[-1]) else ends
+    return all(map(_names_something, names))
+
+
+def _names_something(text: str) -> bool:
+    """Return whether an end of a fact is more than a pronoun, a number or a word that opened a sentence."""
+    words = [word for word in text.casefold().split() if word != "the"]
+    if not words or (len(words) == 1 and words[0].strip(".,") in _NO_NAMES):
+        return False
+    return words[0] not in _NO_NAME_STARTS and any(character.isalpha() for character in text)
 
 
 def _read_passive(relation: str) -> tuple[str, str] | None:
