@@ -20,6 +20,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 MEMORY_FOLDER = Path("/dev/shm")
 LEAST_MEMORY = 6 * 2**30  # a run leaves some 1.5 GB of files until it ends
 
+FILES_IN_MEMORY = pytest.StashKey[str]()
+
 settings.register_profile("clew", deadline=None)  # a busy machine is no failure
 settings.load_profile("clew")
 
@@ -34,10 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("OMP_THREAD_LIMIT", "1")
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not config.option.basetemp and "TMPDIR" not in os.environ:
-        _use_memory_for_files()
+        _use_memory_for_files(config)
 
 
-def _use_memory_for_files() -> None:
+def _use_memory_for_files(config: pytest.Config) -> None:
     """Make temporary folders in memory where there is room: on a disk each index waits half a second for 100 flushes.
 
     Linux alone has such a folder; in a container it is often too small, or no program can be started from it.
@@ -45,7 +47,8 @@ def _use_memory_for_files() -> None:
     if os.access(MEMORY_FOLDER, os.W_OK):
         state = os.statvfs(MEMORY_FOLDER)
         if state.f_bavail * state.f_frsize >= LEAST_MEMORY and not state.f_flag & os.ST_NOEXEC:
-            os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_FOLDER)
+            config.stash[FILES_IN_MEMORY] = tempfile.mkdtemp(prefix="clew-", dir=MEMORY_FOLDER)
+            os.environ["TMPDIR"] = tempfile.tempdir = config.stash[FILES_IN_MEMORY]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -104,3 +107,5 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     base = getattr(factory, "_basetemp", None)
     if base is not None and not hasattr(config, "workerinput"):
         shutil.rmtree(base, ignore_errors=True)
+    if (folder := config.stash.get(FILES_IN_MEMORY, None)) is not None:
+        shutil.rmtree(folder, ignore_errors=True)

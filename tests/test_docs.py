@@ -21,6 +21,7 @@ import pytest
 import clew
 from clew.retrievers import registry
 from clew.settings import Settings
+from tests.faults.commands import run_clew
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -56,20 +57,19 @@ def runs(block: Block) -> bool:
     [p for p in PAGES if p not in (A_RETRIEVER, OWN_PARTS, TUTORIAL) and any(map(runs, blocks(p)))],
     ids=lambda p: p.name,
 )
-def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> None:
+def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
     for block in blocks(page):
         if block.kind == "python":
             run([sys.executable, "-c", block.body], tmp_path)
         elif block.kind == "sh":
             for line in block.body.splitlines():
                 if line.startswith("clew "):
-                    run(command(line), tmp_path)
+                    run_command(line)
         elif block.kind == "console":
             for line, shown in sessions(block.body):
-                assert plain(run(command(line), tmp_path)) == plain(shown), (
-                    f"{page.name} shows another output of {line}"
-                )
+                assert plain(run_command(line)) == plain(shown), f"{page.name} shows another output of {line}"
 
 
 def sessions(body: str) -> list[tuple[str, str]]:
@@ -78,10 +78,13 @@ def sessions(body: str) -> list[tuple[str, str]]:
     return [(line, output) for line, _, output in (part.partition("\n") for part in parts)]
 
 
-def command(line: str) -> list[str]:
+def run_command(line: str) -> str:
+    """Run a command in this process, which has loaded what each would load anew; return what it prints."""
     name, *arguments = shlex.split(line)
     assert name == "clew", line
-    return [sys.executable, "-m", "clew", *arguments]
+    done = run_clew(*arguments)
+    assert done.code == 0, f"{line} exited with {done.code}: {done.err}"
+    return done.out
 
 
 def run(arguments: list[str], folder: Path) -> str:

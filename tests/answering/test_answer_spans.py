@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from clew.answering.answer_spans import SPAN_KINDS, find_answer_spans, find_candidates
 from clew.answering.question_analysis import split_sentences
+from clew.answering.question_types import QuestionType, can_answer
 from clew.answering.sentence_selection import Sentence
 from clew.text.mentions import find_mentions
 from clew.types import Evidence, Passage, Scored
@@ -63,3 +64,18 @@ def test_spans_lie_in_their_sentence_and_are_distinct(text: str) -> None:
             assert sentence.start <= span.start < span.end <= sentence.end
             assert text[span.start : span.end].strip()
             assert span.kind in SPAN_KINDS
+
+
+def test_the_target_of_a_link_is_no_answer() -> None:
+    (sentence,) = sentences("Help came from [Tom Crean](tom-crean.md) of the Terra Nova.")
+    found = {sentence.text[span.start : span.end] for span in find_answer_spans(sentence)}
+    assert "Tom Crean" in found
+    assert not any("crean" in text or "md" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_place"),
+    [("Bergen", True), ("Cape May", True), ("July", False), ("Royal Navy", False), ("Vega Expedition", False)],
+)
+def test_months_and_forces_are_no_places(text: str, is_place: bool) -> None:
+    assert can_answer(text, "name", QuestionType("place")) == is_place

@@ -5,8 +5,13 @@ from Stemmer import algorithms
 
 from clew.answering.extractive import LANGUAGE_NOTE, ExtractiveAnswerer
 from clew.answering.languages import ENGLISH, detect_language, other_languages
+from clew.answering.missing_names import MISSING_PREFIX
 from clew.answering.question_words import TABLES
+from clew.answering.span_ranker import SpanRanker
+from clew.models.encoders.hashing import HashingEncoder
+from clew.types import Evidence
 from tests.answering.test_extractive import evidence, quotes
+from tests.answering.test_span_ranker import constant
 
 
 @pytest.mark.parametrize(
@@ -114,3 +119,76 @@ def test_a_question_in_capitals_and_a_plural_find_their_row() -> None:
     table = evidence(("Sales", "| Puffin | 412 |\n| Gannet | 17 |"))
     answer = ExtractiveAnswerer().answer_one("How many Gannets were sold?", table)
     assert not any(note.startswith("no passage mentions") for note in answer.notes)
+
+
+SHIPS = evidence(
+    ("Gjøa", "The Gjøa was built in 1872 in Rosendal and sold to Roald Amundsen."),
+    ("Roald Amundsen", "He was a Norwegian explorer. He came from Borge."),
+    ("Risør", "Risør is a town. The Quest was built there by Olav Dahl."),
+)
+
+
+@pytest.mark.parametrize("ranker", [None, constant(0.6, 0.0, 0.5)], ids=("rules", "ranker"))
+def test_quotes_come_by_shared_stems_and_ranks(ranker: SpanRanker | None) -> None:
+    found = SHIPS.passages
+    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=ranker)
+    for order in (found, found[::-1]):
+        answer = answerer.answer_one("Wo wurde Roald Amundsen geboren?", Evidence(tuple(order)))
+        titles = [citation.title for citation in answer.citations]
+        # Two passages have the name in a sentence or their title: the one found first is quoted first.
+        shares = [scored.item.title for scored in order if scored.item.title != "Risør"]
+        assert titles[0] == shares[0]
+
+
+def test_candidates_are_of_sentences_that_share_a_stem_with_the_question() -> None:
+    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=constant(0.6, 0.0, 0.5))
+    answer = answerer.answer_one("Wer baute die Gjøa für Roald Amundsen?", SHIPS)
+    assert answer.candidates
+    assert not {"Olav Dahl", "Dahl", "Risør"} & {candidate.item for candidate in answer.candidates}
+    assert answer.weak
+    assert not any("probability" in note for note in answer.notes)  # it is calibrated on English questions
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Combien des hommes de Roald Amundsen sont morts ?",
+        "Quand est mort Roald Amundsen ?",
+        "Dites-moi qui a construit le navire Gjøa",
+        "Welche Schiffe führte Amundsen?",
+        "Nenne den Kapitän der Gjøa",
+        "¿Quién construyó el Gjøa?",
+        "¿Quién fundó el Museo Gjøa?",
+        "Dove è nato Roald Amundsen?",
+        "Hvem bygget Gjøa?",
+        "Где родился капитан Иванов?",  # the passages may write it in another case, or other letters
+        "List the ships of Amundsen",
+        "Tell me who built the Gjøa",
+        "Please name the captain of Gjøa",
+        "Give the year in which Amundsen died",
+    ],
+)
+def test_a_word_that_is_no_name_is_not_said_to_be_missing(question: str) -> None:
+    answer = ExtractiveAnswerer().answer_one(question, SHIPS)
+    assert not any(note.startswith(MISSING_PREFIX) for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who is Zaphod Beeblebrox?", "Zaphod Beeblebrox"),
+        ("Qui est Zaphod Beeblebrox ?", "Zaphod Beeblebrox"),
+        ("Wann starb Zaphod Beeblebrox?", "Zaphod Beeblebrox"),
+        ("When did Roald Beeblebrox die?", "Beeblebrox"),
+    ],
+)
+def test_a_missing_name_is_said(question: str, name: str) -> None:
+    assert f"{MISSING_PREFIX} {name!r}" in ExtractiveAnswerer().answer_one(question, SHIPS).notes
+
+
+def test_a_name_of_another_passage_of_the_index_is_not_said_to_be_missing() -> None:
+    asked = "When did Zaphod Beeblebrox meet Ford Prefect?"
+    known = {"zaphod", "beeblebrox"}
+    answerer = ExtractiveAnswerer(has_words=lambda keys: [key in known for key in keys])
+    notes = answerer.answer_one(asked, SHIPS).notes
+    assert [note for note in notes if note.startswith(MISSING_PREFIX)] == [f"{MISSING_PREFIX} 'Ford Prefect'"]

@@ -18,7 +18,8 @@ REGISTRIES = (
 
 KERNELS = """
 import numpy as np
-from clew.arrays.kernels import njit, prange
+from clew.arrays.kernels import njit
+from numba import prange
 
 @njit
 def doubled(value):

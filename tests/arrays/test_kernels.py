@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from clew.arrays import kernels
-from clew.arrays.kernels import njit, prange
+from clew.arrays.kernels import njit
 
 
 @njit
@@ -23,12 +23,6 @@ def sum_of_squares(values):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(parallel=True)
-def squares(values, out):  # type: ignore[no-untyped-def]
-    for i in prange(len(values)):
-        out[i] = square(values[i])
-
-
 @njit
 def factorial(n):  # type: ignore[no-untyped-def]
     return 1 if n < 2 else n * factorial(n - 1)
@@ -37,9 +31,6 @@ def factorial(n):  # type: ignore[no-untyped-def]
 def test_compiled_functions_call_each_other_and_themselves() -> None:
     values = np.arange(5.0)
     assert sum_of_squares(values) == 30.0
-    out = np.zeros(5)
-    squares(values, out)
-    assert out.tolist() == (values**2).tolist()
     assert factorial(5) == 120
 
 

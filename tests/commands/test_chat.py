@@ -29,19 +29,24 @@ def talk(index: Path, *lines: str, options: tuple[str, ...] = ()) -> Outcome:
 
 
 def test_follow_ups_are_made_whole_and_shown(index: Path) -> None:
-    done = talk(index, "Who designed the Fram?", "", "Where was he born?", "and when did he die?")
-    assert (done.code, done.err) == (0, "")
-    assert "> Where was he born?\n(Where was Colin Archer born?)\n" in done.out
-    assert "(When did Colin Archer die?)" in done.out
+    script = ("Who designed the Fram?", "", "Where was he born?", "Colin Archer", "and when did he die?", "why?")
+    done = talk(index, *script)
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "note: 'he' could mean Colin Archer (the answer before is not sure): write the name, or ask in full",
+        "note: 'why?' says too little to go on from the question before: ask in full",
+    ]
+    assert "> Colin Archer\nUnderstood as: Where was Colin Archer born?\n" in done.out
+    assert "Understood as: When did Colin Archer die?" in done.out
     assert done.out.count("no language model was used") == 1
 
 
 def test_a_line_that_is_not_utf_8_is_one_note_and_the_conversation_goes_on(index: Path) -> None:
-    script = b"Who designed the Fram?\nWho was Amund S\xf8rensen?\nWhere was he born?\n"
+    script = b"Who designed the Fram?\nWho was Amund S\xf8rensen?\nWhen was it launched?\n"
     done = run_clew("chat", index, "--retriever", "bm25", "--no-server", stdin=script)
     assert done.code == 0
     assert done.err == "note: line 2 of the input is not UTF-8 text and is left out: save it as UTF-8, ask again\n"
-    assert "(Where was Colin Archer born?)" in done.out
+    assert "Understood as: When was Fram launched?" in done.out
 
 
 def test_commands_of_the_conversation(index: Path) -> None:
@@ -56,7 +61,8 @@ def test_commands_of_the_conversation(index: Path) -> None:
     assert "where year = 1671" in done.out
     assert "all passages" in done.out
     assert done.out.count("retriever chains") == 3
-    assert "(Where was" not in done.out
+    assert "Understood as" not in done.out
+    assert "'he' refers to nothing that was asked before" in done.err
     assert ":sources" in done.out
     assert "never asked" not in done.out
 

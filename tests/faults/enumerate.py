@@ -6,7 +6,7 @@
 A small library that is loaded before all others (`shim.c`) counts the operations of a process below the index (opened
 for writing, written, renamed, linked, removed, made, cut, flushed), and kills it before one of them, or fails one.
 After each, every document has to be in its state before the command or in that after it, the table has to be whole, and
-the same command, run again, has to bring the state after it.
+the same command, run again, has to bring the state after it. `limit` is as `ulimit -f`: no file may grow beyond a size.
 """
 
 import argparse
@@ -32,8 +32,8 @@ from tests.faults.commands import make_voyage, memory_folder, snapshot_hash, wri
 
 SHIM_SOURCE = Path(__file__).with_name("shim.c")
 TABLE = "passages.lance"
-KILL = "kill"
-ERRORS = (KILL, "EIO", "ENOSPC", "EMFILE", "EACCES", "EFBIG")
+KILL, LIMIT = "kill", "limit"
+ERRORS = (KILL, LIMIT, "EIO", "ENOSPC", "EMFILE", "EACCES", "EFBIG")
 COMMANDS = (
     "index", "update", "remove", "compact", "import", "change", "broken", "reencode", "commit", "repair", "restore",
     "decide",
@@ -98,7 +98,10 @@ class Disturber:
         self._server.communicate()
 
     def run(self, arguments: Sequence[str], index: Path, at: int = 0, error: str = KILL) -> tuple[int, str, str]:
-        """Run a command; return its exit code, negative for a signal, its messages, and its operations as letters."""
+        """Run a command; return its exit code, negative for a signal, its messages, and its operations as letters.
+
+        `at` is the number of the operation that is disturbed, 0 for none; of a limit, the size of the largest file.
+        """
         operations, messages = self._folder / "operations", self._folder / "messages"
         operations.unlink(missing_ok=True)
         task = {
@@ -106,8 +109,9 @@ class Disturber:
             "root": str(index / self._below),
             "operations": str(operations),
             "messages": str(messages),
-            "at": at,
-            "error": 0 if error == KILL else getattr(errno, error),
+            "at": 0 if error == LIMIT else at,
+            "error": 0 if error in (KILL, LIMIT) else getattr(errno, error),
+            "file_bytes": at if error == LIMIT else 0,
             "batch": _BATCH,
         }
         assert self._server.stdin is not None
@@ -144,7 +148,7 @@ class Cases:
     """The cases, each made when it is asked for, with those whose results it starts from."""
 
     def __init__(self, disturber: Disturber, folder: Path) -> None:
-        self.disturber, self._folder = disturber, folder
+        self.disturber, self.folder = disturber, folder
         self._made: dict[str, Case] = {}
 
     def case(self, name: str) -> Case:
@@ -156,10 +160,10 @@ class Cases:
 
     def result(self, name: str) -> Path:
         """Return the index that a command leaves undisturbed."""
-        return self._folder / self.case(name).name
+        return self.folder / self.case(name).name
 
     def _run(self, name: str, start: Path | None, arguments: Sequence[str]) -> Case:
-        index = self._folder / name
+        index = self.folder / name
         if start is not None:
             shutil.copytree(start, index)
         before = {} if name == "repair" else read_state(index)
@@ -171,11 +175,11 @@ class Cases:
 
     def _write(self, name: str, numbers: Sequence[int], state: int = 1) -> str:
         rows = [make_voyage(number, state if number % 4 == 0 else 1) for number in numbers]
-        return str(write_lines(self._folder / name, rows))
+        return str(write_lines(self.folder / name, rows))
 
     def _graph(self, name: str, count: int, state: int = 1) -> Path:
         rows = (f"Voyage {n % 50}\tmet{' again' * (state - 1)}\tship {n}\n" for n in range(count))
-        file = self._folder / name / "g.tsv"
+        file = self.folder / name / "g.tsv"
         file.parent.mkdir()
         file.write_text("".join(rows), encoding="utf-8")
         return file
@@ -203,7 +207,7 @@ class Cases:
 
     def _make_broken(self) -> tuple[Path | None, list[str]]:
         packed = gzip.compress(self._graph("cut", 4_000, state=3).read_bytes())
-        file = self._folder / "cut" / "cut.tsv.gz"
+        file = self.folder / "cut" / "cut.tsv.gz"
         file.write_bytes(packed[: len(packed) // 2])
         return self.result("import"), ["kg", "import", str(file), "--name", "g"]
 
@@ -211,7 +215,7 @@ class Cases:
         return self.result("remove"), ["reencode", "--encoder", "hashing:8"]
 
     def _make_commit(self) -> tuple[Path | None, list[str]]:
-        start, staging = self._folder / "staged", str(self._folder / "staging")
+        start, staging = self.folder / "staged", str(self.folder / "staging")
         shutil.copytree(self.result("index"), start)
         file = self._write("parts.jsonl", range(_DOCUMENTS + 10), state=2)
         for part in ("1/2", "2/2"):
@@ -224,7 +228,7 @@ class Cases:
         return start, ["restore", str(PassageTable.open(start).version - 1)]
 
     def _make_repair(self) -> tuple[Path | None, list[str]]:
-        start = self._folder / "damaged"
+        start = self.folder / "damaged"
         shutil.copytree(self.result("update"), start)
         files = sorted((start / "passages.lance" / "data").iterdir(), key=lambda file: file.stat().st_mtime_ns)
         files[0].write_bytes(b"")
@@ -239,13 +243,15 @@ def read_state(index: Path) -> dict[str, str]:
 
 
 def disturb(disturber: Disturber, case: Case, index: Path, at: int, error: str) -> str | None:
-    """Run a command on a copy of the index, disturbed at one operation; return what is wrong after it, or None."""
+    """Run a command on a copy of the index, disturbed at an operation or a size; return what is wrong then, or None."""
     shutil.rmtree(index, ignore_errors=True)
     if case.start is not None:
         shutil.copytree(case.start, index)
     code, messages, _ = disturber.run(case.arguments, index, at, error)
     if "Traceback" in messages and code != 0:
         return f"ended with a traceback: {messages[-600:]}"
+    if code < 0 and error != KILL:
+        return f"ended by signal {-code}: {messages[-600:]}"
     try:
         fault = _find_fault(case, index, is_done=code == 0)
         return fault or _finish(disturber, case, index)
@@ -291,8 +297,16 @@ def _finish(disturber: Disturber, case: Case, index: Path) -> str | None:
     return f"leaves damage when it is run again: {problems[0]}" if problems else None
 
 
-def enumerate_faults(disturbers: Sequence[Disturber], case: Case, folder: Path, error: str, places: range) -> Outcomes:
-    """Disturb a command at some of its operations, numbered from 1, in as many processes as there are disturbers."""
+def limits(index: Path, count: int) -> list[int]:
+    """Return sizes in bytes, evenly up to that of the largest file of the index that a command leaves."""
+    largest = max(file.stat().st_size for file in index.rglob("*") if file.is_file())
+    return [largest * number // (count + 1) for number in range(1, count + 1)]
+
+
+def enumerate_faults(
+    disturbers: Sequence[Disturber], case: Case, folder: Path, error: str, places: Sequence[int]
+) -> Outcomes:
+    """Disturb a command at some of its operations, or sizes of files, in as many processes as there are disturbers."""
     free, outcomes = list(disturbers), Outcomes(len(places))
 
     def find_fault(at: int) -> str | None:
@@ -300,7 +314,8 @@ def enumerate_faults(disturbers: Sequence[Disturber], case: Case, folder: Path, 
         index = folder / f"disturbed-{disturbers.index(disturber)}"
         fault = disturb(disturber, case, index, at, error)
         free.append(disturber)
-        return fault and f"{case.name}, {error} at operation {at} ({case.operations[at - 1]}): {fault}"
+        place = f"{at} bytes" if error == LIMIT else f"operation {at} ({case.operations[at - 1]})"
+        return fault and f"{case.name}, {error} at {place}: {fault}"
 
     with ThreadPoolExecutor(len(disturbers)) as pool:
         outcomes.faults += [fault for fault in pool.map(find_fault, places) if fault]
@@ -314,6 +329,7 @@ def main() -> None:
     parser.add_argument("--errors", nargs="+", choices=ERRORS, default=ERRORS)
     parser.add_argument("--every", type=int, default=1, help="disturb every n-th operation")
     parser.add_argument("--first", type=int, default=1, help="from this one on")
+    parser.add_argument("--sizes", type=int, default=5, help="limits on the size of files that a command is given")
     parser.add_argument("--table", action="store_true", help="only operations on the table, none on derived files")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -325,8 +341,9 @@ def main() -> None:
         cases = Cases(disturbers[0], folder)
         for command in options.commands:
             case = cases.case(command)
-            places = range(options.first, len(case.operations) + 1, options.every)
+            operations = range(options.first, len(case.operations) + 1, options.every)
             for error in options.errors:
+                places = limits(cases.result(command), options.sizes) if error == LIMIT else operations
                 found = enumerate_faults(disturbers, case, folder, error, places)
                 total, faults = total + found.runs, faults + len(found.faults)
                 print(f"{command:10} {error:8} {found.runs:5} runs, {len(found.faults):3} faults", flush=True)

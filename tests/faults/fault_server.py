@@ -6,6 +6,7 @@ It reads a line of JSON for each command, and answers with a line: the exit code
 import ctypes
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def _run(library: ctypes.CDLL, task: dict[str, object]) -> None:
     library.clew_fault_configure(
         str(task["root"]).encode(), str(task["operations"]).encode(), ctypes.c_long(int(str(task["at"]))), task["error"]
     )
+    if task["file_bytes"]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(str(task["file_bytes"])), resource.RLIM_INFINITY))
     code = 70
     try:
         run_in_batches([str(argument) for argument in list(task["arguments"])], int(str(task["batch"])))  # type: ignore[call-overload]

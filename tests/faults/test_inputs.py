@@ -71,9 +71,9 @@ def test_an_empty_folder_gives_an_empty_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
+def test_a_line_of_ten_megabytes(tmp_path: Path) -> None:
     words = "the sea ice drifts from shore to shore and melts in the summer "
-    text = (words * (50_000_000 // len(words) + 1))[:50_000_000]
+    text = (words * (10_000_000 // len(words) + 1))[:10_000_000]
     path = write_jsonl(
         tmp_path / "long.jsonl", [{"id": "long", "title": "", "text": text}, {"id": "b", "text": "Oslo."}]
     )
@@ -82,7 +82,7 @@ def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
     growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert outcome.code == 0, outcome
     assert "Traceback" not in outcome.err
-    assert growth < 3 * 1024 * 1024, f"{growth / 1024:.0f} MiB more"
+    assert growth < 3 * 1024 * 1024 // 5, f"{growth / 1024:.0f} MiB more"
     assert search_passages(tmp_path / "index", "Oslo", "bm25")[0]["document_id"] == "b"
 
 

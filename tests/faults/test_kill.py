@@ -1,10 +1,13 @@
-"""`kill -9` at random moments of every command that writes: commits stay whole, and the command can be completed."""
+"""`kill -9` at random moments of every command that writes: commits stay whole, and the command can be completed.
+
+What a reader beside it has seen stays, too; kills at chosen operations are in `test_enumerated.py`.
+"""
 
 import random
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -14,10 +17,18 @@ import pytest
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.verify import verify
-from tests.faults.commands import make_voyage, run_process, snapshot_hash, start_process, stored_documents, write_lines
+from tests.faults.commands import (
+    make_voyage,
+    memory_folder,
+    run_process,
+    snapshot_hash,
+    start_process,
+    stored_documents,
+    write_lines,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
-DOCUMENTS, BATCH, KILLS = 160, 24, 25
+DOCUMENTS, BATCH, KILLS = 60, 9, 12
 REMOVED = [f"v{number:04d}" for number in range(0, DOCUMENTS, 3)]
 
 
@@ -50,10 +61,16 @@ def run_undisturbed(folder: Path, name: str, start: Path | None, *arguments: str
 
 
 @pytest.fixture(scope="module")
-def reference_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReferenceRun]:
-    folder = tmp_path_factory.mktemp("undisturbed")
+def memory() -> Iterator[Path]:
+    with memory_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def reference_runs(memory: Path) -> dict[str, ReferenceRun]:
+    folder = memory
     old = write_lines(folder / "old.jsonl", [make_voyage(number) for number in range(DOCUMENTS)])
-    new = [make_voyage(number, state=1 + (number % 4 == 0)) for number in range(DOCUMENTS + 40)]
+    new = [make_voyage(number, state=1 + (number % 4 == 0)) for number in range(DOCUMENTS + 15)]
     encoder = ["--encoder", "hashing:16"]
     run_process("--help")  # so that the fork server's start is not measured
     references = {"index": run_undisturbed(folder, "indexed", None, "index", old, *encoder)}
@@ -66,16 +83,16 @@ def reference_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Refere
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ["index", "update", "remove", "compact"])
-def test_kill(reference_runs: dict[str, ReferenceRun], operation: str, tmp_path: Path) -> None:
+def test_kill(reference_runs: dict[str, ReferenceRun], operation: str, memory: Path) -> None:
     run = reference_runs[operation]
     rng = random.Random(operation)
     interrupted = 0
     for kill in range(KILLS):
-        index = tmp_path / str(kill)
+        index = memory / f"{operation}-{kill}"
         if run.start is not None:
             shutil.copytree(run.start, index)
         process = start_process(*run.arguments, "--index", index, batch=BATCH)
-        time.sleep(rng.uniform(0, run.seconds))
+        time.sleep((kill + rng.random()) / KILLS * run.seconds)  # one in each tenth, so that few are spread well
         seen = stored_documents(index)
         process.kill()
         process.join()

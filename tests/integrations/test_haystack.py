@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,16 @@ def test_an_async_pipeline_gives_the_same(small: Index) -> None:
 def test_what_cannot_be_written_is_refused(small: Index, tmp_path: Path) -> None:
     with pytest.raises(clew.InputError, match="no pipeline can be written with; give it by name"):
         ClewRetriever(small, retriever=clew.BM25()).to_dict()
-    with pytest.raises(clew.InputError, match="k is 0"):
+    with pytest.raises(clew.InputError, match="top_k is 0"):
         ClewRetriever(small, top_k=0)
     with pytest.raises(clew.IndexFormatError):
         ClewRetriever(tmp_path / "none")
+
+
+@pytest.mark.parametrize("top_k", [0, -1, "3", True, 2.0])
+def test_a_number_that_cannot_be_used_is_a_value_error(small: Index, top_k: Any) -> None:
+    for refused in (lambda: ClewRetriever(small, top_k), lambda: ClewRetriever(small).run(QUESTION, top_k)):
+        with pytest.raises(ValueError, match=f"top_k is {top_k!r}; give a whole number of at least 1"):
+            refused()
+    with pytest.raises(TypeError, match="'k'"):
+        ClewRetriever(small, k=3)  # type: ignore[call-arg]

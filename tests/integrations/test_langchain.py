@@ -11,6 +11,7 @@ pytest.importorskip("langchain_tests", reason="langchain-tests is not installed;
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnablePassthrough
 from langchain_tests.integration_tests import RetrieversIntegrationTests
+from pydantic import ValidationError
 
 import clew
 from clew.index import Index
@@ -78,5 +79,17 @@ def test_bad_arguments_are_one_line(small: Index, tmp_path: Path) -> None:
         ClewRetriever(index=3)
     with pytest.raises(clew.IndexFormatError):
         ClewRetriever(index=tmp_path / "none")
-    with pytest.raises(clew.InputError, match="k is 0; give a whole number of at least 1"):
-        ClewRetriever(index=small, k=0).invoke(QUESTION)
+    with pytest.raises(ValueError, match="k is 0; give a whole number of at least 1"):
+        ClewRetriever(index=small).invoke(QUESTION, k=0)
+
+
+@pytest.mark.parametrize("given", [{"k": 0}, {"k": -1}, {"k": "3"}, {"k": True}, {"where": 3}, {"top_k": 3}])
+def test_fields_are_checked_by_langchains_own_validation(small: Index, given: dict[str, Any]) -> None:
+    (name,) = given
+    with pytest.raises(ValidationError, match=rf"1 validation error for ClewRetriever\n{name}\n"):
+        ClewRetriever(index=small, **given)
+    if name == "k":
+        retriever = ClewRetriever(index=small, k=2, tags=["a"], metadata={"b": 1})
+        with pytest.raises(ValidationError):
+            retriever.k = given["k"]
+        assert retriever.k == 2

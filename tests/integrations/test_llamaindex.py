@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,3 +61,11 @@ def test_bad_arguments_are_one_line(small: Index, tmp_path: Path) -> None:
         ClewRetriever(small, k=0)
     with pytest.raises(clew.IndexFormatError):
         ClewRetriever(tmp_path / "none")
+
+
+@pytest.mark.parametrize("k", [0, -1, "3", True, 2.0])
+def test_a_number_that_cannot_be_used_is_a_value_error(small: Index, k: Any) -> None:
+    with pytest.raises(ValueError, match=f"k is {k!r}; give a whole number of at least 1"):
+        ClewRetriever(small, k)
+    with pytest.raises(TypeError, match="similarity_top_k"):
+        ClewRetriever(small, similarity_top_k=3)  # type: ignore[call-arg]

@@ -116,7 +116,7 @@ def test_a_record_without_text_is_one_line(tmp_path: Path) -> None:
 
 
 def test_bad_arguments_are_one_line(small: Index, tmp_path: Path) -> None:
-    with pytest.raises(clew.InputError, match="k is 0"):
+    with pytest.raises(clew.InputError, match="num_results is 0"):
         ClewRetriever(small, 0)
     with pytest.raises(clew.IndexFormatError):
         ClewRetriever(tmp_path / "none")
@@ -144,3 +144,18 @@ def test_pyterrier_rag_builds_a_context_and_measures_answers(small: Index) -> No
     topics = pd.DataFrame([("1", "Where was Louis Palander born?")], columns=["qid", "query"])
     table = pt.Experiment([ClewAnswerer(small)], topics, gold, [measures.EM], names=["clew"])
     assert table.EM.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("number", [0, -1, "3", True, 2.0])
+def test_a_number_that_cannot_be_used_is_a_value_error(small: Index, number: Any) -> None:
+    with pytest.raises(ValueError, match=f"num_results is {number!r}; give a whole number of at least 1"):
+        ClewRetriever(small, number)
+    with pytest.raises(ValueError, match=f"k is {number!r}; give a whole number of at least 1"):
+        ClewAnswerer(small, number)
+
+
+def test_an_option_that_the_indexer_does_not_have_is_refused(tmp_path: Path) -> None:
+    indexer = ClewIndexer(tmp_path / "index", Settings(encoder="none", extractor="rules"))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'threads'"):
+        indexer.index([{"docno": "a", "text": "x"}], threads=2)
+    assert not (tmp_path / "index").exists()

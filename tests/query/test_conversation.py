@@ -26,7 +26,6 @@ def talk(*turns: tuple[str, str]) -> Conversation:
         ((FRAM,), "Where was he born?", "Where was Colin Archer born?"),
         ((FRAM,), "What was his profession?", "What was Colin Archer's profession?"),
         ((FRAM,), "Who sailed on it?", "Who sailed on Fram?"),
-        ((FRAM,), "Who commanded her?", "Who commanded Colin Archer?"),
         ((FRAM, BORN), "When did he die?", "When did Colin Archer die?"),
         ((FRAM, BORN), "Who else lived there?", "Who else lived in Larvik?"),
         ((FRAM, BORN), "and when was it founded?", "When was Larvik founded?"),
@@ -112,9 +111,14 @@ def test_a_text_is_no_answer_to_refer_to() -> None:
     assert conversation.resolve("When was he born?").text == "When was Nansen born?"
 
 
-def test_of_a_weak_answer_the_likeliest_is_referred_to() -> None:
+def test_a_merely_likely_answer_is_asked_for_and_not_taken() -> None:
+    """The first of two likely names was taken as if it were the answer."""
     conversation = talk(("Who designed the Fram?", "Not sure: likely Colin Archer or Roald Amundsen"))
-    assert conversation.resolve("Where was he born?").text == "Where was Colin Archer born?"
+    whole = conversation.resolve("Where was he born?")
+    assert whole.text == "Where was he born?"
+    assert whole.query == (
+        "'he' could mean Colin Archer or Roald Amundsen (the answer before is not sure): write the name, or ask in full"
+    )
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ _RANGE_GAP = re.compile(r"\s?[–-]\s?|\s(?:to|until|and)\s")
 _RANGE_START = re.compile(r"\b(?:from|between)\s\Z")
 _BARE_NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 _INNER_CONNECTOR = re.compile(r"\s(?:[a-z]+\s)+")
+_LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _NEXT_WORDS = re.compile(r"(?:\s|-)([a-z]{3,})(?:\s([a-z]{3,}))?")
 # They end a noun phrase, as past participles do: "basketball player born in".
 _PHRASE_ENDS = frozenset({"born", "known", "won", "made", "written", "including", "featuring", "starring", "became"})
@@ -56,11 +57,15 @@ class SpanCandidate:
 
 
 def find_answer_spans(sentence: Sentence) -> list[AnswerSpan]:
-    """Return the distinct spans of a sentence that may answer a question, in the order of their kinds."""
+    """Return the distinct spans of a sentence that may answer a question, in the order of their kinds.
+
+    The target of a Markdown link, such as `[Fram](fram.md)`, is no text, and nothing goes over it.
+    """
     text = sentence.passage.text
     numbers = find_unmentioned_numbers(text, sentence.start, sentence.end, sentence.mentions)
     mentions = sorted((*sentence.mentions, *numbers), key=lambda m: m.start)
     spans: dict[tuple[int, int], AnswerSpan] = {}
+    targets = [match.span() for match in _LINK_TARGET.finditer(text, sentence.start, sentence.end)]
     candidates = (
         *(AnswerSpan(m.start, m.end, m.kind if m.kind in SPAN_KINDS else "name") for m in mentions),
         *(part for mention in mentions for part in _parts(text, mention)),
@@ -69,7 +74,8 @@ def find_answer_spans(sentence: Sentence) -> list[AnswerSpan]:
         *_phrases(text, sentence),
     )
     for span in candidates:
-        if span.start < span.end and text[span.start : span.end].strip():
+        is_target = any(start < span.end and span.start < end for start, end in targets)
+        if span.start < span.end and text[span.start : span.end].strip() and not is_target:
             spans.setdefault((span.start, span.end), span)
     return list(spans.values())
 

@@ -11,23 +11,24 @@ among others. Differs from the source: nothing.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import final
 
 from clew.answering.candidates import Candidate, compare_nationalities, rank_candidates, rank_options
 from clew.answering.languages import QuestionLanguage, detect_language
+from clew.answering.life_ages import COMPUTED_AGE_NOTE, find_age
+from clew.answering.missing_names import HasWords, missing_name_notes, missing_names
 from clew.answering.named_subject import find_life_date, prefer_subject
+from clew.answering.present_roles import PAST_HOLDER_NOTE, prefer_present
 from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAnalysis, analyze_question
 from clew.answering.question_forms import COUNT_NOTE, asks_count, find_form
 from clew.answering.replies import check_lengths, empty_answer
+from clew.answering.sentence_order import order_by_sentence, order_sentences
 from clew.answering.sentence_selection import QuestionTerms, Sentence
 from clew.answering.span_ranker import RankedSpan, SpanRanker
 from clew.answering.verdicts import compares_dates, decide_option, decide_yes_or_no, is_comparison
 from clew.errors import InputError
 from clew.protocols import Encoder
-from clew.text.gazetteer import COMMON_WORDS
 from clew.text.mentions import find_mentions
-from clew.text.normalization import tokens
 from clew.types import Answer, Citation, Evidence, Scored
 
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
@@ -35,14 +36,15 @@ CANDIDATE_NOTE = "the rules alone rank the names, dates and numbers of the quote
 COMPARISON_NOTE = "the answer compares the two entities by the first quoted sentences: check it against them"
 LIFE_NOTE = "the answer is the date in the brackets after the name, in the first quoted sentence"
 OFF_TOPIC_NOTE = "the passages hardly match the question: the most similar sentences are quoted, none is an answer"
-MISSING_NAME_NOTE = "a name of the question is missing: the most similar sentences are quoted, none is an answer"
+MISSING_NAME_NOTE = (
+    "a name of the question is missing in the passages: the most similar sentences are quoted, none is an answer"
+)
 RANKED_NOTE = "the answer is the best-ranked span of the quoted sentences: check it against them"
 UNSURE_NOTE = "no answer is likely enough to be asserted: check the candidates against the quoted sentences"
 UNLIKELY_NOTE = "the passages may not hold the answer"
 UNDECIDED_NOTE = "the passages do not decide the question: read the quoted sentences"
 NO_SPAN_NOTE = "no name, date or number of the passages can be the answer: read the quoted sentences"
 LANGUAGE_NOTE = "the language of the question is not understood: its words are matched as they are written"
-MISSING_PREFIX = "no passage mentions"
 MAX_CANDIDATES = 10
 MIN_ANSWER_SCORE = 3.0
 """Minimum score of a candidate of the rules to be a likely answer."""
@@ -72,7 +74,8 @@ class ExtractiveAnswerer:
     `encoder` encodes questions and sentences; None or one of dimension 0 compares words only. `name_finder` returns for
     (text, start, end) the mentions inside `text[start:end]`. `max_encoded` sentences are encoded per question, those
     with the largest word overlap; at least 1. `ranker` ranks the candidates of questions that are neither yes-or-no nor
-    "A or B"; None for the rules.
+    "A or B"; None for the rules. `has_words` tells which words the passages have that may be seen; None where those of
+    the evidence are all there are.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class ExtractiveAnswerer:
         name_finder: NameFinder = find_mentions,
         max_encoded: int = 12,
         ranker: SpanRanker | None = None,
+        has_words: HasWords | None = None,
     ) -> None:
         if max_encoded < 1:
             raise InputError(f"max_encoded is {max_encoded}; wanted at least 1, or no encoder to encode no sentence")
@@ -88,6 +92,7 @@ class ExtractiveAnswerer:
         self._name_finder = name_finder
         self._max_encoded = max_encoded
         self._ranker = ranker
+        self._has_words = has_words
 
     def answer(
         self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
@@ -112,19 +117,27 @@ class ExtractiveAnswerer:
             reason = "the evidence holds no passage with text" if question.strip() else "the question is empty"
             return empty_answer(evidence, (NO_MODEL_NOTE, reason))
         query = analysis.query
-        missing = missing_name_notes(query, evidence)
+        language = detect_language(analysis.question)
+        missing = missing_names(query, evidence) if language is not None else []
+        absent = missing_names(query, evidence, self._has_words) if missing and self._has_words else missing
         form = find_form(analysis.question, query.question_type, query.language)
-        notes = (NO_MODEL_NOTE, *_language_notes(question, query.language), *missing, *([form.note] if form else []))
+        notes = (NO_MODEL_NOTE, *_language_notes(language), *missing_name_notes(absent))
         is_off_topic = self._is_off_topic(analysis)
-        if form is None and not is_off_topic and (verdict := _decide_by_titles(analysis)) is not None:
+        verdict = _decide_life(analysis)
+        if verdict is None and form is None and not is_off_topic:
+            verdict = _decide_comparison(analysis)
+        if verdict is not None:
             return _answer_by_verdict(analysis, evidence, notes, verdict)
+        notes += (form.note,) if form else ()
         ranked = self._rank(analysis)
+        if not query.language.is_english:
+            ranked = order_by_sentence(analysis, ranked)
         if form is not None:
             return _withhold(analysis, evidence, notes, ranked, shows_candidates=form.has_single_answer)
         if is_off_topic:
             return _withhold(analysis, evidence, (*notes, OFF_TOPIC_NOTE), ranked)
         if self._ranker is not None and not is_comparison(analysis.question, query, analysis.sentences):
-            return self._answer_by_ranker(self._ranker, ranked, analysis, evidence, notes)
+            return self._answer_by_ranker(self._ranker, ranked, analysis, evidence, notes, len(missing))
         if missing:
             # A name that no passage has marks a question that the corpus cannot answer: this rule finds three in four
             # of those, and wrongly rejects one in twenty-five of the others (hotpotqa/dev, musique-dev).
@@ -150,21 +163,25 @@ class ExtractiveAnswerer:
         analysis: QuestionAnalysis,
         evidence: Evidence,
         notes: tuple[str, ...],
+        missing: int,
     ) -> Answer:
         ranked, is_about_subject = prefer_subject(ranked, analysis)
+        ranked, is_present = prefer_present(ranked, analysis)
         if not ranked:
             return _withhold(analysis, evidence, (*notes, NO_SPAN_NOTE), ranked)
-        missing = sum(note.startswith(MISSING_PREFIX) for note in notes)
+        is_english = analysis.query.language.is_english
         probability = ranker.calibrate(ranked, analysis, missing)
         best = ranked[0].candidate
         if probability < ranker.trained.threshold:
-            note = f"{UNLIKELY_NOTE} (probability {probability:.2f} for {best.text!r})"
-            return _withhold(analysis, evidence, (*notes, note), ranked)
-        is_sure = probability >= ranker.trained.line and analysis.query.language.is_english and is_about_subject
-        counted = () if is_sure or not asks_count(analysis.question) else (COUNT_NOTE,)
-        notes += (*counted, f"{RANKED_NOTE if is_sure else UNSURE_NOTE} (probability {probability:.2f})")
+            shown = f" (probability {probability:.2f} for {best.text!r})" if is_english else ""
+            return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE + shown), ranked)
+        is_sure = probability >= ranker.trained.line and is_english and is_about_subject and is_present
+        notes += () if is_sure or not asks_count(analysis.question) else (COUNT_NOTE,)
+        notes += () if is_present else (PAST_HOLDER_NOTE,)
+        shown = f" (probability {probability:.2f})" if is_english else ""  # it is calibrated on English questions
+        notes += ((RANKED_NOTE if is_sure else UNSURE_NOTE) + shown,)
         proof = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
-        quotes = _quote((*proof, *_order_by_fit(analysis, ranked)))
+        quotes = _quote((*proof, *order_sentences(analysis, ranked)))
         return Answer(best.text, quotes, _list_candidates(ranked), evidence, weak=not is_sure, notes=notes)
 
 
@@ -177,21 +194,12 @@ def _withhold(
     shows_candidates: bool = False,
 ) -> Answer:
     """Return a weak answer without text, with the sentences that fit best."""
-    quotes = _quote(_order_by_fit(analysis, ranked))
+    quotes = _quote(order_sentences(analysis, ranked))
     return Answer("", quotes, _list_candidates(ranked) if shows_candidates else (), evidence, weak=True, notes=notes)
 
 
 def _list_candidates(ranked: Sequence[RankedSpan]) -> tuple[Scored[str], ...]:
     return tuple(Scored(one.candidate.text, one.probability) for one in ranked[:MAX_CANDIDATES])
-
-
-def _order_by_fit(analysis: QuestionAnalysis, ranked: Sequence[RankedSpan]) -> list[Sentence]:
-    """Return the selected sentences, the likelier to state the answer the earlier, by their best candidates."""
-
-    def fit(sentence: Sentence) -> float:
-        return sum(one.probability for one in ranked if one.candidate.sentence == sentence)
-
-    return sorted(analysis.selected, key=fit, reverse=True)
 
 
 def _answer_by_verdict(
@@ -215,8 +223,8 @@ def _answer_by_rules(analysis: QuestionAnalysis, evidence: Evidence, notes: tupl
     return Answer(text, _quote((*basis, *selected)), ranked, evidence, weak=not is_decided, notes=(*notes, note))
 
 
-def _language_notes(question: str, language: QuestionLanguage) -> list[str]:
-    if detect_language(question) is None:
+def _language_notes(language: QuestionLanguage | None) -> list[str]:
+    if language is None:
         return [LANGUAGE_NOTE]
     return [] if language.is_english else [f"the question is read as {language.name}: no answer to it is asserted"]
 
@@ -229,10 +237,17 @@ def _quote(sentences: Iterable[Sentence]) -> tuple[Citation, ...]:
     return tuple(s.citation for s in quotes)
 
 
-def _decide_by_titles(analysis: QuestionAnalysis) -> Verdict | None:
-    """Return a verdict on a life's date or on a comparison of two titles; None where no sentence decides it."""
+def _decide_life(analysis: QuestionAnalysis) -> Verdict | None:
+    """Return a verdict on the date of a birth or death, or an age at death; None where no brackets after a name do."""
+    if (age := find_age(analysis)) is not None:
+        return Verdict(age.text, [age.sentence], (Scored(age.text, 1.0),), note=COMPUTED_AGE_NOTE)
     if (life := find_life_date(analysis)) is not None:
         return Verdict(life.text, [life.sentence], (Scored(life.text, 1.0),), note=LIFE_NOTE)
+    return None
+
+
+def _decide_comparison(analysis: QuestionAnalysis) -> Verdict | None:
+    """Return a verdict on a comparison of two titles; None where no sentence decides it."""
     if options := decide_option(analysis.question, analysis.sentences):
         basis = [s for option in options for s in option.sentences]
         scored = tuple(Scored(option.name, option.score) for option in options)
@@ -241,27 +256,6 @@ def _decide_by_titles(analysis: QuestionAnalysis) -> Verdict | None:
         return None
     verdict = decide_yes_or_no(analysis.question, analysis.sentences)
     return None if verdict is None else Verdict(*verdict)
-
-
-def missing_name_notes(query: QuestionTerms, evidence: Evidence) -> list[str]:
-    """Return a note for each run of a name's words that no passage has, in any form; abbreviations aside.
-
-    Where a capital marks no name, as in German, names have two words at least; without capitals there are none.
-    """
-    language = query.language
-    names = [n for n in query.names if not language.is_unspaced and (language.has_plain_capitals or " " in n.strip())]
-    if not names:
-        return []
-    present = {token.key for scored in evidence.passages for token in tokens(f"{scored.item.title} {scored.item.text}")}
-    present |= COMMON_WORDS | set(map(language.stem, present))
-    notes = []
-    for name in names:
-        for is_missing, run in groupby(tokens(name), key=lambda t: not {t.key, language.stem(t.key)} & present):
-            words = list(run)
-            text = name[words[0].start : words[-1].end]
-            if is_missing and (len(text) > 2 or not text.isascii()):
-                notes.append(f"{MISSING_PREFIX} {text!r}")
-    return notes
 
 
 def _decide_answer(

@@ -90,8 +90,8 @@ def find_life_date(analysis: QuestionAnalysis) -> LifeDate | None:
         return None
     found = []
     for sentence in analysis.sentences:
-        if sentence.passage.id in subject.passages and _opening_name(sentence):
-            date = _read_life(sentence, is_birth=verb == LIFE_VERBS[0])
+        if sentence.passage.id in subject.passages:
+            date = read_life(sentence, is_birth=verb == LIFE_VERBS[0])
             if date is not None:
                 date = extract_year(date) if question_type.noun == "year" else date
                 found.append(LifeDate(sentence.passage.text[date.start : date.end], sentence))
@@ -135,9 +135,11 @@ def _opening_name(sentence: Sentence) -> str:
     return key if is_name and (f" {title} " in f" {key} " or f" {key} " in f" {title} ") else ""
 
 
-def _read_life(sentence: Sentence, *, is_birth: bool) -> Mention | None:
-    """Return the date of birth or death in the bracket of a sentence's opening; None where it is unclear."""
+def read_life(sentence: Sentence, *, is_birth: bool) -> Mention | None:
+    """Return the date of birth or death in the bracket after the title that opens a sentence; None where unclear."""
     text = sentence.passage.text
+    if not _opening_name(sentence):
+        return None
     match = _OPENING.match(text, sentence.start, sentence.end)
     if match is None:
         return None

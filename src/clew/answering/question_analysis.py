@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clew.answering.languages import ENGLISH, QuestionLanguage, detect_language
+from clew.answering.question_forms import restate_request
 from clew.answering.question_types import classify_question, find_asked_verb, find_content_stems
 from clew.answering.sentence_selection import (
     PathNames,
@@ -34,6 +35,8 @@ CHOSEN_SENTENCES = 12
 """Sentences whose spans the learned ranker ranks."""
 CHOSEN_CHAINS = 3
 """Chains whose sentences are among them."""
+RANK_WEIGHT = 0.2
+"""Weight of a passage's rank beside the share of the question's words, for questions that are not English."""
 MIN_SHOUTED_WORDS = 3
 """Words from which a question in capitals is read in lower case: its capitals mark no names."""
 ASKED_VERB_WEIGHT = 2.0
@@ -44,7 +47,7 @@ ASKED_VERB_WEIGHT = 2.0
 class QuestionAnalysis:
     """A question, the sentences of its evidence, and those that fit it best."""
 
-    question: str  # as it is read: a question in capitals in lower case
+    question: str  # as it is read: a question in capitals in lower case, "Tell me who ..." as "who ..."
     query: QuestionTerms
     sentences: Sequence[Sentence]  # all of the evidence
     preselected: Sequence[Sentence]
@@ -71,11 +74,15 @@ def analyze_question(
         return None
     if question.isupper() and len(tokens(question)) >= MIN_SHOUTED_WORDS:
         question = question.lower()
+    question = restate_request(question) if language.is_english else question
     query = _weigh_terms(question, sentences, name_finder, language)
     preselected = preselect_sentences(query, sentences, MAX_SENTENCES)
     similarities = _similarities(question, preselected, [query.overlap(s) for s in preselected], encoder, max_encoded)
     paths = path_names(evidence)
-    scores = [score_sentence(query, s, x, paths) for s, x in zip(preselected, similarities, strict=True)]
+    if language.is_english:
+        scores = [score_sentence(query, s, x, paths) for s, x in zip(preselected, similarities, strict=True)]
+    else:  # the encoder and the names of paths are English
+        scores = [query.overlap(s) + RANK_WEIGHT / (1 + s.rank) for s in preselected]
     chain = chain_sentences(evidence, preselected)
     selected = select_sentences(query, preselected, scores, MAX_QUOTES, best_of_chain(query, chain))
     chains = [scored.item for scored in evidence.chains[:CHOSEN_CHAINS]]

@@ -77,6 +77,8 @@ _NOT_PERSONS = _ORGANIZATIONS | _word_set(
     "county city river street house museum center centre expedition island islands sea ocean bay mount ship war battle "
     "treaty award prize medal order"
 )
+_MONTHS = _word_set("january february march april may june july august september october november december")
+_NO_PLACES = _word_set("navy army expedition war")
 NAME_NOUNS = _NOT_PERSONS | _PLACES
 """Common nouns that names end with: river, county, university."""
 _LINKING_WORDS = _word_set("of the for and in at on")
@@ -230,6 +232,8 @@ def can_answer(text: str, span_kind: str, question_type: QuestionType) -> bool:
         return has_digit and span_kind in ("date", "year", "day", "joined")
     if question_type.kind == "number" and question_type.noun != "area":
         return has_digit or _NUMBER.search(text) is not None
+    if question_type.kind == "place" and (fold(text) in _MONTHS or _NO_PLACES.intersection(fold(text).split()[-1:])):
+        return False
     if question_type.kind in ("person", "place"):
         return span_kind not in ("phrase", "date", "year", "day", "number") and any(map(str.isalpha, text))
     return True

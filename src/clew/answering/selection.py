@@ -7,6 +7,7 @@ from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.free_text import TextPathAnswerer, UnaidedAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
 from clew.answering.llm import LLMAnswerer
+from clew.answering.missing_names import HasWords
 from clew.answering.object_answerer import accept_answerer
 from clew.answering.registry import ANSWERERS
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
@@ -32,6 +33,7 @@ def open_answerer(
     encoder: Callable[[], Encoder | None],
     evidence: str,
     prompts: str = JSON,
+    has_words: HasWords | None = None,
 ) -> Answerer:
     """Return the answerer that a model stands for; an answerer, or the name of an installed one, stands for itself.
 
@@ -41,7 +43,7 @@ def open_answerer(
         kind, _, argument = model.partition(":")
         if kind in ANSWERERS:
             return accept_answerer(ANSWERERS.build(kind, argument), ANSWERERS.origin(kind))
-        return select_answerer(model, open_model, encoder, evidence, prompts)
+        return select_answerer(model, open_model, encoder, evidence, prompts, has_words)
     if hasattr(model, "answer"):
         return accept_answerer(model)
     accepted = accept_model(model)
@@ -54,13 +56,15 @@ def select_answerer(
     encoder: Callable[[], Encoder | None],
     evidence: str,
     prompts: str = JSON,
+    has_words: HasWords | None = None,
 ) -> Answerer:
     """Return the answerer of `model`, a `provider:model`; for "" one without a language model.
 
     `open_model` returns the language model of a name, and raises InputError if the provider is not known, or a package
     or its key is missing. `encoder` returns what compares sentences with the question; None where there is none.
-    `evidence` is its kind, of the three above. Replies come in the form `prompts`. Raises InputError for a form that
-    does not exist or that passages are not answered in, and where there is neither evidence nor a model.
+    `evidence` is its kind, of the three above. Replies come in the form `prompts`. `has_words` is that of
+    `ExtractiveAnswerer`. Raises InputError for a form that does not exist or that passages are not answered in, and
+    where there is neither evidence nor a model.
     """
     if prompts not in PROMPT_FORMS:
         raise InputError(f"prompts is {prompts!r}: give {' or '.join(PROMPT_FORMS)}")
@@ -76,17 +80,19 @@ def select_answerer(
         if not model:
             return PathAnswerer()
         return TextPathAnswerer(open_model(model)) if prompts == TEXT else LLMPathAnswerer(open_model(model))
-    return LLMAnswerer(open_model(model)) if model else open_extractive_answerer(encoder())
+    return LLMAnswerer(open_model(model)) if model else open_extractive_answerer(encoder(), has_words=has_words)
 
 
-def open_extractive_answerer(encoder: Encoder | None, weights: Path = ANSWER_WEIGHTS) -> ExtractiveAnswerer:
+def open_extractive_answerer(
+    encoder: Encoder | None, weights: Path = ANSWER_WEIGHTS, has_words: HasWords | None = None
+) -> ExtractiveAnswerer:
     """Return the answerer without a language model, with the trained ranker of candidates where it reads this encoder.
 
     Without an encoder, or with one of another model than the ranker was trained with, the rules rank. Raises
-    ProviderError where the weights are missing or damaged.
+    ProviderError where the weights are missing or damaged. `has_words` is that of `ExtractiveAnswerer`.
     """
     if encoder is None or not encoder.dimension:
-        return ExtractiveAnswerer()
+        return ExtractiveAnswerer(has_words=has_words)
     trained = load_span_ranker(weights)
     ranker = SpanRanker(trained) if reads_vectors_of(trained.encoder, encoder.fingerprint) else None
-    return ExtractiveAnswerer(encoder, ranker=ranker)
+    return ExtractiveAnswerer(encoder, ranker=ranker, has_words=has_words)

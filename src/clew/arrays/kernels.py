@@ -1,7 +1,8 @@
 """Functions that numba compiles on their first call, so that a process that calls none does not load numba.
 
 `njit` is numba's decorator of that name, with the machine code cached on disk and the interpreter's lock released.
-Functions compiled this way may call each other, also across modules, and may use `prange`.
+Functions compiled this way may call each other, also across modules. None starts threads (numba's end a child that is
+made by fork): `clew.arrays.threads` has them for callers.
 """
 
 import logging
@@ -19,8 +20,6 @@ from clew.arrays.hidden_modules import hide_modules
 _logger = logging.getLogger(__name__)
 _lock = RLock()
 _FIRST_NOTICE, _NEXT_NOTICE = 1.0, 4.0  # seconds of compiling in all; then at four times as many
-
-prange = range  # replaced by numba's when a function is compiled
 
 _hidden: list[str] = []
 
@@ -103,6 +102,4 @@ class CompiledFunction:
                 for name in self.py_func.__code__.co_names:
                     if isinstance(names.get(name), CompiledFunction):
                         names[name] = names[name].dispatcher()
-                if names.get("prange") is range:
-                    names["prange"] = kernel_cache.numba.prange
             return self._dispatcher

@@ -16,6 +16,7 @@ from clew.commands.output import print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import ClewError, InputError
 from clew.query.conversation import Conversation, find_names
+from clew.query.referents import Described
 from clew.text.sanitize import has_surrogate
 from clew.types import Answer
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _PROMPT = "> "
 _AUTO = "auto"
 _QUOTES = 2
+_LIKELY = 2  # candidates that a headline names
 _MAX_SOURCE = 100  # characters of a title in the list of sources
 _HELP = """Ask a question, or one that goes on from the last: "and who was its last owner?"
 :why            how the passages of the last answer connect
@@ -91,7 +93,7 @@ class IndexAnswers:
         index = self.index
         spec = parse_retriever(str(index.resolve_retriever(state.retriever)))
         evidence = index.search(question, state.k, spec, state.where)
-        return index.answerer(self._model, spec).answer([question], [evidence])[0]
+        return index.answerer(self._model, spec, where=state.where).answer([question], [evidence])[0]
 
     def names(self, question: str) -> list[str]:
         """Return the names in a question; those that an index knows are found in lower case too, once it is open."""
@@ -193,8 +195,11 @@ def _answer(question: str, state: ChatState, answers: IndexAnswers) -> None:
     whole = state.conversation.resolve(question)
     for note in whole.notes():
         print_note(note)
+    if whole.query:
+        print_note(whole.query)
+        return
     if whole.text != question:
-        print_line(f"({whole.text})")
+        print_line(f"Understood as: {whole.text}")
     try:
         answer = answers.answer(whole.text, state)
     except KeyboardInterrupt:
@@ -206,7 +211,7 @@ def _answer(question: str, state: ChatState, answers: IndexAnswers) -> None:
     print_answer(_shorten(answer, state.notes))
     print_line("")
     state.last = whole.text, answer
-    state.conversation.add(whole.text, _name_answer(answer))
+    _remember(whole.text, answer, state.conversation)
 
 
 def _shorten(answer: Answer, printed: set[str]) -> Answer:
@@ -218,11 +223,12 @@ def _shorten(answer: Answer, printed: set[str]) -> Answer:
     return replace(answer, citations=answer.citations[:_QUOTES], evidence=evidence, notes=notes)
 
 
-def _name_answer(answer: Answer) -> str:
-    """Return the answer that later questions may refer to: where none is asserted, the likeliest candidate."""
-    if answer.text and not answer.weak:
-        return answer.text
-    return next((candidate.item for candidate in answer.candidates), "")
+def _remember(question: str, answer: Answer, conversation: Conversation) -> None:
+    """Add a turn: its answer or, where none is asserted, the likely ones, and what its passages say of the names."""
+    asserted = answer.text if answer.text and not answer.weak else ""
+    likely = [candidate.item for candidate in answer.candidates[:_LIKELY]]
+    passages = [Described(scored.item.title, scored.item.text) for scored in answer.evidence]
+    conversation.add(question, asserted, passages, likely)
 
 
 def _obey(line: str, state: ChatState, answers: IndexAnswers) -> bool:

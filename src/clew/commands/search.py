@@ -139,7 +139,7 @@ def ask(
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:
             raise InputError("--feedback notes the path that a language model names: give --model too")
-        answerer = opened.answerer(writer, parse_retriever(retriever), prompts)
+        answerer = opened.answerer(writer, parse_retriever(retriever), prompts, _retriever_filter(options))
         evidence = _find_evidence(opened, retriever, question, options)
     stream = StreamingAnswer() if sys.stdout.isatty() and not options.json_ else None
     answer = answerer.answer([question], [evidence], stream)[0]
@@ -223,13 +223,17 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
     return opened, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
 
 
+def _retriever_filter(options: SearchOptions) -> str | None:
+    """Return the filter of the searches; a strict one makes an index that has only what it allows."""
+    return None if options.strict_filters else options.where
+
+
 def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":
     from clew.commands.opening import AUTO, describe_default, load_settings, parse_retriever
 
     settings, named = load_settings(), options.retriever.retriever
     k = settings.k if options.k is None else options.k
     spec = parse_retriever(retriever)
-    where = None if options.strict_filters else options.where
-    evidence = opened.search(question, k, spec, where, options.paths, options.topic or ())
+    evidence = opened.search(question, k, spec, _retriever_filter(options), options.paths, options.topic or ())
     is_chosen = (settings.retriever if named is None else named) == AUTO
     return replace(evidence, notes=(*evidence.notes, *describe_default(retriever))) if is_chosen else evidence

@@ -178,7 +178,7 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         The model is as in `answerer`.
         """
         evidence = self.search(question, k, retriever, where, paths, topics)
-        return self.answerer(model, retriever).answer([question], [evidence])[0]
+        return self.answerer(model, retriever, where=where).answer([question], [evidence])[0]
 
     def subgraph_source(self, retriever: RetrieverSpec) -> "SubgraphSource":
         """Return a retriever that selects subgraphs; raises InputError for one that does not."""
@@ -216,13 +216,20 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
             return answer
         return replace(answer, notes=(*answer.notes, OTHER_SELECTION_NOTE))
 
-    def answerer(self, model: "ModelSpec" = "", retriever: RetrieverSpec = AUTO, prompts: str = "json") -> Answerer:
+    def answerer(
+        self,
+        model: "ModelSpec" = "",
+        retriever: RetrieverSpec = AUTO,
+        prompts: str = "json",
+        where: Filter | None = None,
+    ) -> Answerer:
         """Return the answerer for evidence of a retriever; paths of a path retriever are answered by their ends.
 
         A model is `provider:model`, or "" for sentences quoted without a language model; an unknown provider, a missing
         package or key is an InputError. It is also an object with `name` and `complete`, a function from a prompt to a
         reply, or an `Answerer` in its place. `prompts` is "json", or "text" for replies in plain text, from paths alone
-        and for the retriever `none`, which has to have a model.
+        and for the retriever `none`, which has to have a model. `where` is the filter of the searches: what is said of
+        names that are missing is said of the passages that it allows.
         """
         from clew.answering.selection import NOTHING, PASSAGES, PATHS, open_answerer
 
@@ -232,7 +239,15 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         else:
             evidence = PATHS if isinstance(retriever, TopicRetriever) else PASSAGES
         has_vectors = bool(self.table.dimension)
-        return open_answerer(model, self.open_model, lambda: self._encoder if has_vectors else None, evidence, prompts)
+
+        def has_words(keys: Sequence[str]) -> list[bool]:
+            scope = self.context.scope
+            return self.context.lexical.has_words(keys, scope.restriction(scope.mask(where)))
+
+        def open_encoder() -> Encoder | None:
+            return self._encoder if has_vectors else None
+
+        return open_answerer(model, self.open_model, open_encoder, evidence, prompts, has_words)
 
     def example_questions(self, count: int = 5) -> "list[ExampleQuestion]":
         """Return at most `count` questions that the index can answer, made by rules from chains of two facts.
@@ -282,6 +297,14 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         )
         vars(selected)["_encoder_opener"] = self._encoder_opener  # holds a model
         return selected
+
+    def close(self) -> None:
+        """Let go of the files, memory, threads and version of this index; it is opened again where it is used again.
+
+        Retrievers that were taken from it go on working, and hold what they need.
+        """
+        super().close()
+        self._calls.end_threads()
 
     def _let_go(self) -> None:
         super()._let_go()

@@ -58,6 +58,12 @@ class AsyncCalls:
     def _threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(min(_MAX_THREADS, worker_count() + 1), thread_name_prefix="clew-async")
 
+    def end_threads(self) -> None:
+        """Let the threads end when they have done what was asked for; a later call starts new ones."""
+        threads: ThreadPoolExecutor | None = vars(self).pop("_threads", None)
+        if threads is not None:
+            threads.shutdown(wait=False)
+
     async def question(self, open_first: Callable[[], object], work: Callable[[], T]) -> T:
         """Return the result of a question; what it needs of the index is opened by one thread at a time."""
 

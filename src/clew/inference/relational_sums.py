@@ -13,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
-from clew.arrays.kernels import njit, prange
+from clew.arrays.kernels import njit
+from clew.arrays.threads import map_in_threads, worker_count
 
 Ends = TypeVar("Ends")  # `LongArray`, or an int64 tensor
 
 PRODUCT, SUM, FIRST = 0, 1, 2
 """Terms that are summed: the product of two rows, their sum, or the first row alone."""
 
-# With fewer products one thread is faster; and a search must not start numba's threads, which compete with others.
+# With fewer products one thread is faster. The threads are Python's own and end with the sum: numba's stay, compete
+# with those of other searches, and end a child that is made by fork.
 _MIN_PARALLEL_PRODUCTS = 32_000_000
 _CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other threads idle
 
@@ -93,15 +95,15 @@ def sum_messages(
     edges = groups.indptr, groups.order, groups.first, groups.second
     rows = np.zeros(0, dtype=np.float32) if weights is None else weights, left, right
     halves = left.dtype == np.uint16
-    if len(groups.order) * width < _MIN_PARALLEL_PRODUCTS:
-        sum_rows = _sum_rows_bfloat16 if halves else _sum_rows
-        sum_rows(*edges, *rows, out, 0, count, kind == PRODUCT, kind == FIRST)
-    else:
-        from numba import get_num_threads
+    sum_rows = _sum_rows_bfloat16 if halves else _sum_rows
+    bounds = [0, count]
+    if len(groups.order) * width >= _MIN_PARALLEL_PRODUCTS:
+        bounds = _chunk_bounds(groups.indptr, _CHUNKS_PER_THREAD * worker_count()).tolist()
 
-        bounds = _chunk_bounds(groups.indptr, _CHUNKS_PER_THREAD * get_num_threads())
-        sum_chunks = _sum_chunks_bfloat16 if halves else _sum_chunks
-        sum_chunks(*edges, *rows, out, bounds, kind == PRODUCT, kind == FIRST)
+    def sum_part(part: int) -> None:
+        sum_rows(*edges, *rows, out, bounds[part], bounds[part + 1], kind == PRODUCT, kind == FIRST)
+
+    map_in_threads(sum_part, len(bounds) - 1)
     return out
 
 
@@ -171,20 +173,6 @@ def _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, 
                 bits[0, i] = np.uint32(left[first[edge], i]) << np.uint32(16)
                 bits[1, i] = np.uint32(right[second[edge], i]) << np.uint32(16)
             _add_term(total, weight, one, other, product, first_only)
-
-
-@njit(parallel=True)
-def _sum_chunks(indptr, order, first, second, weights, left, right, out, bounds, product, first_only):  # type: ignore[no-untyped-def]
-    for part in prange(len(bounds) - 1):
-        start, stop = bounds[part], bounds[part + 1]
-        _sum_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only)
-
-
-@njit(parallel=True)
-def _sum_chunks_bfloat16(indptr, order, first, second, weights, left, right, out, bounds, product, first_only):  # type: ignore[no-untyped-def]
-    for part in prange(len(bounds) - 1):
-        start, stop = bounds[part], bounds[part + 1]
-        _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only)
 
 
 @njit

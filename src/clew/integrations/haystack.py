@@ -37,14 +37,14 @@ class ClewRetriever:
         self, index: Index | str | Path, top_k: int = 5, retriever: RetrieverSpec = AUTO, where: Filter | None = None
     ) -> None:
         self.index = open_given(index)
-        self.top_k = check_passage_count(top_k)
+        self.top_k = check_passage_count(top_k, "top_k")
         self.retriever = retriever
         self.where = where
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, top_k: int | None = None, where: Filter | None = None) -> dict[str, list[Document]]:
         """Return `documents`, best first; `top_k` and `where` go before those of the component."""
-        wanted = check_passage_count(self.top_k if top_k is None else top_k)
+        wanted = check_passage_count(self.top_k if top_k is None else top_k, "top_k")
         return _make_documents(self.index.search(query, wanted, self.retriever, self.where if where is None else where))
 
     @component.output_types(documents=list[Document])
@@ -52,7 +52,7 @@ class ClewRetriever:
         self, query: str, top_k: int | None = None, where: Filter | None = None
     ) -> dict[str, list[Document]]:
         """Return what `run` does."""
-        wanted = check_passage_count(self.top_k if top_k is None else top_k)
+        wanted = check_passage_count(self.top_k if top_k is None else top_k, "top_k")
         return _make_documents(
             await self.index.asearch(query, wanted, self.retriever, self.where if where is None else where)
         )

@@ -34,12 +34,17 @@ class ClewRetriever(BaseRetriever):
         k: Passages, at most.
         retriever: As in `clew.Index.search`: a name, a settings record, or an object that retrieves.
         where: Which passages may be found; None for all.
+
+    Raises:
+        ValidationError: `k` is below 1 or no whole number, or there is no such field.
+        InputError: `index` is neither, or `k` of `invoke` cannot be used.
+        IndexFormatError: There is no such index.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
     index: Index = Field(repr=False, exclude=True)
-    k: int = 5
+    k: int = Field(5, ge=1, strict=True)
     retriever: str | SettingsRecord | Any = AUTO
     where: Filter | None = None
 

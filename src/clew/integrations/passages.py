@@ -7,13 +7,17 @@ from typing import Any
 import clew
 from clew.errors import InputError
 from clew.index import Index
-from clew.plugins.arguments import check_count, describe_value
+from clew.plugins.arguments import describe_value
 from clew.types import Passage, Place, Scored
 
 OWN_FIELDS = ("passage_id", "document_id", "title", "start", "end")
 """Fields of every passage beside its document's metadata, in the order of `passage_fields`."""
 PLACE_FIELDS = tuple(one.name for one in fields(Place))
 """Fields of where a passage begins in its source: those that the source has."""
+
+
+class ArgumentError(InputError, ValueError):
+    """An argument that cannot be used, of the kind that the neighbours raise, too."""
 
 
 def open_given(index: object) -> Index:
@@ -30,11 +34,13 @@ def open_given(index: object) -> Index:
     raise InputError(f"the index is {describe_value(index)}; give what clew.open returns, a folder or a URI")
 
 
-def check_passage_count(k: object) -> int:
-    """Return the number of passages that are wanted; below 1, or no whole number, it is an InputError."""
-    check_count(k, "k")
-    if not isinstance(k, int) or k < 1:
-        raise InputError(f"k is {k!r}; give a whole number of at least 1")
+def check_passage_count(k: object, name: str = "k") -> int:
+    """Return the number of passages that are wanted; below 1, or no whole number, it is an ArgumentError.
+
+    `name` is that of the argument, for the message.
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ArgumentError(f"{name} is {k!r:.80}; give a whole number of at least 1")
     return k
 
 

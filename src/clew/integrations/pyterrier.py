@@ -52,7 +52,7 @@ class ClewRetriever(pt.Transformer):
         documents: bool = False,
     ) -> None:
         self.index = open_given(index)
-        self.num_results = check_passage_count(num_results)
+        self.num_results = check_passage_count(num_results, "num_results")
         self.retriever = retriever
         self.where = where
         self.documents = documents
@@ -152,12 +152,15 @@ class ClewIndexer(pt.Indexer):
         """Return the fields that records need."""
         return [["docno", self.text]]
 
-    def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> ClewRetriever:  # noqa: A002 - PyTerrier's name
+    def index(self, iter: Iterable[Mapping[str, Any]], **options: Any) -> ClewRetriever:  # noqa: A002 - PyTerrier's name
         """Add records, replace those that have changed, and return the retriever of the index.
 
         Raises:
             InputError: A record has no `docno` or no text; those before it may have been added.
+            TypeError: Any option is given; there are none.
         """
+        if options:
+            raise TypeError(f"ClewIndexer.index() got an unexpected keyword argument {min(options)!r}")
         opened = self._open()
         opened.add(self._documents(iter))
         return ClewRetriever(opened)

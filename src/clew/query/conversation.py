@@ -1,74 +1,86 @@
 """Questions of a conversation made whole, by rules for English: what "he", "its" and "the same ship" refer to.
 
-What can be referred to are the names in earlier questions and the earlier answers, the latest turn first. Each has a
-kind, as far as the questions tell it: the answer to "who" is a person, to "where" a place, to "when" a date; one who is
-born or dies is a person, a name after "the" is a thing. A pronoun takes the first referent of its kind, else the first
-whose kind is not known; "it" looks at what a turn was about before its answer, "he" and "there" at the answer first.
+What can be referred to are the names in earlier questions and the earlier answers, the latest turn first; see
+`clew.query.referents` for their kinds. A reference is resolved where one name of the latest turn that has any fits
+best, by number, kind and noun. Where several fit as well, or the one that fits is an answer that is merely likely, the
+question is not changed, and a line says which names it could mean; the name that is then written completes it.
 
 Questions that leave something out are completed from the question before: "and Colin Archer?", "what about the Fram?",
-"when?", "who was the captain?". Questions in other languages, and those that refer to nothing, stay as they are.
+"when?", "and in 1912?", "who was the captain?". Questions in other languages, and those that refer to nothing, stay as
+they are.
 
 Source: none. Differs from the source: nothing.
 """
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from clew.query.question_completion import ask_of_phrase, ask_otherwise, replace_name
+from clew.query.referent_fit import fits_it, fits_noun, fits_owner, fits_person, fits_she, fits_they
+from clew.query.referents import (
+    DATE,
+    PERSON,
+    PERSON_NOUNS,
+    PLACE,
+    THING,
+    Described,
+    Referent,
+    answer_referent,
+    noun_kind,
+    topic_referent,
+)
 from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key
 
-PERSON, PLACE, DATE, THING, UNKNOWN = "person", "place", "date", "thing", ""
 _MAX_TURNS = 20
 _MAX_ANSWER = 120  # characters of an answer that is a name, and no text
-_MAX_SHARED_WORDS = 4  # of a new name and the words around the old one
 _MAX_QUESTION = 2_000  # characters; a longer one stays as it is
+_MAX_OPTIONS = 4  # names that a reference could mean, that are shown
 
-_PEOPLE = (
-    "man|woman|person|captain|leader|explorer|king|queen|author|engineer|architect|founder|owner|skipper|president|"
-    "director|scientist|sailor|poet|artist|officer|commander|boy|girl|inventor|builder|designer|manager"
-)
-_PLACES = "place|town|city|country|island|village|region|province|port|harbour|county|state|street|river|continent"
-_DATES = "year|day|date|month|time|century|decade"
 _NOT_NOUNS = "is|was|are|were|did|does|do|has|had|can|will|of|in|on|at|by|from|to|for|with|and|or|the|a|an"
 _REFERENCE = re.compile(
-    r"(?P<the>\b(?:the\s+same|this|that|these|those)\s+(?P<noun>[a-z][\w-]*))"
-    r"|\b(?P<pronoun>he|him|his|she|hers?|it|its|they|them|theirs?|there|then)\b(?!['’])",
+    r"(?P<the>\b(?:the\s+same|this|that|these|those|the)\s+(?P<noun>[a-z][\w-]*))"
+    r"|\b(?P<pronoun>he|him|his|she|hers?|it|its|they|them|theirs?|there|then|that)\b(?!['’-])",
     re.I,
 )
 _HE = frozenset(["he", "him", "his"])
 _SHE = frozenset(["she", "her", "hers"])
-_IT = frozenset(["it", "its"])
+_IT = frozenset(["it", "its", "that"])
 _POSSESSIVE = frozenset(["his", "her", "hers", "its", "their", "theirs"])
 _DEMONSTRATIVE_BEFORE = re.compile(
     r"(?:\A|\b(?:of|in|on|at|by|from|to|for|with|did|was|is|were|are|does|do|has|had|and|about|on|under|near|after)\s+)\Z",
     re.I,
 )
-_EXPLETIVE = re.compile(r"\b(?:is|was|are|were)\s+(?:there|it)\s+(?:an?|any|true|in|that|the\s+case|possible)\b", re.I)
+_EXPLETIVE = re.compile(
+    r"\b(?:is|was|are|were)\s+(?:there|it)\s+(?:an?|any|true|in|that|the\s+case|possible|cold|warm|hot|dark|light|far|late|"
+    r"early|known|likely|common|safe|dangerous|difficult|easy|windy|wet|dry|snowing|raining)\b",
+    re.I,
+)
 _EXISTS = re.compile(r"\bthere\s+(?:is|was|are|were|be|been|exists?)\b|\b(?:is|are|was|were)\s+there\b", re.I)
 _TAKES = re.compile(r"\b(?:does|did|do)\s+it\s+(?:take|mean|matter|cost)\b", re.I)
-_LIVED = re.compile(
-    r"\b(?:born|die[ds]?|death|married|wife|husband|mother|father|son|daughter|birthday|buried)\b", re.I
+_OWN_SUBJECT = re.compile(
+    r"\A(?:who|(?:which|what)\s+[a-z]+s?)\b.*\b(?:said|claimed|thought|believed|that|when|after|before|because|while|if|"
+    r"until)\s+\Z",
+    re.I,
 )
 _OPENING = re.compile(r"\A\s*(?:(?:and|but|so|ok|okay|then|also)[,\s]+)+", re.I)
 _ABOUT = re.compile(r"\A(?:(?:what|how)\s+about|and)\s+(?P<rest>[^?]+?)\s*\?*\s*\Z", re.I)
-_BARE_WORD = re.compile(r"\A(?P<word>when|where|why|who|whom|how)\s*\??\s*\Z", re.I)
-_QUESTION_START = re.compile(
-    r"\A(?P<word>who|whom|when|where|why|how|what|in\s+(?:which|what)\s+\w+|(?:which|what)\s+\w+)\s+"
-    r"(?=(?:is|was|are|were|did|does|do|has|had|can|will)\b)",
-    re.I,
+_BARE_WORD = re.compile(r"\A(?P<word>when|where|why|who|whom|how|what|which)\s*[?!.]*\s*\Z", re.I)
+_EMPTY = re.compile(r"\A(?:(?:and|but|so|ok|okay|then|also|really|more|go\s+on)[\s,?!.]*)+\Z", re.I)
+_SHIP_ROLES = "captain|skipper|crew|commander|cargo|hull|mast|sailor|officer|navigator"
+_ATTRIBUTES = (
+    f"{_SHIP_ROLES}|{PERSON_NOUNS}|length|weight|size|age|name|population|purpose|result|cause|height|width|speed|cost|"
+    "price|goal|aim|route|outcome|mayor"
 )
-_WHO_DID = re.compile(
-    r"\A(?:who|which\s+\w+)\s+(?P<verb>\w+ed|built|led|wrote|made|found|bought|sold)\s+(?P<rest>[^?]+?)\??\Z"
-)
-_PARTICIPLES = {"wrote": "written"}
-_OPEN_NOUN = re.compile(r"\bthe(?:\s+[a-z][\w-]*){1,3}\s*\??\s*\Z")
+_OPEN_NOUN = re.compile(rf"\bthe\s+(?:[a-z]+\s+)?(?P<noun>{_ATTRIBUTES})\b(?!\s+(?:of|who|that|which|from|for|in)\b)")
+_BARE_NOUN = re.compile(rf"\A(?:the|an?)\s+(?:[a-z]+\s+)?(?P<noun>{_ATTRIBUTES})\Z", re.I)
 _VERB = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would|\w+ed|built|led|wrote|made)\b", re.I
 )
-_UNSURE = re.compile(r"Not sure: likely (?P<first>.+?)(?: or .+)?")  # of `Answer.headline`
+_UNSURE = re.compile(r"Not sure: likely (?P<first>.+?)(?: or (?P<second>.+))?")  # of `Answer.headline`
 _SENTENCE_END = re.compile(r"[a-z]{3}[.!?]\s")
 _NOT_POSSESSED = re.compile(r"\s*(?:\Z|[?.,;!]|(?:to|in|on|at|by|from|for|with|and|or|as|after|before)\b)", re.I)
 
@@ -77,34 +89,41 @@ NameFinder = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Referent:
-    """A name that a later question may refer to."""
-
-    name: str
-    kind: str = UNKNOWN  # "person", "place", "date", "thing", or "" where it is not known
-
-
-@dataclass(frozen=True, slots=True)
 class Turn:
-    """A question as it was asked in full, what it was about, and its answer."""
+    """A question as it was asked in full, what it was about, and its answers: one, or those that are likely."""
 
     question: str
     topics: tuple[Referent, ...]
-    answer: Referent | None = None
+    answers: tuple[Referent, ...] = ()
+
+    @property
+    def answer(self) -> Referent | None:
+        """The answer, or the likeliest."""
+        return self.answers[0] if self.answers else None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WholeQuestion:
-    """A question that stands by itself."""
+    """A question that stands by itself, or a line that asks what it means."""
 
     text: str
     references: tuple[tuple[str, str], ...] = ()  # words as they were written, and what they were taken for
     unresolved: tuple[str, ...] = ()  # words that refer to nothing that is known
+    query: str = ""  # what to ask the user before the question can be answered, "" where nothing is open
 
     def notes(self) -> tuple[str, ...]:
         """Return a note for each word that refers to nothing that is known."""
         return tuple(f"{word!r} refers to nothing that was asked before" for word in self.unresolved)
+
+
+class _AmbiguousError(Exception):
+    """A word may stand for several names, or for one that is merely likely."""
+
+    def __init__(self, word: str, options: Sequence[Referent]) -> None:
+        super().__init__(word)
+        self.word = word
+        self.options = tuple(options)
 
 
 def find_names(question: str) -> list[str]:
@@ -121,28 +140,70 @@ class Conversation:
     def __init__(self, names: NameFinder = find_names) -> None:
         self._names = names
         self._turns: deque[Turn] = deque(maxlen=_MAX_TURNS)
+        self._open: tuple[str, tuple[str, ...]] | None = (
+            None  # a question that was not clear, and the names it may mean
+        )
+        self._chosen: Referent | None = None
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns, in order."""
         return tuple(self._turns)
 
-    def add(self, question: str, answer: str = "") -> None:
-        """Add a whole question and its answer, "" for none; an answer that is a text, and no name, is not kept."""
-        topics = tuple(Referent(name, _topic_kind(question, name)) for name in self._names(question))
+    def add(
+        self, question: str, answer: str = "", passages: Iterable[Described] = (), likely: Sequence[str] = ()
+    ) -> None:
+        """Add a whole question and its answer; an answer that is a text, and no name, is not kept.
+
+        Args:
+            question: The question, as it was asked in full.
+            answer: Its answer, "" where none is asserted.
+            passages: Those found for it, which may say what the names are.
+            likely: Where no answer is asserted, the names that are likely, the likeliest first.
+        """
+        self._open = None
+        described = list(passages)
+        topics = tuple(topic_referent(question, name, described) for name in dict.fromkeys(self._names(question)))
         plain = " ".join(answer.split()).rstrip(".")
         if unsure := _UNSURE.fullmatch(plain):
-            plain = unsure["first"]
-        is_name = plain and len(plain) <= _MAX_ANSWER and not (_SENTENCE_END.search(plain) or _VERB.search(plain))
+            plain, likely = "", [name for name in unsure.groups() if name]
         known = {name_key(topic.name) for topic in topics}
-        said = Referent(plain, _answer_kind(question, plain)) if is_name and name_key(plain) not in known else None
-        self._turns.append(Turn(question, topics, said))
+        names = [plain] if plain else [" ".join(name.split()) for name in likely]
+        answers = tuple(
+            answer_referent(question, name, described, is_sure=bool(plain))
+            for name in names
+            if _is_name(name) and name_key(name) not in known
+        )
+        self._turns.append(Turn(question, topics, answers))
 
     def resolve(self, question: str) -> WholeQuestion:
         """Return a question with its references replaced by what they refer to, and completed where it is cut short."""
         text = " ".join(question.split())
-        if not self._turns or not text or len(text) > _MAX_QUESTION:
+        if not text or len(text) > _MAX_QUESTION:
             return WholeQuestion(question)
+        if self._open is not None:
+            asked, options = self._open
+            self._open = None
+            chosen = text.rstrip(" ?.!")
+            if name := next((name for name in options if name_key(name) == name_key(chosen)), ""):
+                return self._resolve_as(asked, name)
+        try:
+            return self._resolve(question, text)
+        except _AmbiguousError as error:
+            self._open = text, tuple(option.name for option in error.options)
+            return WholeQuestion(question, query=_ask_which(error))
+
+    def _resolve_as(self, asked: str, name: str) -> WholeQuestion:
+        """Return a question that was not clear, with the name that was chosen for what it refers to."""
+        self._chosen = next(one for turn in reversed(self._turns) for one in _referents(turn) if one.name == name)
+        try:
+            return self._resolve(asked, asked)
+        except _AmbiguousError as error:
+            return WholeQuestion(asked, query=_ask_which(error))
+        finally:
+            self._chosen = None
+
+    def _resolve(self, question: str, text: str) -> WholeQuestion:
         if (completed := self._complete(text)) is not None:
             return completed
         opening = _OPENING.match(text)
@@ -156,26 +217,38 @@ class Conversation:
 
     def _complete(self, text: str) -> WholeQuestion | None:
         """Return a question that repeats the last one about something else, or asks it with another word."""
-        last = self._turns[-1]
         opening = _OPENING.match(text)
         bare = _BARE_WORD.match(text[opening.end() :] if opening else text)
-        if bare is not None:
-            made = _ask_otherwise(last.question, bare["word"].lower())
-            return WholeQuestion(made, ((text, made),)) if made else None
+        if bare is not None or _EMPTY.match(text):
+            word = bare["word"].lower() if bare is not None else ""
+            made = ask_otherwise(self._turns[-1].question, word) if self._turns and word in ("when", "where") else ""
+            return WholeQuestion(made, ((text, made),)) if made else WholeQuestion(text, query=_cannot_complete(text))
         about = _ABOUT.match(text)
-        if (
-            about is None
-            or _VERB.search(about["rest"])
-            or re.match(r"(?:who|when|where|why|how)\b", about["rest"], re.I)
-        ):
+        if about is None or not self._turns or not self._may_complete(about["rest"]):
             return None
-        rest = about["rest"]
+        made = self._complete_with(about["rest"])
+        return WholeQuestion(made, ((text, made),)) if made else WholeQuestion(text, query=_cannot_complete(text))
+
+    def _may_complete(self, rest: str) -> bool:
+        is_question = re.match(r"(?:in\s+)?(?:who|when|where|why|how|what|which)\b", rest, re.I)
+        return not (_VERB.search(rest) or is_question)
+
+    def _complete_with(self, rest: str) -> str:
+        """Return the last question about another name, time or part; "" where it leaves open what is meant."""
+        last = self._turns[-1].question
+        if made := ask_of_phrase(last, rest):
+            return made
+        if noun := _BARE_NOUN.match(rest):
+            owner = self._owner(noun["noun"])
+            verb = "Who" if noun_kind(noun["noun"]) == PERSON else "What"
+            return f"{verb} was {rest} of {owner.name}?" if owner is not None else ""
         if (referred := self._replace(rest)).references:
             rest = referred.text
-        if not last.topics:
-            return None
-        replaced = _replace_name(last.question, last.topics[0].name, rest)
-        return WholeQuestion(replaced, ((text, replaced),)) if replaced != last.question else None
+        topics = self._turns[-1].topics
+        if len(topics) > 1:
+            topics = tuple(topic for topic in topics if topic.name in rest) or topics
+        made = replace_name(last, topics[0].name, rest) if len(topics) == 1 else ""
+        return made if made != last else ""
 
     def _replace(self, text: str) -> WholeQuestion:
         """Return a text with the names that its references stand for."""
@@ -185,9 +258,9 @@ class Conversation:
         for match in _REFERENCE.finditer(text):
             if any(0 <= at < match.start() for at in named) or _is_no_reference(text, match):
                 continue
-            found = self._find(match)
+            found = self._find(match, text)
             if found is None:
-                unresolved.append(match.group())
+                unresolved += [match.group()] if _must_refer(match) else []
                 continue
             pieces += [text[place : match.start()], _write(found, match, text)]
             place = match.end()
@@ -195,67 +268,107 @@ class Conversation:
         whole = "".join([*pieces, text[place:]])
         return WholeQuestion(whole, tuple(references), tuple(unresolved))
 
-    def _find(self, match: re.Match[str]) -> Referent | None:
+    def _find(self, match: re.Match[str], text: str) -> Referent | None:
         word = (match["pronoun"] or "").lower()
         if noun := match["noun"]:
-            kind = next((k for k, nouns in _NOUNS.items() if re.fullmatch(rf"(?:{nouns})s?", noun, re.I)), THING)
-            return self._first(kind, answers_first=kind != THING)
+            least = 3 if _is_plain(match) else 1  # `the continent` may be any, where nothing was called so
+            return self._choose(match.group(), lambda one: fit if (fit := fits_noun(one, noun)) >= least else 0)
         if word in _HE:
-            return self._first(PERSON, answers_first=True)
+            return self._choose(word, lambda one: fits_person(one, "he"))
         if word in _SHE:  # a ship is a she
-            return self._first(PERSON, answers_first=True) or self._first(THING, answers_first=False)
+            return self._choose(word, fits_she)
         if word in _IT:
-            return self._first(THING, PLACE, answers_first=False)
+            is_place = re.search(r"\b(?:found(?:ed)?|population|located|lie|inhabitants|country)\b", text, re.I)
+            return self._choose(word, lambda one: fits_it(one, prefers_place=is_place is not None))
         if word == "there":
-            return self._first(PLACE, answers_first=True)
+            return self._choose(word, lambda one: int(one.kind == PLACE))
         if word == "then":
-            return self._first(DATE, answers_first=True, exact=True)
-        return self._first(PERSON, answers_first=True) or self._first(THING, answers_first=False)
+            return self._choose(word, lambda one: int(one.kind == DATE))
+        return self._choose(word, fits_they)
 
-    def _first(self, *kinds: str, answers_first: bool, exact: bool = False) -> Referent | None:
-        """Return the latest referent of some kinds, else the latest whose kind is not known."""
-        ordered = list(self._referents(answers_first=answers_first))
-        found = next((one for one in ordered if one.kind in kinds), None)
-        unknown = next((one for one in ordered if one.kind == UNKNOWN), None)
-        if exact or unknown is None:
-            return found
-        # A name of this turn whose kind is not known is likelier meant than one of that kind from turns before.
-        return found if found is not None and self._age(found) <= self._age(unknown) else unknown
+    def _choose(self, word: str, fits: Callable[[Referent], int]) -> Referent | None:
+        """Return the one referent that fits best of the latest turn with any that fits (1 or more), None for none.
 
-    def _referents(self, *, answers_first: bool) -> Iterator[Referent]:
+        Raises _AmbiguousError where several fit best, or the best is merely likely.
+        """
         for turn in reversed(self._turns):
-            answer = () if turn.answer is None else (turn.answer,)
-            yield from (*answer, *turn.topics) if answers_first else (*turn.topics, *answer)
+            fitting = [(fits(one), one) for one in _referents(turn)]
+            best = max((fit for fit, _ in fitting), default=0)
+            if best == 0:
+                continue
+            found = {name_key(one.name): one for fit, one in fitting if fit == best}
+            if self._chosen is not None and name_key(self._chosen.name) in found:
+                return self._chosen
+            if len(found) > 1 or not all(one.is_sure for one in found.values()):
+                raise _AmbiguousError(word, list(found.values()))
+            return next(iter(found.values()))
+        return None
 
-    def _age(self, referent: Referent) -> int:
-        turns = reversed(self._turns)
-        return next(age for age, turn in enumerate(turns) if referent in turn.topics or referent == turn.answer)
+    def _owner(self, noun: str) -> Referent | None:
+        """Return what a part or a role belongs to: the ship of a captain."""
+        of_ship = re.fullmatch(_SHIP_ROLES, noun, re.I) is not None
+        return self._choose(f"the {noun}", lambda one: fits_owner(one, of_ship=of_ship))
 
     def _add_topic(self, text: str) -> WholeQuestion:
-        """Return a question on `the captain` as one on the captain of what the last turn was about."""
-        if self._names(text) or not _OPEN_NOUN.search(text) or re.search(r"\bof\b", text):
+        """Return a question on `the captain` as one on the captain of what was asked about."""
+        match = _OPEN_NOUN.search(text)
+        if match is None or self._names(text) or re.search(r"\bof\b", text):
             return WholeQuestion(text)
-        topic = next(iter(self._turns[-1].topics), None)
-        if topic is None:
+        owner = self._owner(match["noun"])
+        if owner is None:
             return WholeQuestion(text)
-        whole = f"{text.rstrip(' ?')} of {topic.name}?"
-        return WholeQuestion(whole, (("", topic.name),))
+        whole = f"{text[: match.end()]} of {owner.name}{text[match.end() :]}"
+        return WholeQuestion(f"{whole.rstrip(' ?')}?", (("", owner.name),))
 
 
-_NOUNS = {PERSON: _PEOPLE, PLACE: _PLACES, DATE: _DATES}
+def _referents(turn: Turn) -> tuple[Referent, ...]:
+    return (*turn.answers, *turn.topics)
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and len(text) <= _MAX_ANSWER and not (_SENTENCE_END.search(text) or _VERB.search(text))
+
+
+def _ask_which(error: _AmbiguousError) -> str:
+    names = [option.name for option in error.options[:_MAX_OPTIONS]]
+    shown = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+    unsure = " (the answer before is not sure)" if not all(option.is_sure for option in error.options) else ""
+    return f"{error.word!r} could mean {shown}{unsure}: write the name, or ask in full"
+
+
+def _cannot_complete(text: str) -> str:
+    return f"{text!r} says too little to go on from the question before: ask in full"
+
+
+def _is_plain(match: re.Match[str]) -> bool:
+    """Return whether a reference is a noun with its article, which may mean any: `the museum`."""
+    return re.match(r"the\s+(?!same\b)", match.group(), re.I) is not None
+
+
+def _must_refer(match: re.Match[str]) -> bool:
+    """Return whether a word means nothing without what it refers to."""
+    return not _is_plain(match) and (match["pronoun"] or "").lower() != "that"
 
 
 def _is_no_reference(text: str, match: re.Match[str]) -> bool:
     """Return whether a word that looks like a reference is none: `is there a`, `the ship that sank`, `does it take`."""
-    around = text[max(0, match.start() - 12) : match.end() + 16]
+    around = text[max(0, match.start() - 12) : match.end() + 20]
     if match["noun"]:
-        is_relative = match.group().lower().startswith("th") and not match.group().lower().startswith("the same")
+        written = match.group().lower()
         bare = re.fullmatch(_NOT_NOUNS, match["noun"], re.I) is not None
+        if _is_plain(match):
+            is_other = re.match(r"\s+(?:of|that|which|who|where|with|from|for|named|called|[A-Z])", text[match.end() :])
+            return noun_kind(match["noun"]) not in (THING, PLACE) or is_other is not None
+        is_relative = not written.startswith("the same")
         return bare or (is_relative and _DEMONSTRATIVE_BEFORE.search(text[: match.start()]) is None)
     word = match["pronoun"].lower()
-    if word == "it":
-        return bool(_EXPLETIVE.search(around) or _TAKES.search(around))
-    return word == "there" and bool(_EXISTS.search(around))
+    if word == "that":
+        return re.search(r"\b(?:about|of|after|before)\s+\Z", text[: match.start()], re.I) is None
+    if word == "it" and (_EXPLETIVE.search(around) or _TAKES.search(around)):
+        return True
+    if word == "there" and _EXISTS.search(around):
+        return True
+    return _OWN_SUBJECT.match(text[: match.start()]) is not None
 
 
 def _write(referent: Referent, match: re.Match[str], text: str) -> str:
@@ -264,60 +377,7 @@ def _write(referent: Referent, match: re.Match[str], text: str) -> str:
     name = referent.name
     if word in _POSSESSIVE and not (word == "her" and _NOT_POSSESSED.match(text, match.end())):
         return f"{name}’" if name.endswith("s") else f"{name}'s"
-    if word == "there":
-        return f"in {name}"
-    return f"in {name}" if word == "then" else name
-
-
-def _topic_kind(question: str, name: str) -> str:
-    before = question[: max(0, question.find(name))].rstrip()
-    if _LIVED.search(question) and not before.lower().endswith(("the", " in", " at")):
-        return PERSON
-    if re.search(r"\b(?:the|ship|boat|company|book|film|expedition)\Z", before, re.I) or "(" in name:
-        return THING
-    return PLACE if re.search(r"\b(?:in|to|at|near)\Z", before, re.I) else UNKNOWN
-
-
-def _answer_kind(question: str, answer: str) -> str:
-    start = _OPENING.sub("", question).strip().lower()
-    if re.fullmatch(r"(?:[\w ,]*\b)?\d{3,4}", answer):
-        return DATE
-    if re.match(r"(?:by |to |with |from )?who(?:m|se)?\b", start) or re.search(rf"\bwhich (?:{_PEOPLE})\b", start):
-        return PERSON
-    if start.startswith(("where", "to where", "from where")) or re.search(rf"\b(?:which|what) (?:{_PLACES})\b", start):
-        return PLACE
-    if start.startswith("when") or re.search(rf"\b(?:which|what) (?:{_DATES})\b", start):
-        return DATE
-    return UNKNOWN if answer[:1].isupper() else THING
-
-
-def _ask_otherwise(question: str, word: str) -> str:
-    """Return a question with another question word: `When was Fram designed?` for `Who designed Fram?`; "" for none."""
-    if start := _QUESTION_START.match(question):
-        return f"{word.capitalize()} {question[start.end() :]}"
-    if word in ("who", "whom") or not (did := _WHO_DID.match(question[:1].lower() + question[1:])):
-        return ""
-    return f"{word.capitalize()} was {did['rest']} {_PARTICIPLES.get(did['verb'], did['verb'])}?"
-
-
-def _replace_name(question: str, name: str, other: str) -> str:
-    """Return a question with another name, without words around it that would stand twice: the article, its noun."""
-    found = re.search(re.escape(name), question, re.I)
-    if found is None:
-        return question
-    before, after = question[: found.start()], question[found.end() :]
-    words = [re.escape(word) for word in other.split()]
-    for count in range(min(len(words) - 1, _MAX_SHARED_WORDS), 0, -1):
-        opening = r"\s+".join(words[:count])
-        if shared := re.search(rf"(?<!\w){opening}\s+\Z", before, re.I):
-            before = before[: shared.start()]
-            break
-    for count in range(min(len(words) - 1, _MAX_SHARED_WORDS), 0, -1):
-        ending = r"\s+".join(words[-count:])
-        if shared := re.match(rf"\s+{ending}(?!\w)", after, re.I):
-            after = after[shared.end() :]
-            break
-    return f"{before}{other}{after}"
+    return f"in {name}" if word in ("there", "then") else name
 
 
 def _capitalise(text: str) -> str:

@@ -89,4 +89,4 @@ def answer_question(version: "OpenVersion", question: LocalQuestion) -> LocalRes
         evidence = replace(evidence, notes=(*evidence.notes, *describe_default(name)))
     if question.kind == "search":
         return LocalResult(name, evidence=evidence)
-    return LocalResult(name, answer=index.answerer("", spec).answer([question.question], [evidence])[0])
+    return LocalResult(name, answer=index.answerer("", spec, where=where).answer([question.question], [evidence])[0])

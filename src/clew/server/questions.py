@@ -51,8 +51,8 @@ def ask(
 ) -> records.Answer:
     """Return the answer to a question; nothing more is done once `cancelled` is set after the search."""
     spec = check_request(request, models)
-    index, _ = _visible_index(version, access, request)
-    answerer = index.answerer(request.model, index.resolve_retriever(spec))
+    index, where = _visible_index(version, access, request)
+    answerer = index.answerer(request.model, index.resolve_retriever(spec), where=where)
     name, (evidence,) = _retrieve(version, access, [request.question], request)
     shown = view_evidence(request.question, name, version.number, evidence)
     if listener is not None:

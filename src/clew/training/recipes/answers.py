@@ -16,7 +16,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.answering.extractive import ExtractiveAnswerer, missing_name_notes
+from clew.answering.extractive import ExtractiveAnswerer
+from clew.answering.missing_names import missing_names
 from clew.answering.span_features import FEATURES, span_features
 from clew.answering.span_ranker import (
     SIGNALS,
@@ -188,7 +189,7 @@ def read_questions(
             keys = [name_key(c.text) for c in candidates]
             numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
             names = np.array([numbers[key] for key in keys], dtype=np.int64)
-            fit = fit_signals(analysis, len(missing_name_notes(analysis.query, evidence)))
+            fit = fit_signals(analysis, len(missing_names(analysis.query, evidence)))
             example = AnswerExample(span_features(analysis, candidates), right)
             read.append(ReadQuestion(number, example, names, fit, is_answerable))
     return read
