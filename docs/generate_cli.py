@@ -17,18 +17,18 @@ HEAD = """# Command line
 Made by `make docs` from the command line's own help: do not edit.
 
 Results go to standard output; progress and errors go to standard error. Exit codes: 0 done; 2 when the command, its
-input or the installation has to be changed (a missing package too); 1 when something outside failed (a disk, a network,
-weights, a model's reply, a budget), for `index` when a file could not be read or a passage not be extracted (the rest is
-in the index, and the last line says so), for `diff` when the indexes differ, for `verify` when it finds damage. One line
-on standard error names the value seen, the value wanted and the next step. Ctrl-C leaves a valid index (exit code 130),
-and the same command goes on from there.
+input or the installation has to be changed (a missing package too); 1 when something outside failed (a disk, a
+network, weights, a model's reply, a budget), for `index` when a file could not be read or a passage not be extracted
+(the rest is in the index, and the last line says so), for `diff` when the indexes differ, for `verify` when it finds
+damage. One line on standard error names the value seen, the value wanted and the next step. Ctrl-C leaves a valid
+index (exit code 130), and the same command goes on from there.
 
-With `--json` standard output is one JSON object and nothing else, with the same exit codes. That of `index` and `commit`
-has the counts `added`, `updated`, `unchanged`, `removed`, `removed_graphs`, `retried`, `remaining`, `passages` and
-`sentences` (both that are new) and `index_passages`; `stopped`, why the run ended early or null; `seconds`; `spent` on
-language models; `failures`, each with `item` and `reason`; `notes`; and `reading`, how files were read. That of `remove`
-has `removed` and `removed_graphs`, that of `verify` `clean` and `problems`; that of `index --estimate` has the figures
-that are printed, null for a cost that is not known.
+With `--json` standard output is one JSON object and nothing else, with the same exit codes. That of `index` and
+`commit` has the counts `added`, `updated`, `unchanged`, `removed`, `removed_graphs`, `retried`, `remaining`,
+`passages` and `sentences` (both that are new) and `index_passages`; `stopped`, why the run ended early or null;
+`seconds`; `spent` on language models; `failures`, each with `item` and `reason`; `notes`; and `reading`, how files
+were read. That of `remove` has `removed` and `removed_graphs`, that of `verify` `clean` and `problems`; that of
+`index --estimate` has the figures that are printed, null for a cost that is not known.
 
 Options that are not given come from the environment (`CLEW_RETRIEVER=fused`), then from `clew.toml` in the working
 folder (`retriever = "fused"`), then from `src/clew/settings.py`.

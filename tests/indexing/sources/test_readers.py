@@ -209,7 +209,7 @@ def test_a_title_of_a_pdf_that_is_a_file_name_is_none() -> None:
 
 
 def test_pages_without_text_are_noted() -> None:
-    assert "1 of 2 pages have no text" in read_one(".pdf", pdf_bytes([["Some words."], []])).notes[0]
+    assert "1 of 2 pages has no text" in read_one(".pdf", pdf_bytes([["Some words."], []])).notes[0]
 
 
 def test_rows_of_tables_have_the_names_of_their_columns() -> None:

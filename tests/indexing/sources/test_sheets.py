@@ -35,7 +35,7 @@ def lines(rows: Rows, merges: Sequence[str] = ()) -> list[str]:
 
 
 def test_a_merged_cell_belongs_to_all_rows_and_columns_that_it_spans() -> None:
-    rows = [
+    rows: Rows = [
         ["port", "ship", "built", "sunk"],
         ["Leith", "Fram", 1892, None],
         [None, "Gjoa", 1872],
@@ -56,13 +56,13 @@ def test_a_row_of_nothing_but_a_cell_from_above_is_none() -> None:
 
 
 def test_a_header_of_two_rows() -> None:
-    rows = [["ship", "size", None], [None, "length", "beam"], ["Fram", 39, 11]]
+    rows: Rows = [["ship", "size", None], [None, "length", "beam"], ["Fram", 39, 11]]
     assert lines(rows, ["A1:A2", "B1:C1"]) == ["ship: Fram; size length: 39; size beam: 11"]
 
 
 @pytest.mark.parametrize("merges", [[], ["A1:C1"]])
 def test_a_title_above_the_header_is_the_heading_of_the_rows(merges: list[str]) -> None:
-    rows = [["Ships of the north"], ["as of May"], [], ["ship", "built", "port"], ["Fram", 1892, "Oslo"]]
+    rows: Rows = [["Ships of the north"], ["as of May"], [], ["ship", "built", "port"], ["Fram", 1892, "Oslo"]]
     contents = read(rows, merges)
     assert contents.text.split("\n\n")[2:] == ["ship: Fram; built: 1892; port: Oslo"]
     heading = "Ships of the north"
@@ -74,7 +74,7 @@ def test_a_title_above_the_header_is_the_heading_of_the_rows(merges: list[str]) 
 
 
 def test_a_merged_row_within_a_table_is_the_heading_of_the_rows_below() -> None:
-    rows = [["ship", "built"], ["Retired"], ["Fram", 1892], ["In use"], ["Vega", 2025]]
+    rows: Rows = [["ship", "built"], ["Retired"], ["Fram", 1892], ["In use"], ["Vega", 2025]]
     contents = read(rows, ["A2:B2", "A4:B4"])
     assert contents.text.split("\n\n") == ["Retired", "ship: Fram; built: 1892", "In use", "ship: Vega; built: 2025"]
     assert [start.place.heading for start in contents.places] == ["Retired", "Retired", "In use", "In use"]
