@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RETRIEVERS
 
 QUESTION = "Where was Louis Palander born?"
+NO_TEXT: Any = None
 PASSAGE = clew.Passage("p", "d", "Fram", "The Fram.", 0, 9)
 Install = Callable[[Registry[Any], object], None]
 
@@ -87,7 +88,7 @@ def refusal(run: Callable[[], object]) -> str:
         (lambda *_: [], "returned 0 results; wanted a list of 1"),
         (lambda *_: ["Oslo"], "result 0 is str 'Oslo'; wanted Answer"),
         (
-            lambda _, found, *__: [clew.Answer(cast("str", None), (), (), found[0])],
+            lambda _, found, *__: [clew.Answer(NO_TEXT, (), (), found[0])],
             "the text of an answer is None; wanted str",
         ),
     ],
