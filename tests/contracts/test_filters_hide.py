@@ -57,6 +57,7 @@ ASKED = (
 )
 FINDING = [name for name in RETRIEVERS if not finds_nothing(name)]
 RERANKED = ("bm25:rerank=words", "gfm:rerank=g-rag")
+INSTALLED = "shared-words"  # that of docs/extend.md: see `conftest.py`
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def spec_of(name: str) -> str:
     return TRAINED.get(name.split(":")[0], "hashing") if "g-rag" not in name else TRAINED["gfm"]
 
 
-@pytest.mark.parametrize("name", [*FINDING, *RERANKED])
+@pytest.mark.parametrize("name", [*FINDING, *RERANKED, INSTALLED])
 def test_nothing_of_hidden_documents_is_in_evidence_or_answers(
     folders: dict[tuple[str, bool], Path], name: str
 ) -> None:

@@ -21,6 +21,7 @@ from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RETRIEVERS
 
 QUESTION = "Where was Louis Palander born?"
+NO_TEXT: Any = None
 PASSAGE = clew.Passage("p", "d", "Fram", "The Fram.", 0, 9)
 Install = Callable[[Registry[Any], object], None]
 
@@ -46,7 +47,7 @@ class Part:
 
 
 def fail(*_: object) -> Any:
-    return ()[0]  # type: ignore[index,misc]
+    return ()[0]  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -86,7 +87,10 @@ def refusal(run: Callable[[], object]) -> str:
         (lambda *_: None, "answer of the answerer theirs of .* returned None; wanted a list of 1, each Answer"),
         (lambda *_: [], "returned 0 results; wanted a list of 1"),
         (lambda *_: ["Oslo"], "result 0 is str 'Oslo'; wanted Answer"),
-        (lambda _, found, *__: [clew.Answer(None, (), (), found[0])], "the text of an answer is None; wanted str"),
+        (
+            lambda _, found, *__: [clew.Answer(NO_TEXT, (), (), found[0])],
+            "the text of an answer is None; wanted str",
+        ),
     ],
 )
 def test_an_answerer(index: clew.Index, install: Install, give: Callable[..., Any], said: str) -> None:
@@ -205,7 +209,7 @@ def test_an_entry_that_lacks_a_member_is_told_when_it_is_opened(index: clew.Inde
     refusal(lambda: index.answerer("theirs"))
     install(ANSWERERS, clew.AnswererEntry("theirs", lambda _: object()))  # type: ignore[arg-type,return-value]
     assert_matches(refusal(lambda: index.answerer("theirs")), "which has no answer; give all of")
-    install(EXTRACTORS, clew.ExtractorEntry("theirs", lambda *_: object()))  # type: ignore[arg-type,return-value]
+    install(EXTRACTORS, clew.ExtractorEntry("theirs", lambda *_: object()))  # type: ignore[arg-type]
     assert_matches(refusal(lambda: open_extractor("theirs")), "which has no fingerprint")
 
 
