@@ -27,6 +27,7 @@ SERVER = multiprocessing.get_context("forkserver")
 _ONCE = re.compile(
     r"^note: (compiling, once: |read \d+ names in ).*; later runs load (them|the compiled code)\n", re.MULTILINE
 )
+_PROGRESS = re.compile(r"^\w[\w ]*: [\d,]+( of [\d,]+)?, [\d,]+/s.*\n", re.MULTILINE)
 # Imported once, so that a process costs a fork and not a second of imports. None of these opens a table, so the server
 # has no threads of Lance that a fork would lose.
 SERVER.set_forkserver_preload(
@@ -88,14 +89,17 @@ def start_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES) 
 
 
 def run_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
-    """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`."""
+    """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`.
+
+    Notes on what took seconds, and on how far it had come by then, are left out: they depend on what else runs.
+    """
     with TemporaryDirectory() as folder:
         process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, folder, file_bytes))
         process.start()
         process.join()
         assert process.exitcode is not None
         out, err = (_read_text(Path(folder) / name) for name in ("out", "err"))
-    return Outcome(process.exitcode, out, err)
+    return Outcome(process.exitcode, out, _PROGRESS.sub("", _ONCE.sub("", err)))
 
 
 def _read_text(path: Path) -> str:
