@@ -5,6 +5,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,6 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 MEMORY_FOLDER = Path("/dev/shm")
 LEAST_MEMORY = 6 * 2**30  # a run leaves some 1.5 GB of files until it ends
 
-FILES_IN_MEMORY = pytest.StashKey[str]()
-
 settings.register_profile("clew", deadline=None)  # a busy machine is no failure
 settings.load_profile("clew")
 
@@ -36,10 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("OMP_THREAD_LIMIT", "1")
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not config.option.basetemp and "TMPDIR" not in os.environ:
-        _use_memory_for_files(config)
+        _use_memory_for_files()
 
 
-def _use_memory_for_files(config: pytest.Config) -> None:
+def _use_memory_for_files() -> None:
     """Make temporary folders in memory where there is room: on a disk each index waits half a second for 100 flushes.
 
     Linux alone has such a folder; in a container it is often too small, or no program can be started from it.
@@ -47,8 +46,10 @@ def _use_memory_for_files(config: pytest.Config) -> None:
     if os.access(MEMORY_FOLDER, os.W_OK):
         state = os.statvfs(MEMORY_FOLDER)
         if state.f_bavail * state.f_frsize >= LEAST_MEMORY and not state.f_flag & os.ST_NOEXEC:
-            config.stash[FILES_IN_MEMORY] = tempfile.mkdtemp(prefix="clew-", dir=MEMORY_FOLDER)
-            os.environ["TMPDIR"] = tempfile.tempdir = config.stash[FILES_IN_MEMORY]
+            folder = tempfile.mkdtemp(prefix="clew-", dir=MEMORY_FOLDER)
+            os.environ["TMPDIR"] = tempfile.tempdir = folder
+            # After those of `multiprocessing`, which removes a folder of its own in it.
+            Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=-200)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -107,5 +108,3 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     base = getattr(factory, "_basetemp", None)
     if base is not None and not hasattr(config, "workerinput"):
         shutil.rmtree(base, ignore_errors=True)
-    if (folder := config.stash.get(FILES_IN_MEMORY, None)) is not None:
-        shutil.rmtree(folder, ignore_errors=True)

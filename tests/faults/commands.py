@@ -27,6 +27,7 @@ SERVER = multiprocessing.get_context("forkserver")
 _ONCE = re.compile(
     r"^note: (compiling, once: |read \d+ names in ).*; later runs load (them|the compiled code)\n", re.MULTILINE
 )
+_PROGRESS = re.compile(r"^\w[\w ]*: [\d,]+( of [\d,]+)?, [\d,]+/s.*\n", re.MULTILINE)
 # Warm, so that a process costs a fork, and no second of imports and of loading compiled functions.
 SERVER.set_forkserver_preload(["tests.faults.warmed"])
 PLACES = ("Tromsø", "Hobart", "Cape Town", "Buenos Aires", "Vardø", "Lyttelton", "Kerguelen")
@@ -76,14 +77,17 @@ def start_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES) 
 
 
 def run_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
-    """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`."""
+    """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`.
+
+    Notes on what took seconds, and on how far it had come by then, are left out: they depend on what else runs.
+    """
     with memory_folder() as folder:
         process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, str(folder), file_bytes))
         process.start()
         process.join()
         assert process.exitcode is not None
         out, err = (_read_text(folder / name) for name in ("out", "err"))
-    return Outcome(process.exitcode, out, err)
+    return Outcome(process.exitcode, out, _PROGRESS.sub("", _ONCE.sub("", err)))
 
 
 def _read_text(path: Path) -> str:
