@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexFormatError, InputError
 from clew.store.commits import commit_restore
 from clew.store.dataset import open_dataset
+from clew.store.deletion_checksums import deletion_path
 from clew.store.error_mapping import map_errors
 from clew.store.inspection import inspect
 from clew.store.location import Location
-from clew.store.read_back import deletion_path
 
 if TYPE_CHECKING:
     from lance import LanceDataset
