@@ -78,7 +78,7 @@ rot: $(VENV)/installed-dev  ## Damage every kind of file of an index in 3,000 wa
 readers: $(VENV)/installed-dev  ## Open an index 5,000 times while another process writes to it
 	$(BIN)/python -m tests.faults.readers $(READERS)
 
-fuzz: $(VENV)/installed-dev  ## Give 1,000,000 generated inputs to every reader; FUZZ="--seed 1" gives others
+fuzz: $(VENV)/installed-dev  ## Give 1,000,000 generated inputs to every reader, in minutes; FUZZ="--seed 1" gives others
 	$(BIN)/python -m tests.faults.fuzz $(FUZZ)
 
 release-check: $(VENV)/installed  ## Build wheel and source archive, and try the wheel in new environments

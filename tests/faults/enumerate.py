@@ -134,9 +134,12 @@ def open_disturber(folder: Path, below: str = ".") -> Iterator[Disturber | None]
 def open_disturbers(folder: Path, count: int, below: str = ".") -> Iterator[list[Disturber]]:
     """Yield as many as wanted, that work side by side; none where they cannot be built here."""
     library = build_shim(folder)
-    disturbers = []
+    disturbers: list[Disturber] = []
+    if library is None:
+        yield disturbers
+        return
     with ExitStack() as stack:
-        for number in range(count if library else 0):
+        for number in range(count):
             own = folder / f"disturber-{number}"
             own.mkdir()
             disturbers.append(Disturber(library, own, below))

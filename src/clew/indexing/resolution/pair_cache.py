@@ -40,7 +40,9 @@ def save_pairs(cache: PairCache, folder: Path) -> None:
         for name, kind in _ARRAYS.items():
             np.save(folder / f"{name}.npy", getattr(cache, name).astype(kind))
     except OSError as error:
-        raise ProviderError(f"cannot write pairs to {folder}: {error}; free space or allow writing") from error
+        raise ProviderError(
+            f"cannot write pairs to {folder} ({error}): free some space or allow writing, and run it again"
+        ) from error
 
 
 def load_pairs(folder: Path) -> PairCache:
