@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from clew import index as indexes
-from clew.answering.extractive import COMPARISON_NOTE, LIFE_NOTE
+from clew.answering.extractive import COMPARISON_NOTE, LIFE_NOTE, STATEMENT_NOTE
 from clew.answering.life_ages import COMPUTED_AGE_NOTE
 from clew.answering.selection import open_extractive_answerer
 from clew.datasets.loaders import load_questions
@@ -30,7 +30,12 @@ from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 LOCAL_SETS = ("examples", "life dates")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BINS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
-DECIDERS = {COMPARISON_NOTE: "comparison", LIFE_NOTE: "brackets", COMPUTED_AGE_NOTE: "brackets"}
+DECIDERS = {
+    COMPARISON_NOTE: "comparison",
+    LIFE_NOTE: "brackets",
+    COMPUTED_AGE_NOTE: "brackets",
+    STATEMENT_NOTE: "statement",
+}
 _LIFE = re.compile(r"^(?:Sir )?(?P<name>[^(),\n]+?) \((?P<birth>\d{4})–(?P<death>\d{4})\)", re.MULTILINE)
 _PROBABILITY = re.compile(r"\(probability (\d\.\d\d)")
 

@@ -30,9 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     if getattr(config.option, "numprocesses", None):
-        # Threads of one product that wait for each other while another worker has their cores: a training took four
-        # times as long. The numbers of threads that Clew asks for stay what they are.
-        os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+        # Threads of one product that wait for each other, and spin while they do, take the other worker's core: a
+        # training took four times as long. A limit on threads is no way out: oneDNN then returns sums of fewer parts.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        os.environ.setdefault("GOMP_SPINCOUNT", "0")
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not config.option.basetemp and "TMPDIR" not in os.environ:
         _use_memory_for_files()

@@ -256,7 +256,7 @@ def test_a_mention_without_a_place_is_no_candidate() -> None:
 
 
 def test_questions_and_evidence_must_pair() -> None:
-    with pytest.raises(InputError, match="2 questions, 1 pieces"):
+    with pytest.raises(InputError, match="questions: 2, pieces of evidence: 1"):
         ExtractiveAnswerer().answer(["a", "b"], [TWO])
     with pytest.raises(InputError, match="max_encoded is 0"):
         ExtractiveAnswerer(max_encoded=0)

@@ -85,7 +85,7 @@ def test_no_paths_and_empty_questions() -> None:
 
 @pytest.mark.parametrize("answerer", [PathAnswerer(), LLMPathAnswerer(ScriptedModel(lambda _: {}))])
 def test_one_piece_of_evidence_a_question(answerer: PathAnswerer | LLMPathAnswerer) -> None:
-    with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
+    with pytest.raises(InputError, match="questions: 2, pieces of evidence: 1; give one per question"):
         answerer.answer(["a", "b"], [THREE])
 
 

@@ -65,7 +65,7 @@ def test_questions_that_cannot_be_asked_and_replies_that_cannot_be_used() -> Non
     assert no_question.notes == ("the question is empty",)
     assert no_passage.notes == ("the evidence holds no passage",)
     assert (failed.text, failed.notes, failed.usage) == ("", ("it was: nonsense",), COST)
-    with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
+    with pytest.raises(InputError, match="questions: 2, pieces of evidence: 1; give one per question"):
         answerer.answer(["a", "b"], [EVIDENCE])
     over = BudgetError("spent")
     (stopped,) = make_answerer(Failure("x", "spent", run_error=over))[0].answer(["a"], [EVIDENCE])

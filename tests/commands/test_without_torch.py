@@ -112,7 +112,7 @@ def test_an_index_of_the_fp32_encoder_names_the_way_out(tmp_path: Path, monkeypa
     assert done.err.endswith(f"run pip install 'clew[encoders]', or {way_out}\n")
     changed = run_clew("reencode", "--index", place, "--encoder", "bundled")
     assert changed.code == 0, changed.err
-    assert "passages have vectors of all-MiniLM-L6-v2-int8" in changed.out
+    assert "1 passage has vectors of all-MiniLM-L6-v2-int8" in changed.out
     assert run_clew(*question, "dense").code == 0
 
 

@@ -83,5 +83,5 @@ def test_no_evidence_is_no_fault(answerer: Answerer) -> None:
 
 
 def test_as_many_questions_as_pieces_of_evidence(answerer: Answerer) -> None:
-    with pytest.raises(InputError, match="1 questions, 2 pieces of evidence"):
+    with pytest.raises(InputError, match="questions: 1, pieces of evidence: 2; give one per question"):
         answerer.answer(["Who?"], [Evidence(), Evidence()])

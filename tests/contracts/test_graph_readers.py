@@ -117,7 +117,7 @@ def test_no_questions_give_no_answers(make: Callable[[], GraphReader]) -> None:
 def test_lengths_must_match(make: Callable[[], GraphReader]) -> None:
     reader = make()
     for arguments in ((QUESTIONS[:2], CONTEXTS[:1], ANSWERS[:2]), (QUESTIONS[:2], CONTEXTS[:2], ANSWERS[:1])):
-        with pytest.raises(InputError, match="2 questions have 1"):
+        with pytest.raises(InputError, match="1 for 2 questions; give one each"):
             reader.loss(*arguments)
-    with pytest.raises(InputError, match="2 questions have 1"):
+    with pytest.raises(InputError, match="1 for 2 questions; give one each"):
         reader.generate(QUESTIONS[:2], CONTEXTS[:1])

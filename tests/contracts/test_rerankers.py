@@ -119,5 +119,5 @@ def test_any_string_is_a_question(small: Index, name: str, question: str) -> Non
 
 
 def test_questions_and_evidence_must_pair(small: Index, name: str) -> None:
-    with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
+    with pytest.raises(InputError, match="questions: 2, pieces of evidence: 1; give one per question"):
         RERANKERS[name](small).rerank(["one", "two"], [EVIDENCE[0]])

@@ -211,7 +211,7 @@ def test_a_long_tie_is_counted_exactly() -> None:
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([1.0], "2 passages, 2 documents and 1 scores"),
+        ([1.0], "passages: 2, documents: 2, scores: 1"),
         ([1.0, 2.0], "rises from 1.0 at rank 1 to 2.0"),
         ([nan, 1], "NaN"),
     ],

@@ -96,7 +96,7 @@ def test_the_report_is_plain_json() -> None:
     assert result["comparisons"][0]["a"] == "good"
     assert set(result["comparisons"][0]) == {"a", "b", "measure", "difference", "low", "high", "p"}
     assert len(result["warnings"]) == 2
-    assert "1 of 4 questions have no gold ids" in result["warnings"][0]
+    assert "1 of 4 questions has no gold ids" in result["warnings"][0]
     assert "'lost' of question 'q4' is neither a passage nor a document" in result["warnings"][1]
 
 

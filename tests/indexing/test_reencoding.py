@@ -153,7 +153,7 @@ def test_a_damaged_row_is_not_given_a_new_checksum(tmp_path: Path, monkeypatch: 
     index = create(tmp_path / "index", "none")
     version = index.table.version
     monkeypatch.setattr("clew.store.integrity.find_damaged_rows", lambda _: [0])
-    with pytest.raises(IndexFormatError, match="are not what was written"):
+    with pytest.raises(IndexFormatError, match="is not what was written"):
         index.reencode("hashing:16")
     assert index.table.open_latest().version == version
 

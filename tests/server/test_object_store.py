@@ -1,5 +1,6 @@
 """Several servers over one index in an object store: a local S3 server, and processes of `clew serve`."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,4 +57,5 @@ def test_servers_read_one_index_and_see_what_another_process_commits() -> None:
                 reply = client.post("/v1/own/search", json=body).json()
                 if reply["version"] == newest:
                     break
+                time.sleep(0.05)
             assert len(reply["results"][0]["passages"]) == 4

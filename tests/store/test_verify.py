@@ -87,7 +87,7 @@ def test_a_changed_letter_costs_its_document_alone(tmp_path: Path) -> None:
     file = data_files(tmp_path)[0]
     file.write_bytes(file.read_bytes().replace(b"London is", b"Lonfon is", 1))
     assert verify(tmp_path) == ["passage 'a#0' is not what was written: its checksum differs"]
-    assert "removed 3 passages of 1 damaged documents: 'a'" in repair(tmp_path)
+    assert "removed 3 passages of 1 damaged document: 'a'" in repair(tmp_path)
     assert verify(tmp_path) == []
     assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["b'", "c"]
     assert reindex(tmp_path) == expected

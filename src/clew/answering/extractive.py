@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from clew.answering.candidates import Candidate, compare_nationalities, rank_candidates, rank_options
+from clew.answering.direct_statements import find_statement
 from clew.answering.languages import QuestionLanguage, detect_language
 from clew.answering.life_ages import COMPUTED_AGE_NOTE, find_age
 from clew.answering.missing_names import HasWords, missing_name_notes, missing_names
@@ -34,6 +35,7 @@ from clew.types import Answer, Citation, Evidence, Scored
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
 CANDIDATE_NOTE = "the rules alone rank the names, dates and numbers of the quoted sentences: no one of them is asserted"
 COMPARISON_NOTE = "the answer compares the two entities by the first quoted sentences: check it against them"
+STATEMENT_NOTE = "the first quoted sentence states the answer in the words of the question"
 LIFE_NOTE = "the answer is the date in the brackets after the name, in the first quoted sentence"
 OFF_TOPIC_NOTE = "the passages hardly match the question: the most similar sentences are quoted, none is an answer"
 MISSING_NAME_NOTE = (
@@ -107,9 +109,9 @@ class ExtractiveAnswerer:
 
         The text is "yes", "no" or one of two options where the sentences decide it, else the best candidate; "" where
         no single name can answer, or the evidence hardly matches the question. It is asserted, that is not `weak`,
-        where dates or words decide a comparison, where brackets after a name give the date of a birth or death, and
-        where its calibrated probability reaches the ranker's line: not of a span beside another entity than the one
-        that a question of one step names. The
+        where dates or words decide a comparison, where brackets after a name give the date of a birth or death, where
+        a sentence states the answer in the question's words, and where its calibrated probability reaches the ranker's
+        line: not of a span beside another entity than the one that a question of one step names. The
         sentence that states the answer is quoted first.
         """
         analysis = self.analyze(question, evidence)
@@ -125,7 +127,7 @@ class ExtractiveAnswerer:
         is_off_topic = self._is_off_topic(analysis)
         verdict = _decide_life(analysis)
         if verdict is None and form is None and not is_off_topic:
-            verdict = _decide_comparison(analysis)
+            verdict = _decide_comparison(analysis) or _decide_statement(analysis)
         if verdict is not None:
             return _answer_by_verdict(analysis, evidence, notes, verdict)
         notes += (form.note,) if form else ()
@@ -244,6 +246,13 @@ def _decide_life(analysis: QuestionAnalysis) -> Verdict | None:
     if (life := find_life_date(analysis)) is not None:
         return Verdict(life.text, [life.sentence], (Scored(life.text, 1.0),), note=LIFE_NOTE)
     return None
+
+
+def _decide_statement(analysis: QuestionAnalysis) -> Verdict | None:
+    """Return a verdict on what a sentence states in the words of the question; None where none does."""
+    stated = find_statement(analysis)
+    scored = () if stated is None else (Scored(stated.text, 1.0),)
+    return None if stated is None else Verdict(stated.text, [stated.sentence], scored, note=STATEMENT_NOTE)
 
 
 def _decide_comparison(analysis: QuestionAnalysis) -> Verdict | None:

@@ -202,7 +202,7 @@ def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> No
 
 
 def test_questions_and_evidence_must_pair(small: Index) -> None:
-    with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
+    with pytest.raises(InputError, match="questions: 2, pieces of evidence: 1; give one per question"):
         reranker(small, "index").rerank(["one", "two"], [Evidence((Scored(Passage("a", "a", "", "", 0, 0), 1.0),))])
 
 

@@ -1,0 +1,70 @@
+"""What a sentence states in the words of a question of one step is asserted; what it says of others is not."""
+
+import pytest
+
+from clew.answering.extractive import STATEMENT_NOTE, ExtractiveAnswerer
+from tests.answering.test_extractive import evidence, quotes
+
+ROSSBY = "Rossby (ship)", "Rossby is a three-masted ship, launched in May 1892 and designed by the engineer Ole Lund."
+
+
+def ask(question: str, *passages: tuple[str, str]) -> tuple[str, bool]:
+    """Return the answer, and whether a statement decided it."""
+    answer = ExtractiveAnswerer().answer_one(question, evidence(*passages))
+    return answer.text, STATEMENT_NOTE in answer.notes and not answer.weak
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who designed the Rossby?", "Ole Lund"),
+        ("When was the Rossby launched?", "May 1892"),
+        ("In what year was the Rossby launched?", "1892"),
+    ],
+)
+def test_several_statements_of_one_sentence(question: str, answer: str) -> None:
+    assert ask(question, ROSSBY) == (answer, True)
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "text", "answer"),
+    [
+        (
+            "Who led the Vardal Expedition?",
+            "Vardal Expedition",
+            "The Vardal Expedition was led by Ida Berg.",
+            "Ida Berg",
+        ),
+        ("Who founded Tarn College?", "Tarn College", "It was founded in 1619 by Ida Berg, an actor.", "Ida Berg"),
+        ("Who founded Tarn College?", "Ida Berg", "Ida Berg founded Tarn College in 1619.", "Ida Berg"),
+        ("Where was the Rossby built?", "Rossby", "Rossby was a ship built at Kiel for a company.", "Kiel"),
+    ],
+)
+def test_subject_and_object(question: str, title: str, text: str, answer: str) -> None:
+    about = ("Tarn College", "Tarn College lies in the hills.")
+    assert ask(question, (title, text), *([about] if title == "Ida Berg" else [])) == (answer, True)
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "text"),
+    [
+        ("Who designed the Rossby?", "Rossby", "Rossby was a book about a ship designed by Ida Berg."),
+        ("Who designed the Rossby?", "Rossby", "Rossby followed the Elsa, which was designed by Ida Berg."),
+        ("Who designed the Rossby?", "Rossby", "Rossby was not designed by Ida Berg."),
+        ("Who designed the Rossby?", "Rossby", "Rossby was designed by Ida Berg and Ole Lund."),
+        ("Who designed the Rossby?", "Elsa", "Elsa was designed by Ida Berg. The Rossby was her sister."),
+        ("Who was the captain of the designer of the Rossby?", "Rossby", "Rossby was designed by Ida Berg."),
+    ],
+)
+def test_what_is_not_said_of_the_entity_is_not_asserted(question: str, title: str, text: str) -> None:
+    assert not ask(question, (title, text))[1]
+
+
+def test_different_statements_decide_nothing() -> None:
+    other = "Rossby (museum)", "The Rossby was designed by Ida Berg."
+    assert not ask("Who designed the Rossby?", ROSSBY, other)[1]
+
+
+def test_the_statement_is_quoted_first() -> None:
+    answer = ExtractiveAnswerer().answer_one("Who designed the Rossby?", evidence(("Elsa", "Elsa is a ship."), ROSSBY))
+    assert quotes(answer)[0] == ROSSBY[1]
