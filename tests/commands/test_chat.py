@@ -29,7 +29,7 @@ def talk(index: Path, *lines: str, options: tuple[str, ...] = ()) -> Outcome:
 
 
 def test_follow_ups_are_made_whole_and_shown(index: Path) -> None:
-    script = ("Who designed the Fram?", "", "Where was he born?", "Colin Archer", "and when did he die?", "why?")
+    script = ("Which man designed the Fram?", "", "Where was he born?", "Colin Archer", "and when did he die?", "why?")
     done = talk(index, *script)
     assert done.code == 0
     assert done.err.splitlines() == [

@@ -59,7 +59,9 @@ def find_facts(
     """Return the facts of a segment's passages; `targets` are those of the names in `matches`."""
     facts = segment.facts
     sizes = scratch.meanings
-    form_sizes = np.where(numbers.form_keys >= 0, sizes[numbers.form_keys], 0)
+    is_known = numbers.form_keys >= 0
+    form_sizes = np.zeros(len(is_known), sizes.dtype)
+    form_sizes[is_known] = sizes[numbers.form_keys[is_known]]
     ends = form_sizes[facts.triples.values[:, 0]], form_sizes[facts.triples.values[:, 2]]
     used = int(form_sizes[facts.mentions.values].sum() + sum(int(end.sum()) for end in ends))
     matched = int(np.diff(targets.indptr)[matches.names].sum())
