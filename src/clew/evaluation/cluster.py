@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _MAX_QUESTIONS = 32  # that an actor is given at a time: what is asked again where it is killed
 _SHARES_PER_ACTOR = 4
 _TRIES = 3
+_SECONDS_TO_END = 30.0
 
 
 @final
@@ -101,10 +102,19 @@ class ClusterSearch:
             (done, *_), _ = self.ray.wait(list(running), num_returns=1)
             start, actor = running.pop(done)
             idle.append(actor)
-            rankings[start] = self._result(done)
+            try:
+                rankings[start] = self._result(done)
+            except ClewError:
+                self._await_end(list(running))
+                raise
             if progress is not None:
                 progress(sum(map(len, rankings.values())), len(questions))
         return Run(name, k, tuple(ranking for start in sorted(rankings) for ranking in rankings[start]))
+
+    def _await_end(self, references: list[Any]) -> None:
+        """Wait until the shares that actors still work on are done: Ray prints a line for each that it has to stop."""
+        if references:
+            self.ray.wait(references, num_returns=len(references), timeout=_SECONDS_TO_END)
 
     def _result(self, reference: Any) -> tuple[Ranking, ...]:
         try:
