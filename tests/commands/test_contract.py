@@ -210,13 +210,33 @@ def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> No
     assert done.err.splitlines()[-1] == "exit code 1: 2 failed, the rest is in the index"
 
 
-@pytest.mark.parametrize("stdin", [b"", b"\x7fELF\x00binary\x00", b"\n\n\n"])
-def test_standard_input_of_no_use_is_told_and_leaves_an_empty_index(stdin: bytes, tmp_path: Path) -> None:
-    done = run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=stdin)
+@pytest.mark.parametrize("stdin", [b"", b"\x7fELF\x00binary\x00", b"\n\n\n", b'{"id": "a"}\n{not json\n'])
+@pytest.mark.parametrize("beside", [(), ("empty.md",)])
+def test_standard_input_of_no_use_is_told_and_leaves_nothing(
+    stdin: bytes, beside: tuple[str, ...], tmp_path: Path
+) -> None:
+    files = [tmp_path / name for name in beside]
+    for file in files:
+        file.touch()
+    done = run_clew("index", "-", *files, "--index", tmp_path / "i", "--encoder", "none", stdin=stdin)
     assert done.code == 1
     assert "0 added" in done.out
     assert "stdin" in done.err
-    assert run_clew("verify", "--index", tmp_path / "i").code == 0
+    assert all(file.name in done.err for file in files)
+    assert done.err.splitlines()[-1].endswith("failed, nothing was added")
+    assert not (tmp_path / "i").exists()
+
+
+def test_standard_input_that_is_read_ahead_is_indexed_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "empty.md").touch()
+    lines = ["{not json", *(json.dumps(row) for row in ROWS), '{"id": "a"}']
+    given = (tmp_path / "empty.md", "-", "--index", tmp_path / "i", "--encoder", "none")
+    done = run_clew("index", *given, stdin="\n".join(lines).encode())
+    assert done.code == 1
+    assert "2 added, 0 updated, 0 unchanged, 3 failed" in done.out
+    assert [line.split(": ")[1].rpartition("/")[2] for line in done.err.splitlines()[:-1]] == [
+        "empty.md", "stdin:1", "stdin:4",
+    ]  # fmt: skip
 
 
 def test_removing_is_all_or_nothing(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`clew index` and `clew commit`."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,11 +27,12 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import describe_estimate, describe_report, print_estimate, print_report
 from clew.errors import IndexLockedError, InputError
 from clew.plugins.ray_cluster import check_address
-from clew.types import Failure, Usage
+from clew.types import Document, Failure, Usage
 
 if TYPE_CHECKING:
     from clew.index import Index
     from clew.indexing.report import IndexingReport
+    from clew.indexing.sources.read_ahead import ReadAhead
     from clew.indexing.sources.records import RecordColumns
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
@@ -129,6 +130,7 @@ def index(
     from clew.indexing.cost_estimate import estimate_indexing
     from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.column_check import check_columns
+    from clew.indexing.sources.read_ahead import read_ahead
     from clew.indexing.sources.reader import check_paths, read_documents
 
     extractor = fill_extractor(extractor, llm.model)
@@ -155,11 +157,13 @@ def index(
         else:
             print_estimate(estimate)
         return
+    items: Iterable[str | Document | Failure] = sources
     if sources and run.shard is None and not index_exists(index):
-        unread = _find_nothing_readable(sources, columns)
-        if unread is not None:
+        ahead = read_ahead(sources, columns)
+        if ahead.failures and not ahead.has_document:  # no index is made for them
             check_creation(index, extractor, encoder, llm_factory, device, sentences, run.aliases)
-            _finish(unread, 0, Usage(), as_json=run.json_)
+            _finish(_report_failures(ahead), 0, Usage(), as_json=run.json_)
+        items = ahead.items
     with progress_on_stderr() as progress:
         opened = _open_patiently(
             lambda: open_or_create(
@@ -177,7 +181,7 @@ def index(
             report = opened.add_by_ray(sources, run.ray, extractor, run.workers, memory)
         else:
             report = opened.add(
-                sources,
+                items,
                 extractor,
                 retry_failed=run.retry_failed,
                 workers=run.workers,
@@ -229,23 +233,10 @@ def _finish(report: "IndexingReport", passages: int, spent: Usage, *, as_json: b
         raise typer.Exit(1)
 
 
-def _find_nothing_readable(sources: list[str], columns: "RecordColumns") -> "IndexingReport | None":
-    """Return the failures of files of which no document can be read, so that no index is made for them; else None.
-
-    None too where there is no file, and where standard input is read, which can be read but once.
-    """
+def _report_failures(ahead: "ReadAhead") -> "IndexingReport":
     from clew.indexing.report import IndexingReport
-    from clew.indexing.sources.reader import ReadingProgress, read_documents
 
-    if "-" in sources:
-        return None
-    progress, report = ReadingProgress(), IndexingReport()
-    for item in read_documents(sources, progress=progress, columns=columns):
-        if not isinstance(item, Failure):
-            return None
-        report.failures.append(item)
-    report.reading, report.seconds = progress.report, seconds_since_start()
-    return report if report.failures else None
+    return IndexingReport(failures=ahead.failures, reading=ahead.reading, seconds=seconds_since_start())
 
 
 def _open_patiently(open_index: Callable[[], "Index"], is_made_elsewhere: Callable[[], bool]) -> "Index":
