@@ -19,6 +19,7 @@ from clew.models.llm.registry import MODELS
 from clew.plugins.registry import Registry
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RETRIEVERS
+from tests.faults.commands import run_clew
 
 QUESTION = "Where was Louis Palander born?"
 NO_TEXT: Any = None
@@ -228,3 +229,26 @@ def test_a_misspelt_extractor_is_told_though_a_package_is_broken(install: Instal
 
 def assert_matches(message: str, said: str) -> None:
     assert re.search(said, message), message
+
+
+def test_a_listing_has_all_that_can_be_loaded_and_names_the_package_of_the_rest(
+    monkeypatch: pytest.MonkeyPatch, small_folder: Path
+) -> None:
+    for registry in (RETRIEVERS, RERANKERS):
+        broken = {
+            "absent": EntryPoint("absent", "no_such_package.parts:ENTRY", registry.group),
+            "wrong": EntryPoint("wrong", "builtins:dict", registry.group),
+        }
+        monkeypatch.setitem(vars(registry), "_plugins", broken)
+        monkeypatch.setattr(registry, "_reported", set())
+    done = run_clew("retrievers")
+    assert done.code == 0
+    assert all(name in done.out for name in ("bm25", "gfm", "cross-encoder", "llm:MODEL"))
+    assert "absent" not in done.out
+    warnings = done.err.splitlines()
+    assert len(warnings) == 4
+    assert warnings[0].endswith("'no_such_package'; install no_such_package again")
+    assert warnings[1].endswith("is a type; wanted a clew.RetrieverEntry: use another version of builtins")
+    assert run_clew("retrievers").err == ""  # once
+    refused = run_clew("search", "?", "--index", small_folder, "--retriever", "maxsim:base=bm52")
+    assert "maxsim: base is 'bm52'; did you mean bm25? wanted one of bm25, " in refused.err

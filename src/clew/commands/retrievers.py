@@ -24,9 +24,9 @@ def retrievers(
     if name:
         _print_settings(console, name)
         return
-    rows = [(known, RETRIEVERS.entry(known).summary, RETRIEVERS.entry(known).needs) for known in RETRIEVERS]
+    rows = [(known, entry.summary, entry.needs) for known, entry in RETRIEVERS.usable_entries().items()]
     console.print(_make_table(("retriever", "ranks by", "needs"), rows), "")
-    rows = [(known, RERANKERS.entry(known).summary, RERANKERS.entry(known).spelling or known) for known in RERANKERS]
+    rows = [(known, entry.summary, entry.spelling or known) for known, entry in RERANKERS.usable_entries().items()]
     console.print(_make_table(("reranker", "orders by", "written as"), rows), "")
     console.print("clew retrievers NAME prints the settings of one.", markup=False)
 

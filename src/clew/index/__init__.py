@@ -136,7 +136,8 @@ class Index(MendableIndex, ReadableIndex, AsyncIndex):
         if not topics:
             return self.finish(opened.retrieve([question], k, where)[0], where)
         if not isinstance(opened, TopicRetriever):
-            able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name) and not finds_nothing(name))
+            entries = RETRIEVERS.usable_entries().items()
+            able = ", ".join(name for name, entry in entries if entry.finds_paths and not entry.finds_nothing)
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
@@ -31,6 +31,7 @@ class Registry(Generic[Entry]):
     group: str  # the group of entry points: "clew.retrievers"
     entries: dict[str, Entry]  # those of this package by name, in the order of listings
     entry_class: type[Entry]
+    _reported: set[str] = field(default_factory=set, init=False, repr=False)  # entries that cannot be used
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self.entries, *self._plugins))
@@ -64,14 +65,29 @@ class Registry(Generic[Entry]):
             entry = point.load()
         except ERRORS as error:
             raise InputError(
-                f"the {self.kind} {name} of {point.value} cannot be loaded: {error}; install that package again"
+                f"the {self.kind} {name} of {point.value} cannot be loaded: {error}; install {_package(point)} again"
             ) from error
         if not isinstance(entry, self.entry_class):
             raise InputError(
                 f"the entry point {name} = {point.value} of {self.group} is a {type(entry).__name__}; "
-                f"wanted a clew.{self.entry_class.__name__}"
+                f"wanted a clew.{self.entry_class.__name__}: use another version of {_package(point)}"
             )
         return entry
+
+    def usable_entries(self) -> dict[str, Entry]:
+        """Return the entries by name, in the order of listings, for what needs them all.
+
+        One whose package cannot be used is left out, with a warning the first time.
+        """
+        usable: dict[str, Entry] = {}
+        for name in self:
+            try:
+                usable[name] = self.entry(name)
+            except InputError as error:
+                if name not in self._reported:
+                    _log.warning("%s", error)
+                self._reported.add(name)
+        return usable
 
     def origin(self, name: str) -> Origin:
         """Return where the entry of a name comes from."""
@@ -113,6 +129,11 @@ class Registry(Generic[Entry]):
 def _entry_points() -> EntryPoints:
     # All at once, which takes 20 ms; what Python 3.11 returns in the place of `EntryPoints` selects as that does.
     return cast("EntryPoints", entry_points())
+
+
+def _package(point: EntryPoint) -> str:
+    """Return the name by which pip knows the package of an entry point, else that of its module."""
+    return point.module.partition(".")[0] if point.dist is None else point.dist.name
 
 
 def load_object(place: Any) -> Any:

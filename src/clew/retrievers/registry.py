@@ -352,7 +352,7 @@ def _check_names(spec: SettingsRecord | str) -> None:
         return
     name = _entry_name(base)
     if name not in RETRIEVERS or not _can_be_base(name, spec):
-        able = [other for other in RETRIEVERS if _can_be_base(other, spec)]
+        able = [other for other in RETRIEVERS.usable_entries() if _can_be_base(other, spec)]
         close = nearest(name, able)
         hint = f"did you mean {close}? wanted" if close else "wanted"
         raise InputError(f"{_entry_name(spec)}: base is {name!r}; {hint} one of {', '.join(able)}")

@@ -17,7 +17,7 @@ async def indexes(state: State, access: CallerAccess) -> records.IndexList:
     names = [name for name in state.indexes.names() if access.indexes is None or name in access.indexes]
     writable = access.write and state.options.write
     listed = [records.IndexSummary(name=n, writable=writable, filtered=access.where is not None) for n in names]
-    entries = [(name, RETRIEVERS.entry(name)) for name in RETRIEVERS]
+    entries = RETRIEVERS.usable_entries().items()
     retrievers = [records.RetrieverSummary(name=n, summary=e.summary, needs=e.needs) for n, e in entries]
     return records.IndexList(indexes=listed, retrievers=retrievers, models=list(state.options.models))
 
