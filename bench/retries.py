@@ -1,9 +1,10 @@
 """Calls against a limit of the rate, with our retries and with those of pydantic-ai: `python bench/retries.py`.
 
 A local server replies after 50 ms to `--limit` requests in each second; others get status 429 and a `Retry-After` of a
-second. The same prompts are sent, 16 at a time and each five times at most, by `models/llm/retrying.py`, whose calls
-share one pause, and by pydantic-ai with its `AsyncHTTPX2TenacityTransport` and `wait_retry_after`, where each call
-waits for itself. Printed are requests, refused ones, calls without a reply, and seconds. The replies are invented.
+second. The same prompts are sent, 16 at a time, by `models/llm/retrying.py`, whose calls share one pause and count no
+such wait as an attempt, and by pydantic-ai with its `AsyncHTTPX2TenacityTransport` and `wait_retry_after`, where each
+call waits for itself and is sent five times at most. Printed are requests, refused ones, calls without a reply, and
+seconds. The replies are invented.
 """
 
 import argparse

@@ -74,6 +74,8 @@ class Settings(BaseModel):
     extraction_calls: int = Field(default=2, ge=1, le=2)  # a passage: names and triples at once, or apart (HippoRAG)
     calls_at_once: int = Field(default=16, ge=1, le=1024)  # to a language model, at most
     call_timeout: float = Field(default=120.0, gt=0.0, le=86_400.0)  # seconds for one answer of a language model
+    # Seconds that one answer of a language model may wait in all because its server asks for it ("Retry-After").
+    call_wait: float = Field(default=600.0, ge=0.0, le=86_400.0)
     reply_tokens: int = Field(default=2048, ge=1, le=10_000_000)  # longest reply of a language model
     temperature: float = Field(default=0.0, ge=0.0, le=100.0)  # of a language model; 0 for the likeliest words
     model_output: Literal["prompted", "native"] = "prompted"  # where a reply's schema stands
@@ -90,6 +92,7 @@ class Settings(BaseModel):
         calls = CallSettings(
             base_url=self.base_url,
             max_concurrency=self.calls_at_once,
+            max_wait=self.call_wait,
             timeout=self.call_timeout,
             reply_tokens=self.reply_tokens,
             temperature=self.temperature,

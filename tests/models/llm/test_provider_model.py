@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import signal
 import threading
 import time
@@ -209,6 +210,33 @@ def test_the_pause_of_one_call_holds_all_calls_in_progress() -> None:
         assert server.times[4] - server.times[0] >= 0.9  # also the calls without a Retry-After
 
 
+def test_waits_that_the_server_asks_for_are_no_attempts_and_long_ones_are_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def script(_: Request, number: int) -> ServerReply:
+        if number % 12 == 11:
+            return ServerReply(OSLO)
+        return ServerReply("wait", status=429, headers={"retry-after-ms": "2"})
+
+    with model_server(script) as server, caplog.at_level(logging.WARNING, "clew"):
+        model = open_model(server, attempts=1, max_concurrency=1)
+        assert names(model.complete(prompts(2))) == [["Oslo"]] * 2
+        assert len(server.requests) == 24
+    (told,) = caplog.messages  # each wait counts as a second at least, and ten of them are long
+    assert "limits the rate, and all calls wait as long as it asks, each 600 s at most (call_wait)" in told
+
+
+def test_waits_that_the_server_asks_for_are_bounded_by_their_sum() -> None:
+    header = {"retry-after-ms": "2"}
+    with model_server(lambda *_: ServerReply("wait", status=429, headers=header)) as server:
+        results = open_model(server, attempts=2, max_wait=1.0, max_concurrency=1).complete(prompts(20))
+        assert len(server.requests) == 20  # two of each of ten calls
+    assert all(isinstance(result, Failure) and "HTTP 429: wait" in result.reason for result in results)
+    last = results[-1]
+    assert isinstance(last, Failure)
+    assert "failed 10 calls in a row, each for 1 s (HTTP 429: wait): run it again" in last.reason
+
+
 def test_a_retry_after_of_a_day_ends_the_run() -> None:
     header = {"Retry-After": "86400"}
     with model_server(lambda *_: ServerReply("tomorrow", status=429, headers=header)) as server:
@@ -216,7 +244,7 @@ def test_a_retry_after_of_a_day_ends_the_run() -> None:
         assert len(server.requests) == 1
     assert isinstance(results[0], Failure)
     assert isinstance(results[0].run_error, ProviderError)
-    assert "asks to wait 86,400 s; Clew waits at most 120 s (HTTP 429: tomorrow)" in results[0].reason
+    assert "asks to wait 86,400 s; Clew waits at most 600 s (HTTP 429: tomorrow)" in results[0].reason
 
 
 def test_waiting_calls_end_with_the_run() -> None:

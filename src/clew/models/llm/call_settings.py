@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from clew.errors import InputError
 from clew.models.llm.error_text import shorten_to_line
+from clew.models.llm.retry_policy import MAX_REQUESTED_WAIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,8 @@ class CallSettings:
 
     base_url: str = ""  # URL of a server that speaks the provider's protocol; "" for the provider's own
     max_concurrency: int = 16  # maximum number of calls in progress at the same time
-    attempts: int = 5  # requests for one reply while the server fails, limits the rate or is unreachable
+    attempts: int = 5  # requests for one reply while the server fails, or is unreachable
+    max_wait: float = MAX_REQUESTED_WAIT  # seconds that one reply may wait in all because the server asks for it
     repairs: int = 2  # number of times that a reply that does not fit its schema is sent back for correction
     timeout: float = 120.0  # seconds for one reply
     reply_tokens: int = 2048  # maximum length of a reply
@@ -23,7 +25,7 @@ class CallSettings:
 
     def __post_init__(self) -> None:
         small = [name for name in ("max_concurrency", "attempts", "reply_tokens") if getattr(self, name) < 1]
-        small += [name for name in ("repairs", "temperature") if getattr(self, name) < 0]
+        small += [name for name in ("max_wait", "repairs", "temperature") if getattr(self, name) < 0]
         if small or not self.timeout > 0:
             name = small[0] if small else "timeout"
             raise InputError(f"{name} of the language model is {getattr(self, name)}, which is too small: raise it")

@@ -25,7 +25,7 @@ from clew.models.llm.request import (
     response_text,
     send_request,
 )
-from clew.models.llm.retry_policy import MAX_WAIT, backoff_seconds, cut_secret
+from clew.models.llm.retry_policy import LONG_WAIT, RetryLimit, cut_secret
 from clew.plugins.tracing import span
 from clew.types import Failure, Prompt, Reply, Usage
 
@@ -88,6 +88,7 @@ class RetryingClient:
     _resume_at: float = 0.0
     _server_reached: bool = False
     _consecutive_failures: int = 0
+    _waits_are_told: bool = False
 
     async def complete(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
         """Return a fitting reply, or a failure after all attempts and repairs; raise what ends all calls."""
@@ -117,8 +118,9 @@ class RetryingClient:
     async def _request_with_retries(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall
     ) -> "ModelResponse":
+        limit = RetryLimit(self.settings.attempts, self.settings.max_wait)
         last = NoReplyError("")
-        for attempt in range(self.settings.attempts):
+        while not limit.is_reached:
             await self._wait_until_resumed(batch)
             try:
                 return await self._request_once(batch, messages, call)
@@ -126,11 +128,11 @@ class RetryingClient:
                 last = error
             if last.final or (last.unreachable and not self._server_reached):
                 break
-            self._back_off(last, attempt)
+            self._back_off(last, limit)
         self._consecutive_failures += not last.final
         if self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES:
             raise ProviderError(
-                f"{self.name} failed {self._consecutive_failures} calls in a row, each {self.settings.attempts} times"
+                f"{self.name} failed {self._consecutive_failures} calls in a row, each {limit}"
                 f" ({self._redact(last)}): run it again when the server works; finished replies are kept"
             )
         if last.unreachable:
@@ -147,15 +149,22 @@ class RetryingClient:
         while (wait := self._resume_at - time.monotonic()) > 0:
             await batch.sleep(wait * random.uniform(1.0, _MAX_JITTER))
 
-    def _back_off(self, error: NoReplyError, attempt: int) -> None:
+    def _back_off(self, error: NoReplyError, limit: RetryLimit) -> None:
         """Pause all calls for the time that the server asks for, else exponentially longer with each attempt."""
-        if error.retry_after is not None and error.retry_after > MAX_WAIT:
+        if error.retry_after is not None and error.retry_after > limit.max_wait:
             raise ProviderError(
-                f"{self.name} asks to wait {error.retry_after:,.0f} s; Clew waits at most {MAX_WAIT:,.0f} s "
-                f"({self._redact(error)}): run it again then; finished replies are kept"
+                f"{self.name} asks to wait {error.retry_after:,.0f} s; Clew waits at most {limit.max_wait:,.0f} s "
+                f"({self._redact(error)}): run it again then, or raise call_wait; finished replies are kept"
             )
-        wait = error.retry_after or backoff_seconds(attempt)
+        wait = limit.count(error.retry_after)
         self._resume_at = max(self._resume_at, time.monotonic() + wait)
+        if limit.waited >= LONG_WAIT and not self._waits_are_told:
+            self._waits_are_told = True
+            _logger.warning(
+                "%s limits the rate, and all calls wait as long as it asks, each %.0f s at most (call_wait)",
+                self.name,
+                limit.max_wait,
+            )
         _logger.info("%s gave no reply, and is asked again in %.1f s: %s", self.name, wait, self._redact(error))
 
     async def _request_once(

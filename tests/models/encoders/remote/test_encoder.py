@@ -145,6 +145,21 @@ def test_a_server_that_always_fails_is_one_line() -> None:
     assert "it asks to wait 999 s" in refusal(ServerReply("busy", status=429, headers={"Retry-After": "999"}))
 
 
+def test_waits_that_the_server_asks_for_are_no_attempts_and_bounded_by_their_sum(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("clew.models.encoders.remote.request.time.sleep", slept.append)
+    busy = ServerReply("busy", status=429, headers={"Retry-After": "100"})
+    with model_server(script(failing_first(busy, times=6))) as server:
+        np.testing.assert_array_equal(opened(server.url, attempts=1).encode(["Fram"]), unit(["Fram"]))
+    assert slept == [100.0] * 6
+    (told,) = caplog.messages
+    assert "limits the rate, and each request waits as long as it asks, 600 s at most" in told
+    assert "failed for 600 s (HTTP 429: busy): run it again when the server works" in refusal(busy)
+    assert slept == [100.0] * 12
+
+
 def test_a_hang_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "failed 2 times (ReadTimeout" in refusal(ServerReply(delay=60), timeout=0.1, attempts=2)
 

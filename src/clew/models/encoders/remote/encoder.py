@@ -42,7 +42,7 @@ class RemoteEncoder:
         argument: "MODEL" or "MODEL@URL".
         protocol: The form of requests and replies.
         timeout: Seconds for one reply.
-        attempts: Requests for one reply while the server fails or limits the rate.
+        attempts: Requests for one reply while the server fails.
 
     Raises:
         InputError: There is no model, the URL cannot be used, or a key is needed and not set.

@@ -1,6 +1,7 @@
 """Requests to a server of embeddings, again while it fails or limits the rate; errors are mapped to `ProviderError`."""
 
 import json
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from clew.errors import ModelReplyError, ProviderError
 from clew.models.llm.error_text import shorten_to_line
-from clew.models.llm.retry_policy import MAX_WAIT, RETRIED_STATUSES, backoff_seconds, cut_secret
+from clew.models.llm.retry_policy import LONG_WAIT, MAX_REQUESTED_WAIT, RETRIED_STATUSES, RetryLimit, cut_secret
 
 if TYPE_CHECKING:
     import httpx2
 
+_logger = logging.getLogger(__name__)
 T = TypeVar("T")
 _MAX_REPLY_BYTES = 1 << 28
 _MAX_ERROR_BYTES = 1 << 16
@@ -36,26 +38,40 @@ class EmbeddingServer:
     url: str
     key: str = field(repr=False)
     timeout: float = 120.0  # seconds for one reply
-    attempts: int = 5  # requests for one reply
+    attempts: int = 5  # requests for one reply that may fail
+    _waits_are_told: bool = False
 
     def fetch(self, method: str, path: str, body: dict[str, Any] | None, read: Callable[[object], T]) -> T:
         """Return what `read` makes of the JSON that the server answers; it raises ModelReplyError for what is no reply.
 
         Raises ProviderError where the server cannot be reached, refuses the request, or fails in all attempts.
         """
-        reason = ""
-        for attempt in range(self.attempts):
+        limit, reason = RetryLimit(self.attempts, MAX_REQUESTED_WAIT), ""
+        while True:
             try:
                 return read(self._fetch_json(method, path, body))
             except ModelReplyError as error:
-                reason, wait = f"its reply cannot be used: {error}", None
+                reason, retry_after = f"its reply cannot be used: {error}", None
             except _NoReplyError as error:
-                reason, wait = str(error), error.retry_after
-            if wait is not None and wait > MAX_WAIT:
-                raise self._error(f"it asks to wait {wait:,.0f} s ({reason}): run it again then; finished work is kept")
-            if attempt + 1 < self.attempts:
-                time.sleep(backoff_seconds(attempt) if wait is None else wait)
-        raise self._error(f"failed {self.attempts} times ({reason}): run it again when the server works")
+                reason, retry_after = str(error), error.retry_after
+            if retry_after is not None and retry_after > limit.max_wait:
+                raise self._error(
+                    f"it asks to wait {retry_after:,.0f} s ({reason}): run it again then; finished work is kept"
+                )
+            wait = limit.count(retry_after)
+            if limit.is_reached:
+                raise self._error(f"failed {limit} ({reason}): run it again when the server works")
+            self._tell_of_waits(limit)
+            time.sleep(wait)
+
+    def _tell_of_waits(self, limit: RetryLimit) -> None:
+        if limit.waited >= LONG_WAIT and not self._waits_are_told:
+            self._waits_are_told = True
+            _logger.warning(
+                "the encoder %s limits the rate, and each request waits as long as it asks, %.0f s at most",
+                self.name,
+                limit.max_wait,
+            )
 
     def _fetch_json(self, method: str, path: str, body: dict[str, Any] | None) -> object:
         import httpx2
