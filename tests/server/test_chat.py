@@ -53,7 +53,7 @@ def test_indexes_are_models(served: Served) -> None:
 def test_the_last_message_is_answered_with_citations(served: Served, small: Index) -> None:
     expected = small.ask(QUESTION)
     reply = served.client.chat.completions.create(model="clew/small", messages=messages())
-    assert reply.choices[0].message.content == expected.text
+    assert reply.choices[0].message.content == expected.headline
     assert (reply.choices[0].finish_reason, reply.usage and reply.usage.total_tokens) == ("stop", 0)
     extra = reply.model_extra or {}
     assert [c["quote"] for c in extra["citations"]] == [c.quote for c in expected.citations]
@@ -74,7 +74,7 @@ def test_an_answer_streams(served: Served, small: Index) -> None:
     )
     chunks = list(stream)
     text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-    assert text == small.ask(QUESTION).text
+    assert text == small.ask(QUESTION).headline
     last = [chunk for chunk in chunks if chunk.choices][-1]
     assert last.choices[0].finish_reason == "stop"
     assert (last.model_extra or {})["citations"]
@@ -147,3 +147,39 @@ def test_a_follow_up_is_made_whole_from_the_messages_before(served: Served, smal
     assert [c["quote"] for c in extra["citations"]] == [c.quote for c in expected.citations]
     *_, last = served.client.chat.completions.create(model="clew/small", messages=talk, stream=True)
     assert (last.model_extra or {})["question"] == "Where was Louis Palander born?"
+
+
+def test_a_follow_up_that_may_mean_several_names_is_asked_back_and_completed_by_the_next_message(
+    served: Served,
+) -> None:
+    talk: list[Any] = [
+        {"role": "user", "content": "Did Louis Palander meet Adolf Erik Nordenskiöld?"},
+        {"role": "assistant", "content": "The passages of this index do not hold an answer."},
+        {"role": "user", "content": "where was he born?"},
+    ]
+    reply = served.client.chat.completions.create(model="clew/small", messages=talk)
+    text = reply.choices[0].message.content or ""
+    assert text.startswith("'he' could mean Louis Palander or Adolf Erik Nordenskiöld: write the name")
+    extra = reply.model_extra or {}
+    assert (extra["citations"], extra["question"]) == ([], "where was he born?")
+    chunks = list(served.client.chat.completions.create(model="clew/small", messages=talk, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == text
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    talk += [{"role": "assistant", "content": text}, {"role": "user", "content": "Louis Palander"}]
+    reply = served.client.chat.completions.create(model="clew/small", messages=talk)
+    assert (reply.model_extra or {})["question"] == "Where was Louis Palander born?"
+
+
+def test_a_weak_answer_is_told_as_such_and_a_word_that_refers_to_nothing_is_noted(served: Served, small: Index) -> None:
+    question = "Which ship was built in Bremerhaven?"
+    expected = small.ask(question)
+    assert expected.headline.startswith("Not sure: likely ")
+    asked = {"model": "clew/small", "messages": [{"role": "user", "content": question}]}
+    reply = served.client.chat.completions.create(**asked)
+    assert reply.choices[0].message.content == expected.headline
+    chunks = list(served.client.chat.completions.create(**asked, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == expected.headline
+    unknown = served.client.chat.completions.create(
+        model="clew/small", messages=[{"role": "user", "content": "Where was he born?"}]
+    )
+    assert "'he' refers to nothing that was asked before" in (unknown.model_extra or {})["notes"]

@@ -93,7 +93,7 @@ def test_a_body_that_is_no_json_is_refused(client: TestClient) -> None:
 def test_an_answer_is_the_library_s(client: TestClient, small: Index) -> None:
     reply = client.post("/v1/small/ask", json={"question": QUESTION}).json()
     expected = small.ask(QUESTION)
-    assert (reply["answer"], reply["weak"]) == (expected.text, expected.weak)
+    assert (reply["answer"], reply["headline"], reply["weak"]) == (expected.text, expected.headline, expected.weak)
     assert [c["quote"] for c in reply["citations"]] == [c.quote for c in expected.citations]
     assert reply["evidence"]["passages"][0]["id"] == expected.evidence.passages[0].item.id
 
@@ -114,7 +114,7 @@ def test_a_streamed_answer_ends_with_the_whole(client: TestClient) -> None:
     assert evidence == sorted(evidence, key=["step", "passage", "path", "token", "citation", "done"].index)
     passages = [data for name, data in events if name == "passage"]
     assert [p["rank"] for p in passages] == [1, 2, 3]
-    assert "".join(data["text"] for name, data in events if name == "token") == whole["answer"]
+    assert "".join(data["text"] for name, data in events if name == "token") == whole["headline"]
     assert [data for name, data in events if name == "citation"] == whole["citations"]
     done = events[-1][1]
     assert {**done, "usage": 0, "evidence": 0} == {**whole, "usage": 0, "evidence": 0}

@@ -206,6 +206,7 @@ class Answer(Record):
     question: str
     retriever: str
     answer: str = Field(description="Empty where the evidence holds no answer.")
+    headline: str = Field(description="The answer for people: of a weak one the likeliest names, as such.")
     weak: bool
     citations: list[Quote]
     candidates: list[Candidate]

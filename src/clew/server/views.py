@@ -44,6 +44,7 @@ def view_answer(index: str, found: records.Evidence, answer: Answer) -> records.
         question=found.question,
         retriever=found.retriever,
         answer=answer.text,
+        headline=answer.headline,
         weak=answer.weak,
         citations=[view_quote(citation) for citation in answer.citations],
         candidates=[records.Candidate(text=c.item, score=c.score) for c in answer.candidates],

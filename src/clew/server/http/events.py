@@ -75,7 +75,7 @@ class AnswerEvents:
         """Queue the rest of the text, the citations, and the whole."""
         for note in answer.notes:
             self._put("note", {"text": note})
-        self.on_text(answer.answer)
+        self.on_text(answer.headline)
         for citation in answer.citations:
             self._put("citation", citation)
         self._put("done", answer)

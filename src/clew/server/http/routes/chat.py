@@ -1,20 +1,22 @@
 """The chat form of OpenAI: an index as a model, for front ends that speak it.
 
 Source: OpenAI's API reference, "Chat completions". Differs from the source: the last message of a user is the question,
-made whole by rules from the messages before it ("where was he born?"; English); answers are quotes unless the server
-allows a language model; `citations`, `index_version`, `notes` and `question`, as it was made whole, are extra fields.
+made whole by rules from the messages before it ("where was he born?"; English); where it may mean several names the
+reply asks which, and the next message completes it; answers are quotes unless the server allows a language model;
+`citations`, `index_version`, `notes` and `question`, as it was made whole, are extra fields.
 """
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.query.conversation import Conversation
+from clew.query.conversation import Conversation, WholeQuestion
 from clew.server import questions, records
 from clew.server.access import Access, note_index
 from clew.server.http.events import EventStream, format_event
@@ -131,22 +133,37 @@ async def models(state: State, access: CallerAccess) -> ModelList:
     return ModelList(data=[Model(id=f"{PREFIX}{name}") for name in names])
 
 
+@dataclass(frozen=True, slots=True)
+class ChatQuestion:
+    """The question of a conversation, or what to ask back before it can be answered."""
+
+    index: str
+    whole: WholeQuestion
+    request: records.AskRequest
+
+
 @router.post("/chat/completions", summary="Answer the last message", response_model=ChatReply, responses=POSING)
 async def complete(request: Request, body: ChatRequest, state: State, access: CallerAccess) -> Response:
-    """Answer the last message of the user, with citations as an extra field."""
+    """Answer the last message of the user, with citations as an extra field, or ask which name it means."""
     if body.model.startswith(PREFIX):
         note_index(request.scope, _index_name(body))
-    index, question = read_chat(body, state, access)
-    reply = _Reply(body)
+    asked = read_chat(body, state, access)
+    reply = _Reply(body, asked.whole)
+    if asked.whole.query:
+        version = await run_on_version(request, state, access, asked.index, lambda opened: opened.number)
+        whole = reply.ask_back(version)
+        return EventStream(_stream_whole(whole, reply)) if body.stream else JSONResponse(whole.model_dump(mode="json"))
     if body.stream:
-        return EventStream(_stream(start_answer(state, access, index, question), reply))
+        return EventStream(_stream(start_answer(state, access, asked.index, asked.request), reply))
     allowed = state.options.models
-    answer = await run_on_version(request, state, access, index, lambda v: questions.ask(v, access, question, allowed))
+    answer = await run_on_version(
+        request, state, access, asked.index, lambda opened: questions.ask(opened, access, asked.request, allowed)
+    )
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
 
 
-def read_chat(body: ChatRequest, state: ServerState, access: Access) -> tuple[str, records.AskRequest]:
-    """Return the index and the question of a conversation; without one, or for another model, it is a Refusal."""
+def read_chat(body: ChatRequest, state: ServerState, access: Access) -> ChatQuestion:
+    """Return the question of a conversation; without one, or for another model, it is a Refusal."""
     name, _, retriever = body.model.removeprefix(PREFIX).partition(":")
     hidden = access.indexes is not None and name not in access.indexes
     if not body.model.startswith(PREFIX) or name not in state.indexes.locations or hidden:
@@ -157,22 +174,27 @@ def read_chat(body: ChatRequest, state: ServerState, access: Access) -> tuple[st
     if len(texts[-1]) > records.MAX_QUESTION:
         raise Refusal(400, f"the question has {len(texts[-1])} characters; at most {records.MAX_QUESTION} are read")
     model = state.options.models[0] if state.options.models else ""
-    question = resolve_last(body.messages)[: records.MAX_QUESTION]
-    return name, records.AskRequest(question=question, retriever=retriever or "auto", model=model)
+    whole = resolve_last(body.messages)
+    question = whole.text[: records.MAX_QUESTION]
+    return ChatQuestion(name, whole, records.AskRequest(question=question, retriever=retriever or "auto", model=model))
 
 
-def resolve_last(messages: Sequence[Message]) -> str:
-    """Return the last message of a user, with what it refers to in earlier messages in place of the references."""
-    conversation, asked = Conversation(), ""
+def resolve_last(messages: Sequence[Message]) -> WholeQuestion:
+    """Return the last message of a user, with what it refers to in earlier messages in place of the references.
+
+    A message that was asked back about is no turn of its own: the next one, such as one of the names, completes it.
+    """
+    conversation, asked = Conversation(), WholeQuestion("")
     for message in messages:
         text = _text(message)
         if message.role == "user":
-            if asked:
-                conversation.add(asked)
-            asked = conversation.resolve(text).text
-        elif message.role == "assistant" and asked:
-            conversation.add(asked, text)
-            asked = ""
+            if asked.text and not asked.query:
+                conversation.add(asked.text)
+            asked = conversation.resolve(text)
+        elif message.role == "assistant":
+            if asked.text and not asked.query:
+                conversation.add(asked.text, text)
+            asked = WholeQuestion("")
     return asked
 
 
@@ -183,7 +205,8 @@ def _index_name(body: ChatRequest) -> str:
 class _Reply:
     """The parts of a reply that all of its chunks share."""
 
-    def __init__(self, body: ChatRequest) -> None:
+    def __init__(self, body: ChatRequest, question: WholeQuestion) -> None:
+        self.question = question
         self.model = body.model
         self.id = f"chatcmpl-{secrets.token_hex(12)}"
         self.created = int(time.time())
@@ -191,16 +214,28 @@ class _Reply:
 
     def whole(self, answer: records.Answer) -> ChatReply:
         """Return the answer at once."""
+        return self._make(
+            answer.headline or _NO_ANSWER,
+            answer.version,
+            usage=_usage(answer),
+            citations=answer.citations,
+            notes=[*self.question.notes(), *answer.evidence.notes, *answer.notes],
+            question=answer.evidence.question,
+        )
+
+    def ask_back(self, version: int) -> ChatReply:
+        """Return what has to be known before there is an answer, given the version of the index."""
+        none = ChatUsage(prompt_tokens=0, completion_tokens=0, total_tokens=0)
+        return self._make(self.question.query, version, usage=none, citations=[], notes=[], question=self.question.text)
+
+    def _make(self, text: str, version: int, **fields: Any) -> ChatReply:
         return ChatReply(
             id=self.id,
             created=self.created,
             model=self.model,
-            choices=[ChatChoice(message=ChatMessage(content=answer.answer or _NO_ANSWER))],
-            usage=_usage(answer),
-            citations=answer.citations,
-            notes=[*answer.evidence.notes, *answer.notes],
-            question=answer.evidence.question,
-            index_version=answer.version,
+            choices=[ChatChoice(message=ChatMessage(content=text))],
+            index_version=version,
+            **fields,
         )
 
     def chunk(self, delta: dict[str, Any], finish: str | None = None, **extra: Any) -> dict[str, Any]:
@@ -229,15 +264,27 @@ async def _stream(events: AsyncIterator[tuple[str, object] | None], reply: _Repl
             whole = reply.whole(data)
             if not data.answer:
                 yield format_event("", reply.chunk({"content": _NO_ANSWER}))
-            fields = whole.model_dump(mode="json", include={"citations", "notes", "question", "index_version"})
-            yield format_event("", reply.chunk({}, "stop", **fields))
-            if reply.with_usage:
-                last = {**reply.chunk({}), "choices": [], "usage": whole.usage.model_dump()}
-                yield format_event("", last)
-            yield "data: [DONE]\n\n"
+            for line in _end(whole, reply):
+                yield line
         elif name == "error" and isinstance(data, BaseModel):
             detail = getattr(data, "detail", "")
             yield format_event("", {"error": {"message": detail, "type": "server_error", "code": None}})
+
+
+async def _stream_whole(whole: ChatReply, reply: _Reply) -> AsyncIterator[str]:
+    content = whole.choices[0].message.content
+    yield format_event("", reply.chunk({"role": "assistant", "content": content}))
+    for line in _end(whole, reply):
+        yield line
+
+
+def _end(whole: ChatReply, reply: _Reply) -> Iterator[str]:
+    """Yield the last chunks of a reply whose text was sent."""
+    fields = whole.model_dump(mode="json", include={"citations", "notes", "question", "index_version"})
+    yield format_event("", reply.chunk({}, "stop", **fields))
+    if reply.with_usage:
+        yield format_event("", {**reply.chunk({}), "choices": [], "usage": whole.usage.model_dump()})
+    yield "data: [DONE]\n\n"
 
 
 def _text(message: Message) -> str:

@@ -57,8 +57,8 @@ class AnswerColumn {
     const found = answer.evidence;
     this.quotes = answer.citations;
     this.notes = [...new Set([...found.notes, ...answer.notes])];
-    const hedge = answer.weak && answer.answer ? make("span", { class: "weak" }, "Not sure: likely ") : null;
-    fill(this.answer, hedge, answer.answer || "The passages found hold no answer.");
+    const text = answer.headline || "The passages found hold no answer.";
+    fill(this.answer, answer.weak ? make("span", { class: "weak" }, text) : text);
     if (answer.failure) this.answer.append(make("span", { class: "weak" }, ` ${answer.failure}`));
     const seconds = found.usage.seconds + answer.usage.seconds;
     this.status.textContent = `${found.retriever}, ${seconds.toFixed(2)} s, version ${answer.version} of the index`;
