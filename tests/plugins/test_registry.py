@@ -5,6 +5,8 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
+import clew
+from clew.answering.registry import ANSWERERS
 from clew.errors import InputError
 from clew.indexing.extraction.registry import open_extractor
 from clew.plugins import registry
@@ -37,6 +39,17 @@ def test_a_misspelt_extractor_gets_the_nearest_right_name(name: str, right: str)
     choice = "choose rules, learned, auto, published:FILE or llm:PROVIDER:NAME"
     with pytest.raises(InputError, match=rf"^no extractor is called '{name}'; did you mean {right}\? {choice}$"):
         open_extractor(name)
+
+
+def test_a_misspelt_reader_or_installed_answerer_gets_the_nearest_right_name(
+    small: clew.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match=r"^reader is 'Local'; did you mean local\? wanted local, or a language model"):
+        small.retriever(clew.Gear(reader="Local"))
+    point = EntryPoint("title", "their_package:ENTRY", ANSWERERS.group)
+    monkeypatch.setitem(vars(ANSWERERS), "_plugins", {"title": point})
+    with pytest.raises(InputError, match=r"no answerer and no language model is called 'titel'; did you mean title\?$"):
+        small.answerer("titel")
 
 
 def test_a_name_like_none_gets_the_list_of_extractors() -> None:

@@ -14,6 +14,9 @@ from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ran
 from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.llm.object_model import accept_model
+from clew.models.llm.providers import KEY_VARIABLES
+from clew.models.llm.registry import MODELS
+from clew.plugins.names import suggest
 from clew.protocols import Answerer, Encoder, LanguageModel
 
 JSON, TEXT = "json", "text"
@@ -43,6 +46,8 @@ def open_answerer(
         kind, _, argument = model.partition(":")
         if kind in ANSWERERS:
             return accept_answerer(ANSWERERS.build(kind, argument), ANSWERERS.origin(kind))
+        if model and kind not in KEY_VARIABLES and kind not in MODELS and (close := suggest(kind, ANSWERERS)):
+            raise InputError(f"no answerer and no language model is called {model!r}; {close.strip()}")
         return select_answerer(model, open_model, encoder, evidence, prompts, has_words)
     if hasattr(model, "answer"):
         return accept_answerer(model)

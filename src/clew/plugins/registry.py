@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from clew.errors import InputError
-from clew.plugins.names import nearest
+from clew.plugins.names import suggest
 from clew.plugins.origin import ERRORS, Origin
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ class Registry(Generic[Entry]):
         if name in self.entries:
             return self.entries[name]
         if name not in plugins:
-            close = nearest(name, self)
-            hint = f"did you mean {close}? " if close else ""
-            raise InputError(f"no {self.kind} is called {name!r}; {hint}choose one of {', '.join(self)}")
+            raise InputError(f"no {self.kind} is called {name!r}; {suggest(name, self)}choose one of {', '.join(self)}")
         point = plugins[name]
         try:
             entry = point.load()

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from clew.errors import InputError
 from clew.models.text_scorers import CrossEncoderScorer
-from clew.plugins.names import nearest
+from clew.plugins.names import suggest
 from clew.plugins.records import SettingsRecord, setting
 from clew.plugins.registry import Registry, load_object
 from clew.plugins.spec import split_settings
@@ -124,9 +124,8 @@ def parse_reranker(text: str, amr: str | None = None) -> SettingsRecord:
     """
     name, _, argument = text.partition(":")
     if name not in RERANKERS:
-        close = nearest(name, RERANKERS)
-        hint = f"did you mean {close}? " if close else ""
-        raise InputError(f"no reranker is called {name!r}; {hint}choose one of {', '.join((NO_RERANKER, *RERANKERS))}")
+        choice = f"choose one of {', '.join((NO_RERANKER, *RERANKERS))}"
+        raise InputError(f"no reranker is called {name!r}; {suggest(name, RERANKERS)}{choice}")
     record = RERANKERS.record(name)
     values = _split_argument(record, argument, name)
     if amr is not None:

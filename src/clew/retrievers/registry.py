@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from clew.errors import InputError
 from clew.models.encoders.compatibility import reads_vectors_of
-from clew.plugins.names import nearest
+from clew.plugins.names import nearest, suggest
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.plugins.registry import Registry
 from clew.plugins.spec import split_settings
@@ -353,9 +353,8 @@ def _check_names(spec: SettingsRecord | str) -> None:
     name = _entry_name(base)
     if name not in RETRIEVERS or not _can_be_base(name, spec):
         able = [other for other in RETRIEVERS.usable_entries() if _can_be_base(other, spec)]
-        close = nearest(name, able)
-        hint = f"did you mean {close}? wanted" if close else "wanted"
-        raise InputError(f"{_entry_name(spec)}: base is {name!r}; {hint} one of {', '.join(able)}")
+        wanted = f"{suggest(name, able)}wanted one of {', '.join(able)}"
+        raise InputError(f"{_entry_name(spec)}: base is {name!r}; {wanted}")
 
 
 def _can_be_base(name: str, spec: SettingsRecord | str) -> bool:

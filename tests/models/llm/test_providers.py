@@ -1,6 +1,7 @@
 """Providers: model names, API keys, and the headers that each server is sent."""
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -97,6 +98,12 @@ def test_every_provider_accepts_the_schema_in_a_field(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "gpt-4", "nobody:x", "openai:", ":x", "OpenAI:x", "openai-chat:x"])
 def test_an_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="wanted PROVIDER:NAME with one of openai, anthropic, google, ollama"):
+        parse_model_name(name)
+
+
+@pytest.mark.parametrize(("name", "close"), [("OpenAI:x", "did you mean openai? "), ("openai:", ""), ("zz:x", "")])
+def test_a_misspelt_provider_gets_the_nearest_right_name(name: str, close: str) -> None:
+    with pytest.raises(InputError, match=rf"^the language model is '{name}'; {re.escape(close)}wanted PROVIDER"):
         parse_model_name(name)
 
 

@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, MissingPackageError
+from clew.models.llm.registry import MODELS
 from clew.plugins.extras import missing_package, require_extra
+from clew.plugins.names import suggest
 
 if TYPE_CHECKING:
     import httpx2
@@ -26,9 +28,10 @@ def parse_model_name(name: str) -> tuple[str, str]:
     """Split `provider:model` into the two; another form or an unknown provider is an InputError."""
     provider, _, model = name.partition(":")
     if provider not in KEY_VARIABLES or not model:
+        close = "" if provider in KEY_VARIABLES else suggest(provider, (*KEY_VARIABLES, *MODELS))
         raise InputError(
-            f"the language model is {name!r}; wanted PROVIDER:NAME with one of {', '.join(KEY_VARIABLES)}, such as "
-            "openai:gpt-4o-mini; for any server that speaks OpenAI's protocol openai:NAME with --base-url"
+            f"the language model is {name!r}; {close}wanted PROVIDER:NAME with one of {', '.join(KEY_VARIABLES)}, "
+            "such as openai:gpt-4o-mini; for any server that speaks OpenAI's protocol openai:NAME with --base-url"
         )
     return provider, model
 

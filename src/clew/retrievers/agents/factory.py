@@ -8,6 +8,7 @@ from clew.errors import InputError
 from clew.graph.paths.beam_search import BeamSettings, TripleGraph
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.llm.prompts.proximal_triples import MAX_FACTS
+from clew.plugins.names import suggest
 from clew.plugins.records import SettingsRecord
 from clew.protocols import AgentReader, Retriever
 from clew.query.context import IndexContext
@@ -124,7 +125,8 @@ def open_reader(
     if ":" in name:
         return LLMReader(context.open_model(name), _limit(max_facts, MAX_FACTS), separate)
     if name != LOCAL_READER:
-        raise InputError(f"reader is {name!r}; wanted local, or a language model such as openai:gpt-4o-mini")
+        wanted = "a language model such as openai:gpt-4o-mini"
+        raise InputError(f"reader is {name!r}; {suggest(name, [LOCAL_READER])}wanted {LOCAL_READER}, or {wanted}")
     vectors, limit = _triple_vectors(context, triples), _limit(max_facts, MAX_LOCAL_FACTS)
     encode, lexical = context.encode_questions, context.lexical
     return LocalReader(context.scope, vectors, encode, context_weight, lexical, min_gain, limit)
