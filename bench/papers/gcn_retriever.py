@@ -1,7 +1,7 @@
 """GCN-Retriever's table 1: `python bench/papers/gcn_retriever.py [--sets NAMES | --data FOLDER] [--quick]`.
 
-Rows are GCN-Retriever as published, ours and untrained, G-Retriever's tree, and the whole graph; with a language model
-(`--reader MODEL`) also G-Retriever with its token and GraphToken, and columns for prompts that are tuned together with
+Rows are GCN-Retriever as published and ours, each also untrained, G-Retriever's tree, and the whole graph; with a
+language model (`--reader MODEL`) also G-Retriever with its token and GraphToken, and columns for prompts that are tuned together with
 the selection. `published` is the accuracy of the data set's own code, `strict` that the reply equals an answer, in %.
 `--data` reads published files, for example a folder with GQA's train_sceneGraphs.json beside G-Retriever's
 questions.csv, or RoG's records of WebQSP; `--test` those to measure on, where they are in another file. Without it, the
@@ -43,7 +43,7 @@ BUDGETS = {EXPLAGRAPHS: 3, PQ2: 5, PQ3: 5}
 SCENE_EDGES = 3
 """Similarities of edges that have a prize on scene graphs, as the published code has it there."""
 PUBLISHED = {"gcn-paper": "GCN-Retriever", "gcn-untrained": "GCN-Retriever, untrained"}
-OURS = {"gcn": "GCN-Retriever, ours"}
+OURS = {"gcn": "GCN-Retriever, ours", "gcn-untrained": "GCN-Retriever, ours, untrained"}
 FIXED = {"steiner": "G-Retriever", "whole": "the whole graph"}
 WITH_TOKENS = {"g-retriever": "G-Retriever with its token", "graphtoken": "GraphToken"}
 
