@@ -1,8 +1,9 @@
 """GCN-Retriever's table 1: `python bench/papers/gcn_retriever.py [--sets NAMES | --data FOLDER] [--quick]`.
 
 Rows are GCN-Retriever as published and ours, each also untrained, G-Retriever's tree, and the whole graph; with a
-language model (`--reader MODEL`) also G-Retriever with its token and GraphToken, and columns for prompts that are tuned together with
-the selection. `published` is the accuracy of the data set's own code, `strict` that the reply equals an answer, in %.
+language model (`--reader MODEL`) also G-Retriever with its token and GraphToken, and columns for prompts that are tuned
+together with the selection. `published` is the accuracy of the data set's own code, `strict` that the reply equals an
+answer, in %.
 `--data` reads published files, for example a folder with GQA's train_sceneGraphs.json beside G-Retriever's
 questions.csv, or RoG's records of WebQSP; `--test` those to measure on, where they are in another file. Without it, the
 graphs at hand: ExplaGraphs and PathQuestion. Tests and intervals are over questions. `--quick` runs on made data.
