@@ -6,13 +6,17 @@
     kg1000     table 8: routing, always simple and always complex on the balanced sample, of both forms
     retrieval  table 3: calls of a language model, paths and tokens a question
 
-Measures are hits@1 (the first answer is right), hit (the paper's: a right answer is inside the reply), F1 and the share
-of questions whose kept paths hold an answer. Without `--model` an answer is the end of the best path; with one it reads
-the paths (`--prompts text` as published), and its row without retrieval is added. The first quarter of the questions
-adapts routers in `main` and `ablations`, by the paths that the model names or, without one, by shortest paths to the
-gold answers; the rest is measured, of every row. The rankers of the form paper are `--ranker`. Questions that the
-shipped router was trained on are left out; the shipped ranker of paths, in ours and `rog`, was trained on all of
-metaqa and pathquestion-2h, and on none of pathquestion-3h. `--quick` runs on made data in a minute.
+Measures are hits@1 (the first answer is right), hit (the paper's: a right answer is inside the reply) and F1. Of what
+is retrieved, at the same number of triples of the best paths for every row: the share of questions with an answer among
+their entities, and of gold paths that are among them whole. `answer, all paths` is of all paths that a row keeps, up to
+the number in brackets, so that it compares only rows of the same number.
+
+Without `--model` an answer is the end of the best path; with one it reads the paths (`--prompts text` as published),
+and its row without retrieval is added. The first quarter of the questions adapts routers in `main` and `ablations`, by
+the paths that the model names or, without one, by shortest paths to the gold answers; the rest is measured, of every
+row. The rankers of the form paper are `--ranker`. Questions that the shipped router was trained on are left out; the
+shipped ranker of paths, in ours and `rog`, was trained on all of metaqa and pathquestion-2h, and on none of
+pathquestion-3h. `--quick` runs on made data in a minute.
 
 Source: Gao et al., "FRAG" (2025), section 5 and appendix A.
 Differs from the source: the graphs and the questions are those at hand, which have 1 to 3 hops, not WebQSP and CWQ.
@@ -31,11 +35,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from clew.datasets.question_sets import count_questions, sample_by_hops
 from clew.evaluation.adaptation import FROM_ANSWERS, FROM_MODEL
-from clew.evaluation.evaluate_kgqa import evaluate_path_retrievers
+from clew.evaluation.evaluate_kgqa import ANSWER_IN_TRIPLES, GOLD_PATHS_IN_TRIPLES, evaluate_path_retrievers
 from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.types import Question, ignore_progress
 from frag import METAQA, PQ2, PQ3, open_graph, test_questions
-from papers.evaluated import check_options
+from papers.evaluated import check_options, some_of
 from papers.made_data import run_on_made_data
 from workbench import describe_machine, print_table
 
@@ -53,7 +57,7 @@ def main(given: Sequence[str] | None = None) -> None:
             return
         arguments.limit, arguments.each = 12, 2
     print(describe_machine(), flush=True)
-    for name in arguments.sets.split(",") if arguments.sets else default_sets(arguments.table):
+    for name in arguments.sets or default_sets(arguments.table):
         if arguments.table == "sample":
             print_sample(name, arguments)
         else:
@@ -64,7 +68,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=("main", "ablations", "sample", "kg1000", "retrieval"))
-    parser.add_argument("--sets", default="", help=f"of {PQ2}, {PQ3} and {METAQA}, by commas")
+    parser.add_argument("--sets", type=some_of((PQ2, PQ3, METAQA)), help=f"of {PQ2}, {PQ3} and {METAQA}, by commas")
     parser.add_argument("--model", default="", help="PROVIDER:NAME that reads the paths and answers")
     parser.add_argument("--prompts", choices=("json", "text"), default="json", help="form of its replies")
     parser.add_argument("--ranker", default="bi-encoder", help="of the form paper: relations and paths")
@@ -128,22 +132,28 @@ def print_rows(name: str, arguments: argparse.Namespace) -> None:
     print_differences(report)
 
 
-HEAD = (*MEASURES, "coverage", "path recall", "complex")
-COSTS_HEAD = ("calls of retrieval", "calls of answers", "paths", "tokens of paths", "coverage")
+RETRIEVED = (ANSWER_IN_TRIPLES, GOLD_PATHS_IN_TRIPLES)
+HEAD = (*MEASURES, *RETRIEVED, "answer, all paths", "complex")
+COSTS_HEAD = ("calls of retrieval", "calls of answers", "paths", "tokens of paths", *RETRIEVED, "answer, all paths")
 
 
 def figures_row(figures: dict[str, Any]) -> list[str]:
-    """Return the cells of a retriever: hits@1 with its interval, hit, F1, coverage, and how it searched."""
+    """Return the cells of a retriever: hits@1 with its interval, hit, F1, what is retrieved, and how it searched."""
     low, high = figures["intervals"]["hits@1"]
     others = [f"{100 * figures[measure]:.1f}" for measure in MEASURES[1:]]
     first = f"{100 * figures['hits@1']:.1f} ({100 * low:.1f}-{100 * high:.1f})"
-    return [first, *others, coverage(figures), percent(figures, "path_recall"), percent(figures, "complex")]
+    return [first, *others, *retrieved(figures), percent(figures, "complex")]
 
 
 def cost_row(figures: dict[str, Any]) -> list[str]:
     """Return the cells of a retriever: calls, paths and tokens a question."""
     calls = [f"{figures.get(measure, 0.0):.1f}" for measure in ("retrieval_calls", "answer_calls")]
-    return [*calls, f"{figures['paths']:.1f}", f"{figures['path_tokens']:.0f}", coverage(figures)]
+    return [*calls, f"{figures['paths']:.1f}", f"{figures['path_tokens']:.0f}", *retrieved(figures)]
+
+
+def retrieved(figures: dict[str, Any]) -> list[str]:
+    """Return the cells of `RETRIEVED`, and the coverage by all paths."""
+    return [*(percent(figures, measure) for measure in RETRIEVED), coverage(figures)]
 
 
 def coverage(figures: dict[str, Any]) -> str:

@@ -39,13 +39,13 @@ from clew.rerankers.amr.parsers import AMRParser
 from clew.rerankers.g_rag.factory import open_amr_parser
 from clew.rerankers.g_rag.settings import GRag
 from clew.rerankers.registry import LLMRerank
-from clew.retrievers.registry import open_retriever, parse_retriever
+from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings, load_settings
-from clew.training.data.corpora import open_corpus_index
 from clew.training.recipes.records import Network, RerankRecipe, published_rerank_recipe
 from clew.training.recipes.reranker import train_reranker
 from clew.types import Failure
-from papers.evaluated import check_options
+from gnn_lab import percent
+from papers.evaluated import check_options, open_set, split_seeds
 from papers.made_data import run_on_made_data
 from workbench import DATA, WORK, describe_machine, print_table
 
@@ -89,15 +89,17 @@ def main(given: Sequence[str] | None = None) -> None:
     loop = recipe.loop
     print(
         f"{loop.epochs} epochs of {recipe.steps} steps, batches of {recipe.loss.batch}, width {recipe.width}, rate "
-        f"{loop.rate:g}",
+        f"{loop.rate:g}, seeds {','.join(map(str, arguments.seeds))}",
         flush=True,
     )
     measures = {**MEASURES, **TIED_MEASURES} if arguments.table == "2" else MEASURES
     heads = [f"{measure} {split}" for measure in measures for split in ("dev", "test")]
     rows = []
     for row in TABLES[arguments.table](recipe, arguments):
-        figures = measure_row(row, files)
-        cells = [f"{100 * figures[split][measures[name]]:.1f}" for name in measures for split in ("dev", "test")]
+        runs = [measure_row(row, files, seed) for seed in (arguments.seeds if row.recipe else arguments.seeds[:1])]
+        cells = [
+            percent([run[split][measures[name]] for run in runs]) for name in measures for split in ("dev", "test")
+        ]
         print(row.label, *cells, sep=" | ", file=sys.stderr, flush=True)
         rows.append([row.label, *cells])
     print_table((f"table {arguments.table}", *heads), rows)
@@ -114,7 +116,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=int, help="first questions of each split of the data at hand")
     parser.add_argument("--epochs", type=int, help="in place of 5")
     parser.add_argument("--steps", type=int, help="of an epoch, in place of 10,000")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=split_seeds, default="0", help="of the training, by commas")
     parser.add_argument("--model", default="", help="PROVIDER:NAME that scores passages")
     parser.add_argument("--encoders", default=ENCODERS)
     parser.add_argument("--quick", action="store_true", help="tiny networks on made data")
@@ -130,7 +132,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
 def build_recipe(arguments: argparse.Namespace) -> RerankRecipe:
     """Return the published recipe, with the length and the parser that the arguments name."""
     recipe = published_rerank_recipe()
-    loop = replace(recipe.loop, seed=arguments.seed, epochs=arguments.epochs or recipe.loop.epochs)
+    loop = replace(recipe.loop, epochs=arguments.epochs or recipe.loop.epochs)
     width = 8 if arguments.quick else recipe.width
     return replace(recipe, parser=arguments.amr, steps=arguments.steps or recipe.steps, loop=loop, width=width)
 
@@ -142,8 +144,7 @@ def pool_file(split: str, arguments: argparse.Namespace) -> Path:
     path = RUN / f"{split}-{corpus}-{arguments.base.replace(':', '-')}{limit}.json"
     if path.is_file():
         return path
-    context = open_corpus_index(DATA / corpus, RUN, progress)
-    retriever = open_retriever(parse_retriever(arguments.base), context.with_paths_per_passage(0))
+    retriever = open_set(corpus).retriever(parse_retriever(arguments.base), paths=0)
     records = []
     for question in islice(load_questions(DATA / corpus / questions), arguments.limit):
         (found,) = retriever.retrieve([question.text], published_rerank_recipe().pool)
@@ -158,7 +159,10 @@ def pool_file(split: str, arguments: argparse.Namespace) -> Path:
             for one in found.passages
         ]
         records.append({"id": question.id, "question": question.text, "answers": [*question.answers], "ctxs": contexts})
-    path.write_text(json.dumps(records), encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")  # an interrupted run leaves no file that looks whole
+    part.write_text(json.dumps(records), encoding="utf-8")
+    part.replace(path)
     return path
 
 
@@ -236,19 +240,20 @@ def print_statistics(files: dict[str, Path], parser: AMRParser) -> None:
     print_table(("statistics", "graphs", "failed", "concepts", "edges", *heads), rows)
 
 
-def measure_row(row: Row, files: dict[str, Path]) -> dict[str, dict[str, float]]:
-    """Return the figures of a row on development and test pools; its network is trained first."""
+def measure_row(row: Row, files: dict[str, Path], seed: int) -> dict[str, dict[str, float]]:
+    """Return the figures of a row on development and test pools; its network is trained first, with a seed."""
     settings, reranker = load_settings(), row.reranker
     if row.encoder:
         settings = settings.model_copy(update={"encoder": row.encoder})
     if row.recipe is not None:
-        name = "-".join(part for part in (*row.label.replace("/", "-").split(), f"seed-{row.recipe.loop.seed}"))
+        recipe = replace(row.recipe, loop=replace(row.recipe.loop, seed=seed))
+        name = "-".join((*row.label.replace("/", "-").split(), f"seed-{seed}"))
         out = RUN / "weights" / name
         train_reranker(
-            [], [files["dev"]], out, (), row.recipe, progress, RUN, candidates=[files["train"]], settings=settings
+            [], [files["dev"]], out, (), recipe, progress, RUN, candidates=[files["train"]], settings=settings
         )
-        named = row.recipe.kind == "amr" and ":" in row.recipe.parser  # a file or a model, which weights do not name
-        reranker = GRag(weights=out, amr=row.recipe.parser if named else None)
+        named = recipe.kind == "amr" and ":" in recipe.parser  # a file or a model, which weights do not name
+        reranker = GRag(weights=out, amr=recipe.parser if named else None)
     return {split: measure(files[split], reranker, settings) for split in ("dev", "test")}
 
 

@@ -1,8 +1,9 @@
 """GCN-Retriever's table 1: `python bench/papers/gcn_retriever.py [--sets NAMES | --data FOLDER] [--quick]`.
 
-Rows are GCN-Retriever as published, ours and untrained, G-Retriever's tree, and the whole graph; with a language model
-(`--reader MODEL`) also G-Retriever with its token and GraphToken, and columns for prompts that are tuned together with
-the selection. `published` is the accuracy of the data set's own code, `strict` that the reply equals an answer, in %.
+Rows are GCN-Retriever as published and ours, each also untrained, G-Retriever's tree, and the whole graph; with a
+language model (`--reader MODEL`) also G-Retriever with its token and GraphToken, and columns for prompts that are tuned
+together with the selection. `published` is the accuracy of the data set's own code, `strict` that the reply equals an
+answer, in %.
 `--data` reads published files, for example a folder with GQA's train_sceneGraphs.json beside G-Retriever's
 questions.csv, or RoG's records of WebQSP; `--test` those to measure on, where they are in another file. Without it, the
 graphs at hand: ExplaGraphs and PathQuestion. Tests and intervals are over questions. `--quick` runs on made data.
@@ -33,6 +34,7 @@ from clew.training.distributed import single_process
 from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
 from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe, published_selection_recipe
 from clew.types import ignore_progress
+from papers.evaluated import some_of, split_seeds
 from papers.made_data import run_on_made_data
 from workbench import DATA, WORK, describe_machine, print_table
 
@@ -42,7 +44,7 @@ BUDGETS = {EXPLAGRAPHS: 3, PQ2: 5, PQ3: 5}
 SCENE_EDGES = 3
 """Similarities of edges that have a prize on scene graphs, as the published code has it there."""
 PUBLISHED = {"gcn-paper": "GCN-Retriever", "gcn-untrained": "GCN-Retriever, untrained"}
-OURS = {"gcn": "GCN-Retriever, ours"}
+OURS = {"gcn": "GCN-Retriever, ours", "gcn-untrained": "GCN-Retriever, ours, untrained"}
 FIXED = {"steiner": "G-Retriever", "whole": "the whole graph"}
 WITH_TOKENS = {"g-retriever": "G-Retriever with its token", "graphtoken": "GraphToken"}
 
@@ -63,7 +65,7 @@ def main(given: Sequence[str] | None = None) -> None:
     if arguments.quick:
         if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
             return
-        arguments.limit, arguments.epochs, arguments.seeds, arguments.encoder = 24, 1, 1, "hashing:32"
+        arguments.limit, arguments.epochs, arguments.seeds, arguments.encoder = 24, 1, (0,), "hashing:32"
     print(describe_machine(), flush=True)
     encoder = open_encoder(arguments.encoder, device=arguments.device)
     reader = ReaderSettings(
@@ -77,7 +79,9 @@ def main(given: Sequence[str] | None = None) -> None:
 def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(BUDGETS), help=f"of {', '.join(BUDGETS)}, by commas")
+    parser.add_argument(
+        "--sets", type=some_of(tuple(BUDGETS)), default=",".join(BUDGETS), help=f"of {', '.join(BUDGETS)}, by commas"
+    )
     parser.add_argument("--data", type=Path, help="published files in place of the sets")
     parser.add_argument("--test", type=Path, help="those to measure on; by default a split, or a fifth of the groups")
     parser.add_argument("--test-split", help="split to measure on; test by default")
@@ -91,11 +95,9 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--limit", type=int, help="questions of each file, evenly spaced")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=split_seeds, default="0,1,2", help="of the training, by commas")
     parser.add_argument("--quick", action="store_true", help="made data")
     arguments = parser.parse_args(given)
-    if unknown := [name for name in arguments.sets.split(",") if name not in BUDGETS]:
-        parser.error(f"--sets has {unknown[0]!r}: wanted {', '.join(BUDGETS)}")
     if arguments.test is not None and arguments.data is None:
         parser.error("--test is of the same form as --data: give both")
     return arguments
@@ -107,7 +109,7 @@ def tasks_of(arguments: argparse.Namespace) -> list[Task]:
         source = GraphQuestionSource(data=arguments.data, limit=arguments.limit)
         return [Task(arguments.data.name, source, arguments.test, arguments.budget or 10)]
     tasks = []
-    for name in arguments.sets.split(","):
+    for name in arguments.sets:
         folder, test = DATA / name, None
         if name == EXPLAGRAPHS:
             source, test = GraphQuestionSource(data=folder / "train.jsonl", limit=arguments.limit), folder / "dev.jsonl"
@@ -132,7 +134,8 @@ def print_task(
         lambda note: print(note, flush=True),
     )
     counts = f"{len(splits.test)} questions, {len(splits.train)} for training"
-    recipe = f"budget {task.budget}, {arguments.epochs} epochs, {arguments.seeds} seeds"
+    seeds = ",".join(map(str, arguments.seeds))
+    recipe = f"budget {task.budget}, epochs {arguments.epochs}, seeds {seeds}"
     print(f"\n{task.name}: {counts}, {recipe}, reader {arguments.reader}, accuracy by the rule {rule_of(splits)}")
     columns = {"zero-shot": measure(task, splits, encoder, model, reader, arguments)}
     if model is not None:
@@ -196,9 +199,7 @@ def measure(
         runs = WORK / "gcn-retriever" / f"{task.name}-{reader.soft_prompt}-{recipe.preset}"
         shutil.rmtree(runs, ignore_errors=True)
         chosen = replace(recipe, feedback=feedback, loop=loop)
-        report = compare_selections(
-            config, list(labels), range(arguments.seeds), chosen, runs, ignore_progress
-        ).to_json()
+        report = compare_selections(config, list(labels), arguments.seeds, chosen, runs, ignore_progress).to_json()
         found |= {labels[name]: figures for name, figures in report["selections"].items()}
         for c in report["comparisons"]:
             if c["measure"] == "published":

@@ -34,7 +34,7 @@ from clew.retrievers.agents.gear import GearAgent
 from clew.retrievers.agents.ircot import IRCoTAgent
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
-from papers.evaluated import SETS, answer_rows, check_options, open_set, questions_file
+from papers.evaluated import SETS, answer_rows, check_options, one_of, open_set, questions_file, some_of
 from papers.made_data import run_on_made_data
 from workbench import describe_machine, gold_recall, print_table
 
@@ -107,9 +107,9 @@ def main(given: Sequence[str] | None = None) -> None:
     """Print one table per set and base."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=("main", "ablations", "answers", "calls"))
-    parser.add_argument("sets", nargs="*", default=SETS, metavar="SET")
+    parser.add_argument("sets", nargs="*", type=one_of(SETS), default=SETS, metavar="SET", help=f"of {', '.join(SETS)}")
     parser.add_argument("--bases", default="bm25,pagerank,gfm")
-    parser.add_argument("--forms", default="ours,paper")
+    parser.add_argument("--forms", type=some_of(tuple(FORMS)), default="ours,paper", help="ours, paper")
     parser.add_argument("--variants", nargs="+", help="retrievers in place of those of the table main")
     parser.add_argument("--reader", default="local", help="local, or PROVIDER:NAME")
     parser.add_argument(
@@ -151,7 +151,7 @@ def print_expansion(
     if arguments.table == "main":
         variants = {variant: variant for variant in _main_variants(arguments)}
     else:
-        forms = {form: FORMS[form] for form in arguments.forms.split(",")}
+        forms = {form: FORMS[form] for form in arguments.forms}
         variants = {
             f"gear, {form}, {label}": _join("gear", options, change)
             for form, options in forms.items()
@@ -171,7 +171,7 @@ def print_expansion(
 def _main_variants(arguments: argparse.Namespace) -> list[str]:
     if arguments.variants:
         return list(arguments.variants)
-    return [*(_join(variant, FORMS[form]) for form in arguments.forms.split(",") for variant in MAIN), "ircot"]
+    return [*(_join(variant, FORMS[form]) for form in arguments.forms for variant in MAIN), "ircot"]
 
 
 def _join(name: str, *options: str) -> str:

@@ -42,7 +42,7 @@ from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLos
 from clew.training.objectives.document_retrieval import entity_ranks, mean_recall
 from clew.training.recipes.records import GFMRecipe, published_recipe
 from gnn_lab import TRAINING_SETS, VALIDATION_SETS, Lab, percent
-from papers.evaluated import SETS, answer_rows, check_options, open_set, questions_file
+from papers.evaluated import SETS, answer_rows, check_options, open_set, questions_file, some_of, split_seeds
 from papers.made_data import run_on_made_data
 from papers.scaling_law import fit_joint_law, fit_power_law
 from retrieval import report_set
@@ -87,10 +87,11 @@ class Form:
         recipe, facts = (replace(one, loop=replace(one.loop, seed=seed)) for one in (self.recipe, self.facts))
         return replace(self, recipe=recipe, facts=facts)
 
-    def describe(self) -> str:
-        """Return one line of what decides the size of the training."""
+    def describe(self, facts: bool) -> str:
+        """Return one line of what decides the size of the training, whether or not it completes facts."""
         r, nodes = self.recipe, "the whole graph" if self.recipe.whole_graph else f"{self.recipe.nodes} nodes"
-        schedule = f"{self.facts.completion.steps} steps of facts, at most {r.loop.epochs} epochs of questions"
+        schedule = f"at most {r.loop.epochs} epochs of questions"
+        schedule = f"{self.facts.completion.steps} steps of facts, {schedule}" if facts else schedule
         shape = f"{r.targets}, width {r.width}, {r.layers} layers, {nodes}"
         return f"form {self.name}: {shape}, {schedule} of {', '.join(self.corpora)}"
 
@@ -124,7 +125,7 @@ def main(given: Sequence[str] | None = None) -> None:
         if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
             return
         shrink(arguments)
-    sets = arguments.sets.split(",")
+    sets = arguments.sets
     print(describe_machine(), flush=True)
     if arguments.table == "retrieval":
         form = f"gfm:preset=paper,weights={arguments.weights}" if arguments.weights else ""
@@ -140,9 +141,9 @@ def main(given: Sequence[str] | None = None) -> None:
             print_table((f"{name}, {arguments.model or 'quoted'}", "EM", "F1", "R@5", "calls", "tokens"), rows)
         return
     form_ = build_form(arguments)
-    print(form_.describe(), f"seeds {arguments.seeds}", flush=True)
+    seeds = arguments.seeds
+    print(form_.describe(completes_facts(arguments)), f"seeds {','.join(map(str, seeds))}", flush=True)
     lab = Lab(form_.recipe)
-    seeds = [int(seed) for seed in arguments.seeds.split(",")]
     if arguments.table == "rankers":
         print_rankers(lab, form_, seeds, sets, arguments.device)
         return
@@ -174,10 +175,15 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=("retrieval", "answers", *TABLES, "rankers"))
-    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--sets", type=some_of(SETS), default=",".join(SETS))
     parser.add_argument("--form", choices=("ours", "paper"), help="paper for the table rankers, else ours by default")
-    parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--corpora", default=",".join(TRAINING_SETS), help="that networks are trained on")
+    parser.add_argument("--seeds", type=split_seeds, default="0,1,2", help="of the training, by commas")
+    parser.add_argument(
+        "--corpora",
+        type=some_of(TRAINING_SETS),
+        default=",".join(TRAINING_SETS),
+        help="that networks are trained on",
+    )
     parser.add_argument("--limit", type=int, help="first questions of each set, of retrieval and answers")
     parser.add_argument("--retrievers", help="of retrieval and answers")
     parser.add_argument("--weights", type=Path, help="weights of the form paper, beside ours in retrieval")
@@ -193,13 +199,22 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser.parse_args(given)
     check_options(parser, arguments, OPTIONS)
     arguments.form = arguments.form or ("paper" if arguments.table == "rankers" else "ours")
+    if arguments.steps and not completes_facts(arguments):
+        parser.error(f"--steps are of facts, on which {arguments.table} of ours does not train: leave it out")
+    if arguments.table == "rankers" and arguments.form != "paper":
+        parser.error("rankers are of entities: give --form paper")
     return arguments
+
+
+def completes_facts(arguments: argparse.Namespace) -> bool:
+    """Whether a table trains on facts: all do in the paper's form, of ours one alone."""
+    return arguments.form == "paper" or arguments.table == "stages"
 
 
 def shrink(arguments: argparse.Namespace) -> None:
     """Set what makes a table quick: tiny networks, few epochs, one seed, few rows."""
     arguments.width, arguments.layers, arguments.nodes, arguments.epochs, arguments.steps = 8, 2, 30, 1, 2
-    arguments.seeds, arguments.widths, arguments.shares, arguments.limit = "0", "8,16", "0.5,1.0", 3
+    arguments.seeds, arguments.widths, arguments.shares, arguments.limit = (0,), "8,16", "0.5,1.0", 3
     arguments.encoders = f"{DEFAULT_ENCODER},hashing"
 
 
@@ -222,7 +237,7 @@ def build_form(arguments: argparse.Namespace) -> Form:
     if arguments.epochs:
         recipe = replace(recipe, loop=replace(recipe.loop, epochs=arguments.epochs))
         facts = replace(facts, loop=replace(facts.loop, epochs=min(arguments.epochs, facts.loop.epochs)))
-    corpora = tuple(arguments.corpora.split(","))
+    corpora = tuple(arguments.corpora)
     return Form(arguments.form, recipe, facts, corpora, 20 if arguments.quick else 1000)
 
 
@@ -307,19 +322,22 @@ def losses(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netw
 
 
 def transfer(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
-    """Train on the other corpora, then on the own one; on one corpus alone, and on all. The last epoch is taken."""
+    """Train on the other corpora, then on the own one; on one corpus alone, and on all. The last epoch is taken.
+
+    Facts are of the corpora that a row names alone, too: of the corpus that is left out no fact is learned.
+    """
     if len(form.corpora) < 2:
         raise SystemExit(f"--corpora is {form.corpora[0]}: transfer wants at least two, to leave one out")
-    for name in arguments.sets.split(","):
+    for name in arguments.sets:
         own = TRAINED_ON[name]
-        start, seconds = pretrain(lab, form, arguments)
-        others = [corpus for corpus in form.corpora if corpus != own]
+        others = tuple(corpus for corpus in form.corpora if corpus != own)
+        start, seconds = pretrain(lab, replace(form, corpora=others), arguments)
         model, done = lab.fit(form.recipe, labelled(lab, others), start, (), arguments.device)
         yield Network(f"without {own} (zero-shot there)", model, seconds + done.seconds)
         model, again = lab.fit(form.recipe, labelled(lab, [own]), model, (), arguments.device)
         yield Network(f"without {own}, then {own} (fine-tuned)", model, seconds + done.seconds + again.seconds)
-    for corpora in (*([name] for name in form.corpora), form.corpora):
-        start, seconds = pretrain(lab, form, arguments)
+    for corpora in (*((name,) for name in form.corpora), form.corpora):
+        start, seconds = pretrain(lab, replace(form, corpora=corpora), arguments)
         model, done = lab.fit(form.recipe, labelled(lab, corpora), start, (), arguments.device)
         yield Network(" and ".join(corpora) + " alone" * (len(corpora) == 1), model, seconds + done.seconds)
 
@@ -388,8 +406,6 @@ def scaling(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Net
 
 def print_rankers(lab: Lab, form: Form, seeds: Sequence[int], sets: Sequence[str], device: str) -> None:
     """Print the recall of the form paper with each ranker."""
-    if form.name != "paper":
-        raise SystemExit("rankers are of entities: give --form paper")
     runs: dict[tuple[str, str], list[list[float]]] = {}
     for seed in seeds:
         own = form.with_seed(seed)

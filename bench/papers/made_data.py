@@ -25,7 +25,7 @@ GRAPH_FILES = {"metaqa": "dev.jsonl", "pathquestion-2h": "questions.jsonl", "pat
 """For each graph its file of questions."""
 _GRAPH_QUESTIONS = 120
 _PEOPLE, _TOWNS, _QUESTIONS = 8, 6, 6
-_ON_MADE_DATA = "CLEW_MADE_DATA"
+_ON_MADE_DATA = "BENCH_ON_MADE_DATA"
 _STARTS = ("Al", "Bor", "Cal", "Dor", "Em", "Fal", "Gor", "Hal", "Is", "Jor")
 _ENDS = ("vin", "mar", "dan", "rik", "stad", "holm", "vik", "berg")
 

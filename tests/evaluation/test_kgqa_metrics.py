@@ -13,9 +13,12 @@ from scipy import stats
 from clew.errors import InputError
 from clew.evaluation.kgqa_metrics import (
     answer_coverage,
+    first_triples,
+    gold_paths_in,
     hits_at_1,
     path_entity_names,
     path_recall,
+    triples_cover_answer,
     wilcoxon,
 )
 from clew.evaluation.significance import Comparison, compare_means, mean_interval
@@ -83,6 +86,27 @@ def test_path_recall() -> None:
 def test_without_gold_paths_there_is_nothing_to_recall() -> None:
     assert math.isnan(path_recall(PATHS, []))
     assert math.isnan(path_recall([], []))
+
+
+def test_first_triples_are_distinct_and_the_best_paths_first() -> None:
+    assert first_triples(PATHS, 20) == [SPOUSE, CHILD, BORN]
+    assert first_triples(PATHS, 2) == [SPOUSE, CHILD]
+    again = Triple("A. Lind", "spouse", "Bo", ("passage",), "Ada")
+    assert first_triples([(SPOUSE,), (again, CHILD)], 2) == [SPOUSE, CHILD], "a fact counts once, however it is written"
+    assert first_triples([PATHS[0]], 1) == [SPOUSE], "a path may be cut"
+    assert first_triples(PATHS, 0) == first_triples([], 3) == []
+
+
+def test_paths_of_equally_many_triples_are_compared() -> None:
+    """Coverage by nine paths stood beside coverage by 32, and of paths of any length."""
+    gold = [("Ada", "spouse", "Bo"), ("Carl", "child", "Bo")]
+    assert triples_cover_answer(first_triples(PATHS, 2), ["carl"]) == 1.0
+    assert triples_cover_answer(first_triples(PATHS, 2), ["Vardø"]) == 0.0
+    assert gold_paths_in([CHILD, SPOUSE], [gold]) == 1.0, "in any order"
+    assert gold_paths_in([SPOUSE], [gold]) == 0.0
+    assert gold_paths_in([SPOUSE], [gold, gold[:1]]) == 0.5
+    assert math.isnan(gold_paths_in([SPOUSE], []))
+    assert triples_cover_answer([], ["Carl"]) == 0.0
 
 
 def signed_ranks(differences: list[float]) -> tuple[float, float, float]:

@@ -28,8 +28,8 @@ from clew.types import Document, Evidence, Progress
 
 AS_FOUND = "candidates"
 """The name of the order of the file."""
-_NUMBER = re.compile(r"\d+")
-_USUAL = "reranked the first 0 passages"  # how the note ends, with 0 for its number, that all reranked evidence has
+_NUMBER = re.compile(r"\d[\d,]*")
+_USUAL = "reranked the first 0 passage"  # how the kind of the note ends that all reranked evidence has
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +118,18 @@ def _counted_notes(label: str, run: Run) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for ranking in run.rankings:
         for note in ranking.notes:
-            kind = _NUMBER.sub("0", note)
+            kind = _note_kind(note)
             if not kind.endswith(_USUAL):
                 kinds.setdefault(kind.partition(":")[0], []).append(note)
     return [
         f"{label}: {len(notes)} of {format_count(len(run.rankings), 'question')}: {notes[0]}"
         for notes in kinds.values()
     ]
+
+
+def _note_kind(note: str) -> str:
+    """Return a note with 0 for its numbers, and what they count in the singular."""
+    return _NUMBER.sub("0", note).replace("passages", "passage").replace(" have ", " has ")
 
 
 def _pool_of(pools: Sequence[CandidatePool], question: str) -> list[CandidatePool]:

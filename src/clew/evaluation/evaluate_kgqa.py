@@ -23,7 +23,16 @@ from clew.evaluation.adaptation import (
     hops_to_gold,
     split_for_adaptation,
 )
-from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon
+from clew.evaluation.kgqa_metrics import (
+    answer_coverage,
+    first_triples,
+    gold_paths_in,
+    hits_at_1,
+    path_entity_names,
+    path_recall,
+    triples_cover_answer,
+    wilcoxon,
+)
 from clew.evaluation.published_accuracy import published_accuracy, published_f1
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import Comparison, compare_means
@@ -38,6 +47,10 @@ from clew.types import Answer, Evidence, Progress, Question
 BATCH_SIZE = 64
 _SEED = 0
 _CHARACTERS_PER_TOKEN = 4
+COMPARED_TRIPLES = 20
+"""Distinct triples of the best paths, of which every retriever has as many: nine paths of `tog` have 27 at most."""
+ANSWER_IN_TRIPLES = f"answer in {COMPARED_TRIPLES} triples"
+GOLD_PATHS_IN_TRIPLES = f"gold paths in {COMPARED_TRIPLES} triples"
 
 
 def are_graph_questions(questions: Sequence[Question]) -> bool:
@@ -202,10 +215,13 @@ def _score_paths(
 ) -> dict[str, float]:
     """Return the measures of a question's paths, and of each step of the search where it keeps a trace of its steps."""
     paths = [path.item for path in found.paths]
+    triples = first_triples(paths, COMPARED_TRIPLES)
     limit = f"@{retriever.path_limit}" if retriever.path_limit else ""
     row = {
         f"coverage{limit}": answer_coverage(path_entity_names(paths, found.topics), question.answers),
         "path_recall": path_recall(paths, question.paths),
+        ANSWER_IN_TRIPLES: triples_cover_answer(triples, question.answers),
+        GOLD_PATHS_IN_TRIPLES: gold_paths_in(triples, question.paths),
         "paths": float(len(paths)),
         "path_tokens": sum(len(t.head + t.relation + t.tail) for path in paths for t in path) / _CHARACTERS_PER_TOKEN,
         "retrieval_calls": float(found.usage.calls),

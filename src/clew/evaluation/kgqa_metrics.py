@@ -1,5 +1,8 @@
 """Measures of knowledge graph question answering: hits@1, coverage of the answer by paths, and recall of gold paths.
 
+Coverage and recall by `paths` are of all paths that a retriever keeps, whose number and length differ by retriever;
+those by `first_triples` are of equally many triples, so that retrievers can be compared with each other.
+
 Source: Gao et al., "FRAG" (2025), section 5.1 (Hits@1) and A.4.3 (Wilcoxon's signed-rank test over questions).
 Differs from the source: names are compared after normalization; starts and middles of paths count as covered, too.
 """
@@ -13,9 +16,10 @@ from numpy.typing import NDArray
 from clew.evaluation.significance import PairedTest
 from clew.graph.paths.path_entities import path_entities
 from clew.text.answer_normalization import normalize_answer
-from clew.types import Path
+from clew.types import Path, Triple
 
-GoldPath = Sequence[tuple[str, str, str]]
+_Fact = tuple[str, str, str]
+GoldPath = Sequence[_Fact]
 
 
 def hits_at_1(answer: str, gold: Sequence[str]) -> float:
@@ -38,8 +42,37 @@ def path_recall(paths: Sequence[Path], gold: Sequence[GoldPath]) -> float:
     """Return the share of gold paths that are among `paths` triple by triple; NaN without gold paths."""
     if not gold:
         return math.nan
-    retrieved = {tuple((t.entities[0], t.relation, t.entities[1]) for t in path) for path in paths}
+    retrieved = {tuple(map(_fact, path)) for path in paths}
     return sum(tuple(map(tuple, path)) in retrieved for path in gold) / len(gold)
+
+
+def first_triples(paths: Iterable[Path], count: int) -> list[Triple]:
+    """Return the first `count` distinct triples of paths, the best path first; those of a path in its order."""
+    distinct: dict[_Fact, Triple] = {}
+    for path in paths:
+        for triple in path:
+            if len(distinct) >= count:
+                return list(distinct.values())
+            distinct.setdefault(_fact(triple), triple)
+    return list(distinct.values())
+
+
+def triples_cover_answer(triples: Iterable[Triple], gold: Sequence[str]) -> float:
+    """Return 1 if a gold answer is the head or the tail of a triple, else 0."""
+    return answer_coverage((name for t in triples for name in (t.head, t.tail, *t.entities)), gold)
+
+
+def gold_paths_in(triples: Iterable[Triple], gold: Sequence[GoldPath]) -> float:
+    """Return the share of gold paths all of whose facts are among the triples; NaN without gold paths."""
+    if not gold:
+        return math.nan
+    facts = {_fact(triple) for triple in triples}
+    return sum(facts.issuperset(map(tuple, path)) for path in gold) / len(gold)
+
+
+def _fact(triple: Triple) -> _Fact:
+    head, tail = triple.entities
+    return head, triple.relation, tail
 
 
 def wilcoxon(differences: NDArray[np.float64]) -> PairedTest:

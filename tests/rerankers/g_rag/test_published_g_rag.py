@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from clew.errors import InputError
+from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from clew.inference.document_network import NORMALIZATIONS, DocumentGNNSettings, DocumentInput, normalise_edges
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.document_gnn import DocumentBatch, DocumentGNN, normalize_edges
@@ -328,3 +329,21 @@ def test_an_epoch_may_be_a_number_of_steps_and_be_chosen_by_mrr() -> None:
     assert list(figures) == ["mean", "dev MRR"]
     given = figures_by_set({"dev": examples}, lambda some: [one.relevant for one in some], "mrr")
     assert given["mean"] == pytest.approx((1 + 1 / 4) / 3), "the evidence that was not retrieved counts 0"
+
+
+def test_the_mrr_that_chooses_an_epoch_is_the_one_that_is_measured() -> None:
+    """It was a mean over all pieces of evidence, in which a question with four counted four times."""
+    one_piece = np.zeros(7, dtype=bool)
+    one_piece[1] = True
+    first, second, _ = make_examples()
+    examples = [first, replace(second, relevant=one_piece, others=~one_piece, gold_count=1)]
+    rankings = [example.relevant for example in examples]
+    chosen_by = figures_by_set({"dev": examples}, lambda some: [one.relevant for one in some], "mrr")["mean"]
+    names = [f"p{row}" for row in range(7)]
+    positives = [
+        rank_positives(names, names, [float(-row) for row in range(7)], [names[row] for row in np.flatnonzero(own)])
+        for own in rankings
+    ]
+    missed = [replace(positives[0], gold=3), positives[1]]  # one piece of the first question's was not retrieved
+    measured = compute_multi_positive_measures(missed, [10])["positives_rr"]
+    assert chosen_by == pytest.approx(measured.mean()) == pytest.approx(((1 + 1 / 4) / 3 + 1 / 2) / 2)

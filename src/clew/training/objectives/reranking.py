@@ -169,9 +169,13 @@ def _figures_of(
 
 
 def mean_reciprocal_ranks(rankings: Sequence[BoolArray], examples: Sequence[PoolExample]) -> dict[str, float]:
-    """Return the mean of 1 / rank over all pieces of evidence of all questions, 0 for those not in the pool, as MRR."""
-    found = sum(float((1.0 / (np.flatnonzero(own) + 1)).sum()) for own in rankings)
-    return {"MRR": found / max(1, sum(one.gold_count for one in examples))}
+    """Return the mean over questions of the mean of 1 / rank over a question's evidence, 0 for what its pool lacks.
+
+    It is "positives_rr" of `clew.evaluation.multi_positive_metrics`, by which rankings are evaluated: a question counts
+    once, however many pieces of evidence it has.
+    """
+    pairs = zip(rankings, examples, strict=True)
+    return {"MRR": float(np.mean([(1.0 / (np.flatnonzero(own) + 1)).sum() / one.gold_count for own, one in pairs]))}
 
 
 def pool_figures(rankings: Sequence[BoolArray], examples: Sequence[PoolExample]) -> dict[str, float]:
