@@ -85,8 +85,8 @@ class _Entry(NamedTuple):
 def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
     """Yield the readable files of an existing path, in the order of their ids, and a failure for each other file.
 
-    Hidden files and folders are skipped, and so are indexes of Clew, within a folder or beside its files. A link is followed unless its
-    target is itself read; no folder is entered twice, so that loops of links end.
+    Hidden files and folders are skipped, and so are indexes of Clew, within a folder or beside its files. A link is
+    followed unless its target is itself read; no folder is entered twice, so that loops of links end.
     """
     if path.is_dir():
         top = os.path.realpath(path)
