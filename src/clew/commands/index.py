@@ -163,6 +163,7 @@ def index(
         if ahead.failures and not ahead.has_document:  # no index is made for them
             check_creation(index, extractor, encoder, llm_factory, device, sentences, run.aliases)
             _finish(_report_failures(ahead), 0, Usage(), as_json=run.json_)
+            return
         items = ahead.items
     with progress_on_stderr() as progress:
         opened = _open_patiently(
