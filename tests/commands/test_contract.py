@@ -239,6 +239,13 @@ def test_standard_input_that_is_read_ahead_is_indexed_as_a_whole(tmp_path: Path)
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_an_empty_question_is_refused(command: str, tmp_path: Path) -> None:
+    check_refused(
+        run_clew(command, " ", "--index", tmp_path / "none"), "the question is ' ', which is empty: write one"
+    )
+
+
 def test_removing_is_all_or_nothing(tmp_path: Path) -> None:
     rows = write_lines(tmp_path / "rows.jsonl", ROWS)
     assert run_clew("index", rows, "--index", tmp_path / "i", "--encoder", "none").code == 0

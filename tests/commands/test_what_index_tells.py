@@ -101,6 +101,15 @@ def test_an_index_within_a_folder_is_no_document(tmp_path: Path) -> None:
     assert [source.id for source in find_sources(tmp_path) if isinstance(source, SourceFile)] == ["a.md"]
 
 
+def test_the_parts_of_an_index_are_no_documents_of_the_folder_that_it_is_made_in(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "derived").mkdir(parents=True)
+    for name in ("notes.md", "deep/derived/more.md"):
+        (tmp_path / name).write_text("words", encoding="utf-8")
+    for seen in ("2 added, 0 updated, 0 unchanged, 0 failed", "0 added, 0 updated, 2 unchanged, 0 failed"):
+        done = run_clew("index", tmp_path, "--index", tmp_path, "--encoder", "none")
+        assert (done.code, done.out.startswith(seen)) == (0, True), done
+
+
 @pytest.mark.parametrize(
     ("location", "name"),
     [("/data/desk", "desk"), ("s3://bucket/notes/", "notes"), ("/data/my notes", "index"), ("chat", "index")],

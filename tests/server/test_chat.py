@@ -174,10 +174,10 @@ def test_a_weak_answer_is_told_as_such_and_a_word_that_refers_to_nothing_is_note
     question = "Which ship was built in Bremerhaven?"
     expected = small.ask(question)
     assert expected.headline.startswith("Not sure: likely ")
-    asked = {"model": "clew/small", "messages": [{"role": "user", "content": question}]}
-    reply = served.client.chat.completions.create(**asked)
+    asked: list[Any] = [{"role": "user", "content": question}]
+    reply = served.client.chat.completions.create(model="clew/small", messages=asked)
     assert reply.choices[0].message.content == expected.headline
-    chunks = list(served.client.chat.completions.create(**asked, stream=True))
+    chunks = list(served.client.chat.completions.create(model="clew/small", messages=asked, stream=True))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == expected.headline
     unknown = served.client.chat.completions.create(
         model="clew/small", messages=[{"role": "user", "content": "Where was he born?"}]

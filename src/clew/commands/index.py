@@ -1,7 +1,7 @@
 """`clew index` and `clew commit`."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -157,12 +157,13 @@ def index(
         else:
             print_estimate(estimate)
         return
-    items: Iterable[str | Document | Failure] = sources
+    items: Sequence[str] | Iterator[Document | Failure] = sources
     if sources and run.shard is None and not index_exists(index):
         ahead = read_ahead(sources, columns)
         if ahead.failures and not ahead.has_document:  # no index is made for them
             check_creation(index, extractor, encoder, llm_factory, device, sentences, run.aliases)
             _finish(_report_failures(ahead), 0, Usage(), as_json=run.json_)
+            return
         items = ahead.items
     with progress_on_stderr() as progress:
         opened = _open_patiently(

@@ -70,12 +70,11 @@ def verify(index: IndexOption, json_: JsonFlag = False) -> None:
         problems += list_problems(derived) + find_weights_problems(derived)
     if json_:
         print_json({"clean": not problems, "problems": problems})
-    for problem in () if json_ else problems:
-        print_line(problem)
+    else:
+        for line in problems or ["clean: every passage reads back as it was written"]:
+            print_line(line)
     if problems:
         raise typer.Exit(1)
-    if not json_:
-        print("clean: every passage reads back as it was written")
 
 
 def repair(

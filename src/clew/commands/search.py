@@ -83,6 +83,7 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
     """Find the passages that together answer a question, and the paths that join them."""
     from clew.commands.subgraph_answers import refuse_reader
 
+    _check_question(question)
     refuse_reader(options)
     refuse_model(options.retriever, options.llm.model)
     options.pictures.check()
@@ -117,6 +118,7 @@ def ask(
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
     from clew.commands.subgraph_answers import ask_subgraph, reads_subgraph
 
+    _check_question(question)
     options.pictures.check()
     model = options.llm.model
     if reads_subgraph(options, subgraph_reader, model, feedback):
@@ -148,6 +150,11 @@ def ask(
     _print_answer(question, retriever, answer, options, stream)
     if answer.failure and answer.failure.run_error:
         raise answer.failure.run_error
+
+
+def _check_question(question: str) -> None:
+    if not question.strip():  # of a variable that is not set
+        raise InputError(f"the question is {question!r}, which is empty: write one")
 
 
 def _ask_server(

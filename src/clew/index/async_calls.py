@@ -167,7 +167,7 @@ class AsyncIndex:
         return await self._calls.question(partial(self.retriever, retriever, paths), ask)
 
     async def aadd(
-        self: _Questions, documents: Iterable[Document | Failure | str | Path], **options: Any
+        self: _Questions, documents: Iterable[Document | Failure] | Sequence[str | Path], **options: Any
     ) -> "IndexingReport":
         """Add documents as `add` does, with its options, when the questions that are being answered are done."""
         return await self._calls.change(partial(self.add, documents, **options))

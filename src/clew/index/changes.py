@@ -38,7 +38,7 @@ class ChangeableIndex(IndexVersion):
 
     def add(
         self,
-        documents: Iterable[Document | Failure | str | Path],
+        documents: Iterable[Document | Failure] | Sequence[str | Path],
         extractor: str | Extractor | None = None,
         *,
         retry_failed: bool = False,
@@ -50,7 +50,7 @@ class ChangeableIndex(IndexVersion):
         """Add documents, replace those that have changed, and leave the others alone.
 
         Args:
-            documents: Documents and paths of files and folders ("-" for standard input); an iterator is never held as
+            documents: Documents, or paths of files and folders ("-" for standard input); an iterator is never held as
                 a whole.
             extractor: `published:FILE` when the published triples have moved, `llm:MODEL` for another model, or the
                 object that the index was made with; else what the index was made or opened with.

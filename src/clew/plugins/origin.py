@@ -1,13 +1,15 @@
 """Objects of somebody else: what messages call them, and checks of what their code raises and returns."""
 
 import logging
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from clew.errors import InputError
-from clew.plugins.arguments import describe_value
+from clew.plugins.arguments import check_members, describe_value
+from clew.types import Scored
 
 _log = logging.getLogger(__name__)
 _OWN = "clew."
@@ -60,6 +62,13 @@ class Origin:
             wanted = " or ".join(kind.__name__ for kind in kinds)
             raise self.wrong_part(method, part, describe_value(value), wanted)
 
+    def check_scored(self, found: object, method: str) -> None:
+        """Raise InputError unless a passage of the evidence that a method returned has a finite number as score."""
+        self.check_part(found, (Scored,), method, "a passage of the evidence")
+        score = getattr(found, "score", None)
+        if not isinstance(score, float | int) or not math.isfinite(score):
+            raise self.wrong_part(method, "the score of a passage", repr(score), "a finite number")
+
     def wrong_part(self, method: str, part: str, seen: str, wanted: str) -> InputError:
         """Return the error for a part of what a method returned."""
         return InputError(f"{method} of the {self.label}: {part} is {seen}; wanted {wanted}")
@@ -68,6 +77,15 @@ class Origin:
 def origin_of(given: object, kind: str) -> Origin:
     """Return the origin of an object that a program gives as a thing of some kind."""
     return Origin(f"{kind} {type(given).__name__}")
+
+
+def check_given(given: object, kind: str, members: Mapping[str, type | None], origin: Origin | None) -> Origin:
+    """Return where an object comes from: `origin`, or None for a program that gives it as a thing of some kind.
+
+    Raises InputError where it lacks one of the members, as `check_members` has them.
+    """
+    check_members(given, kind if origin is None else origin.label, members)
+    return origin_of(given, kind) if origin is None else origin
 
 
 def is_own(given: object) -> bool:

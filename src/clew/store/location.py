@@ -11,7 +11,10 @@ from urllib.parse import urlsplit
 from clew.errors import InputError
 from clew.plugins.folders import cache_folder
 
-_PARTS = ("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged")
+INDEX_PARTS = (
+    *("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged"),
+)
+"""The names of what an index has in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Location:
 
         A link could lead a repair to files of others; that the index's folder itself is one is the user's choice.
         """
-        parts = [self.derived.parent / name for name in _PARTS]
+        parts = [self.derived.parent / name for name in INDEX_PARTS]
         for folder in (self.derived, Path(self.table)):
             with suppress(OSError), os.scandir(folder) as entries:  # where it is missing, who reads it says so
                 parts += [Path(entry.path) for entry in entries]

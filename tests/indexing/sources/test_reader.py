@@ -92,7 +92,9 @@ def test_unknown_suffixes_are_counted(tmp_path: Path) -> None:
     reasons = {
         Path(result.item).name: result.reason for result in read_documents([tmp_path]) if isinstance(result, Failure)
     }
-    assert reasons["photo.xyz"].startswith("not a kind of file that can be read: .xyz (wanted .bash, .bat")
+    assert reasons["photo.xyz"].startswith(
+        "not a kind of file that can be read: .xyz; leave it out, or save it as .md, "
+    )
     assert reasons["Makefile"].startswith("not a kind of file that can be read: no suffix")
     assert "not a kind" in read_failure(tmp_path / "photo.xyz").reason
 

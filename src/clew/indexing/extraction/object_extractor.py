@@ -1,42 +1,38 @@
 """Extractors of somebody else, checked at each call; an index knows those given as objects by their fingerprint."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast, final
 
 from clew.errors import InputError
-from clew.plugins.arguments import FROM_PYTHON, check_members
-from clew.plugins.origin import Origin, is_own, origin_of
+from clew.plugins.arguments import FROM_PYTHON
+from clew.plugins.origin import Origin, check_given, is_own
 from clew.protocols import Extractor
 from clew.types import Extraction, Failure, Mention, Passage
 
-_KIND, _METHOD = "extractor", "extract"
+_METHOD = "extract"
 _UNKNOWN_SPAN = (-1, -1)
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class GivenExtractor:
-    """An extractor of somebody else, whose results are checked.
+    """An extractor of somebody else, whose results are checked."""
 
-    Args:
-        extractor: The object.
-        origin: Where it comes from, for messages.
-    """
-
-    def __init__(self, extractor: Extractor, origin: Origin) -> None:
-        self._extractor = extractor
-        self._origin = origin
+    extractor: Extractor  # the object
+    origin: Origin  # where it comes from, for messages
 
     @property
     def fingerprint(self) -> str:
         """That of the object."""
-        return self._extractor.fingerprint
+        return self.extractor.fingerprint
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
         """Return what the object does; InputError: that is not one result a passage."""
-        with self._origin.map_errors():
-            returned = self._extractor.extract(passages)
+        with self.origin.map_errors():
+            returned = self.extractor.extract(passages)
         kinds = (Extraction, Failure)
-        results: list[Extraction | Failure] = self._origin.check_results(returned, len(passages), kinds, _METHOD)
+        results: list[Extraction | Failure] = self.origin.check_results(returned, len(passages), kinds, _METHOD)
         for passage, result in zip(passages, results, strict=True):
             if isinstance(result, Extraction):
                 self._check(passage, result)
@@ -44,12 +40,12 @@ class GivenExtractor:
 
     def _check(self, passage: Passage, result: Extraction) -> None:
         for mention in result.mentions:
-            self._origin.check_part(mention, (Mention,), _METHOD, f"a mention of {passage.id!r}")
+            self.origin.check_part(mention, (Mention,), _METHOD, f"a mention of {passage.id!r}")
             self._check_strings((mention.name, mention.kind), 2, f"the name and kind of a mention of {passage.id!r}")
             span = (mention.start, mention.end)
             if span != _UNKNOWN_SPAN and not 0 <= span[0] < span[1] <= len(passage.text):
                 part, wanted = f"the span of a mention of {passage.id!r}", f"{_UNKNOWN_SPAN}, or one in its text"
-                raise self._origin.wrong_part(_METHOD, part, f"{span}", f"{wanted} of {len(passage.text)} characters")
+                raise self.origin.wrong_part(_METHOD, part, f"{span}", f"{wanted} of {len(passage.text)} characters")
         for triple in result.triples:
             self._check_strings(triple, 3, f"a triple of {passage.id!r}")
         for alias in result.aliases:
@@ -58,7 +54,7 @@ class GivenExtractor:
     def _check_strings(self, values: object, count: int, part: str) -> None:
         fits = isinstance(values, tuple | list) and len(values) == count
         if not fits or not all(isinstance(value, str) and value.strip() for value in cast("Sequence[object]", values)):
-            raise self._origin.wrong_part(_METHOD, part, f"{values!r:.80}", f"{count} strings, none of them empty")
+            raise self.origin.wrong_part(_METHOD, part, f"{values!r:.80}", f"{count} strings, none of them empty")
 
 
 def accept_extractor(given: object, origin: Origin | None = None) -> Extractor:
@@ -66,12 +62,11 @@ def accept_extractor(given: object, origin: Origin | None = None) -> Extractor:
 
     Raises InputError where it lacks a member of `clew.Extractor`.
     """
-    kind = _KIND if origin is None else origin.label
-    check_members(given, kind, {"fingerprint": str, "extract": None})
+    found_at = check_given(given, "extractor", {"fingerprint": str, "extract": None}, origin)
     extractor = cast("Extractor", given)
     if not extractor.fingerprint.strip():
-        raise InputError(f"the {kind} has an empty fingerprint; give one with its version")
-    return extractor if is_own(given) else GivenExtractor(extractor, origin or origin_of(given, _KIND))
+        raise InputError(f"the {found_at.label} has an empty fingerprint; give one with its version")
+    return extractor if is_own(given) else GivenExtractor(extractor, found_at)
 
 
 def given_extractor_name(extractor: Extractor) -> str:

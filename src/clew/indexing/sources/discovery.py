@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.indexing.sources.conversion import KINDS
+from clew.store.location import INDEX_PARTS
 from clew.types import Document, Failure
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
@@ -28,6 +29,7 @@ RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"}  # f
 READABLE_SUFFIXES = MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | KINDS.keys()
 
 
+_EXAMPLES = ".md, .txt, .html, .docx, .pdf, .csv or the like"
 _INDEX_FOLDER = "passages.lance"
 
 
@@ -83,8 +85,8 @@ class _Entry(NamedTuple):
 def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
     """Yield the readable files of an existing path, in the order of their ids, and a failure for each other file.
 
-    Hidden files and folders are skipped, and so are indexes of Clew within a folder. A link is followed unless its
-    target is itself read; no folder is entered twice, so that loops of links end.
+    Hidden files and folders are skipped, and so are indexes of Clew, within a folder or beside its files. A link is
+    followed unless its target is itself read; no folder is entered twice, so that loops of links end.
     """
     if path.is_dir():
         top = os.path.realpath(path)
@@ -114,8 +116,7 @@ def _check_entry(entry: _Entry | Failure, folder: str) -> SourceFile | Failure:
     source = SourceFile(Path(entry.path), entry.order, item, folder=folder, real_path=entry.real_path)
     if not is_readable(source.path):
         suffix = printable_path(source.suffix) or "no suffix"
-        wanted = ", ".join(sorted(READABLE_SUFFIXES))
-        return Failure(item, f"not a kind of file that can be read: {suffix} (wanted {wanted})")
+        return Failure(item, f"not a kind of file that can be read: {suffix}; leave it out, or save it as {_EXAMPLES}")
     if printable_path(source.id) != source.id:
         return Failure(item, "the file's name is not valid UTF-8, so it cannot be the document's id; rename the file")
     return source
@@ -144,8 +145,8 @@ def _list_folder(folder: _Entry, entered: set[tuple[int, int]]) -> list[_Entry]:
     entered.add((status.st_dev, status.st_ino))
     with os.scandir(folder.path) as listing:
         found = [listed for listed in listing if not listed.name.startswith(".")]
-    if folder.order and any(listed.name == _INDEX_FOLDER and listed.is_dir() for listed in found):
-        return []  # an index, which is no document
+    if any(listed.name == _INDEX_FOLDER and listed.is_dir() for listed in found):  # an index, which is no document
+        found = [] if folder.order else [listed for listed in found if listed.name not in INDEX_PARTS]
     return sorted(_make_entry(folder, listed) for listed in found)
 
 

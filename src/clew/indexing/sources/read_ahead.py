@@ -1,6 +1,6 @@
 """Reading of sources up to their first document, so that nothing is made of sources that hold none."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -17,14 +17,14 @@ class ReadAhead:
     """Sources, what failed before their first document, and whether there is one.
 
     Attributes:
-        items: The sources, for `Index.add`; of standard input its documents and failures where it was read, which can
-            be done but once. They are an iterator then.
+        items: For `Index.add`: the sources; where standard input was read, which can be done but once, the failures of
+            the files, and the documents and failures of standard input.
         failures: Before the first document, or all where there is none.
         has_document: Whether there is a document.
         reading: How the files were read so far.
     """
 
-    items: Iterable[str | Document | Failure]
+    items: Sequence[str] | Iterator[Document | Failure]
     failures: list[Failure]
     has_document: bool
     reading: ReadingReport
@@ -41,11 +41,10 @@ def read_ahead(sources: Sequence[str], columns: RecordColumns) -> ReadAhead:
         return ReadAhead(sources, failures, has_document=True, reading=progress.report)
     if len(files) == len(sources):
         return ReadAhead(sources, failures, has_document=False, reading=progress.report)
-    seen = len(failures)
     rest = read_documents([STANDARD_INPUT], columns=columns)
     first = _skip_failures(rest, failures)
-    documents = chain(failures[seen:], () if first is None else (first,), rest)
-    return ReadAhead(_replace_input(sources, documents), failures, first is not None, progress.report)
+    items = chain(failures, () if first is None else (first,), rest)
+    return ReadAhead(items, failures, first is not None, progress.report)
 
 
 def _skip_failures(items: Iterator[Document | Failure], failures: list[Failure]) -> Document | None:
@@ -55,13 +54,3 @@ def _skip_failures(items: Iterator[Document | Failure], failures: list[Failure])
             return item
         failures.append(item)
     return None
-
-
-def _replace_input(
-    sources: Sequence[str], documents: Iterable[Document | Failure]
-) -> Iterator[str | Document | Failure]:
-    for source in sources:
-        if source == STANDARD_INPUT:
-            yield from documents
-        else:
-            yield source

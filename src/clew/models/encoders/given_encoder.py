@@ -1,6 +1,7 @@
 """Encoders of somebody else: their rows are checked at each call."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
@@ -19,50 +20,39 @@ _MEMBERS = {"name": str, "dimension": int, "fingerprint": str, "encode": None, "
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class GivenEncoder:
-    """An encoder of somebody else whose rows are checked at each call.
+    """An encoder of somebody else whose rows are checked at each call."""
 
-    Args:
-        encoder: The object.
-        name: The name by which an index knows it.
-        origin: Where it comes from, for messages.
-    """
-
-    def __init__(self, encoder: Encoder, name: str, origin: Origin) -> None:
-        self._encoder = encoder
-        self._name = name
-        self._origin = origin
-
-    @property
-    def name(self) -> str:
-        """The name by which an index knows the encoder."""
-        return self._name
+    encoder: Encoder  # the object
+    name: str  # by which an index knows it
+    origin: Origin  # where it comes from, for messages
 
     @property
     def dimension(self) -> int:
         """Width of the vectors."""
-        return int(self._encoder.dimension)
+        return int(self.encoder.dimension)
 
     @property
     def fingerprint(self) -> str:
         """That of the object."""
-        return self._encoder.fingerprint
+        return self.encoder.fingerprint
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension); InputError: the object returned something else."""
-        return self._run(self._encoder.encode, texts)
+        return self._run(self.encoder.encode, texts)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension); InputError: the object returned something else."""
-        return self._run(self._encoder.encode_queries, texts)
+        return self._run(self.encoder.encode_queries, texts)
 
     def _run(self, encode: "Callable[[Sequence[str]], FloatArray]", texts: Sequence[str]) -> "FloatArray":
         require_unicode(texts)
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        with self._origin.map_errors():
+        with self.origin.map_errors():
             rows = encode(texts)
-        return check_rows(rows, len(texts), self.dimension, self._encoder.name)
+        return check_rows(rows, len(texts), self.dimension, self.encoder.name)
 
 
 def check_encoder(given: object, kind: str = "encoder") -> Encoder:

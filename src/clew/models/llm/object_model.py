@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import cast, final
 
 from clew.errors import InputError, ModelReplyError
 from clew.models.llm.reply_parsing import parse_reply
 from clew.models.llm.text_reply import TextReply
-from clew.plugins.arguments import FROM_PYTHON, check_members, describe_value
-from clew.plugins.origin import Origin, is_own, origin_of
+from clew.plugins.arguments import FROM_PYTHON, describe_value
+from clew.plugins.origin import Origin, check_given, is_own
 from clew.protocols import LanguageModel
 from clew.types import Failure, Prompt, Reply
 
@@ -65,33 +66,28 @@ class FunctionModel:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class GivenModel:
-    """A language model of somebody else, whose replies are checked.
+    """A language model of somebody else, whose replies are checked."""
 
-    Args:
-        model: The object.
-        origin: Where it comes from, for messages.
-    """
-
-    def __init__(self, model: LanguageModel, origin: Origin) -> None:
-        self._model = model
-        self._origin = origin
+    model: LanguageModel  # the object
+    origin: Origin  # where it comes from, for messages
 
     @property
     def name(self) -> str:
         """That of the object."""
-        return self._model.name
+        return self.model.name
 
     def complete(
         self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
     ) -> list[Reply | Failure]:
         """Return what the object does; InputError: that is not one result a prompt, each of the prompt's schema."""
-        with self._origin.map_errors():
-            returned = self._model.complete(prompts, on_text)
-        results: list[Reply | Failure] = self._origin.check_results(returned, len(prompts), (Reply, Failure), _METHOD)
+        with self.origin.map_errors():
+            returned = self.model.complete(prompts, on_text)
+        results: list[Reply | Failure] = self.origin.check_results(returned, len(prompts), (Reply, Failure), _METHOD)
         for prompt, result in zip(prompts, results, strict=True):
             if isinstance(result, Reply):
-                self._origin.check_part(result.value, (prompt.reply,), _METHOD, "the value of a reply")
+                self.origin.check_part(result.value, (prompt.reply,), _METHOD, "the value of a reply")
         return results
 
 
@@ -107,9 +103,9 @@ def accept_model(given: object, origin: Origin | None = None) -> LanguageModel:
             f"the {_KIND if origin is None else origin.label} is {describe_value(given)}; give a name, PROVIDER:NAME, "
             "an object with name and complete, or a function from a prompt to a reply"
         )
-    check_members(given, _KIND if origin is None else origin.label, {"name": str, "complete": None})
+    found_at = check_given(given, _KIND, {"name": str, "complete": None}, origin)
     model = cast("LanguageModel", given)
-    return model if is_own(given) else GivenModel(model, origin or origin_of(given, _KIND))
+    return model if is_own(given) else GivenModel(model, found_at)
 
 
 def _schema_instruction(prompt: Prompt) -> str:
