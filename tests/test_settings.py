@@ -52,6 +52,7 @@ def test_variables_that_name_no_setting_are_left_alone(folder: Path, monkeypatch
         ({"CLEW_MODEL_OUTPUT": "spoken"}, "", "CLEW_MODEL_OUTPUT"),
         ({}, "nosuch = 1", "clew.toml has 'nosuch', and there is no such setting; there are index, encoder"),
         ({}, "passage_token = 1", "did you mean passage_tokens?"),
+        ({}, f"prices = 0x{'f' * 4000}", "setting 'prices' is too long a number"),
         ({}, "k = ", "clew.toml cannot be read"),
     ],
 )

@@ -161,7 +161,11 @@ def _describe_value(name: str, value: Any, fault: str) -> str:
     """Return ` is VALUE`; nothing for what may be a secret: an unknown setting, or one whose name tells so."""
     if fault == "extra_forbidden" or _SECRET_NAME.search(name):
         return ""
-    return f" is {_USER_OF_ADDRESS.sub('//...@', repr(value))[:200]}"
+    try:
+        text = repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return " is too long a number"
+    return f" is {_USER_OF_ADDRESS.sub('//...@', text)[:200]}"
 
 
 def _describe_unknown_setting(name: str) -> str:

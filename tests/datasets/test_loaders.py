@@ -169,6 +169,7 @@ def test_beir_splits_and_judgments_are_checked(tmp_path: Path) -> None:
         ('"text"', "not a JSON object"),
         ("[1]", "record 1: 1 is not a JSON object"),
         ('{"name": 1}', r"line 1: the keys are name, an unknown layout"),
+        (r'{"a\nb": 1}', r"line 1: the keys are a b, an unknown layout"),
         ('{"id": "a", "text": "x"}', "holds a corpus"),
         ('{"id": "a", "question": "?", "gold": "p1"}', r"'gold' is \"p1\"; wanted a list"),
         ('{"id": "a", "question": "?", "gold": [1]}', r"'gold' holds 1; wanted a list of strings"),

@@ -129,6 +129,7 @@ def test_fields_named_like_sql_keywords(name: str) -> None:
         ("  ", "empty"),
         ("year", "year is no condition"),
         ("NOT draft", "draft is no condition"),
+        ('"a\nb"', '"a b" is no condition'),
         ("TRUE", "no condition"),
         ("year = 1;", "semicolon"),
         ("year = 1; DROP TABLE passages", "semicolon"),

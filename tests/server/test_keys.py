@@ -12,6 +12,10 @@ from clew.server.access import Access
 from clew.server.keys import KeyFile
 from tests.faults.commands import run_clew
 
+HUGE_TIME = json.dumps(
+    {"keys": [{"id": "a", "hash": "", "label": "", "indexes": None, "where": None, "write": True, "created": 10**400}]}
+)
+
 
 def test_a_key_gives_what_it_was_made_with(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / "keys.json")
@@ -72,7 +76,7 @@ def test_a_file_of_keys_from_before_strict_filters_is_read(tmp_path: Path) -> No
     assert not access.strict
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"keys": 3}', '{"keys": [{"id": 1}]}', "\0"])
+@pytest.mark.parametrize("text", ["", "[]", '{"keys": 3}', '{"keys": [{"id": 1}]}', "\0", HUGE_TIME])
 def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "keys.json"
     path.write_text(text)

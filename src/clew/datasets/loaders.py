@@ -121,9 +121,7 @@ def _detect_layout(path: Path) -> tuple[Iterator[Record], str]:
     elif "text" in keys:
         layout = "corpus" if "id" in keys or "_id" in keys else "untitled corpus" if "title" in keys else ""
     if not layout:
-        raise InputError(
-            f"{first.location}: the keys are {', '.join(keys) or 'none'}, an unknown layout; wanted {_LAYOUTS}"
-        )
+        raise InputError(f"{first.location}: the keys are {first.key_names}, an unknown layout; wanted {_LAYOUTS}")
     return chain([first], records), layout
 
 

@@ -110,7 +110,7 @@ def load_own_graphs(path: Path) -> GraphDataset:
     lacking = 0
     for number, record in enumerate(read_records(path)):
         if layout_of(record) != "own graph":
-            raise record.error(f"the keys are {', '.join(record.fields)}", "a question with its 'graph' or 'subgraph'")
+            raise record.error(f"the keys are {record.key_names}", "a question with its 'graph' or 'subgraph'")
         try:
             triples = own_graph_triples(record.fields)
         except ValueError as error:

@@ -9,6 +9,7 @@ from typing import Any, TextIO, TypeVar
 
 from clew.datasets.graph_datasets import GraphQuestion
 from clew.errors import InputError
+from clew.text.sanitize import to_single_line
 from clew.types import Question
 
 AnyQuestion = TypeVar("AnyQuestion", Question, GraphQuestion)
@@ -46,10 +47,15 @@ class Record:
             raise self.error(f"{key!r} holds {preview(strange[0])}", "a list of strings")
         return tuple(values)
 
+    @property
+    def key_names(self) -> str:
+        """The keys in one line of a message."""
+        return to_single_line(", ".join(self.fields)) or "none"
+
     def value(self, *keys: str) -> Any:
         """Return the value under the first of `keys` that exists."""
         if not any(key in self.fields for key in keys):
-            raise self.error(f"the keys are {', '.join(self.fields) or 'none'}", " or ".join(map(repr, keys)))
+            raise self.error(f"the keys are {self.key_names}", " or ".join(map(repr, keys)))
         return self.fields[self._key(keys)]
 
     def nested_record(self, value: Any, name: str) -> "Record":

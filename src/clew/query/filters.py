@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray
 from clew.errors import InputError
+from clew.text.sanitize import to_single_line
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -321,7 +322,7 @@ def _filter_error(expression: str, reason: str) -> InputError:
 
 
 def _node_text(node: "exp.Expr") -> str:
-    text = str(node.sql())
+    text = to_single_line(str(node.sql()))
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 

@@ -158,7 +158,7 @@ def _parse(path: Path) -> list[StoredKey]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         return [_parse_key(key) for key in record["keys"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path} is not a file of keys ({error}): make one by clew keys add --keys FILE") from error
 
 
