@@ -108,6 +108,7 @@ def test_a_text_is_no_answer_to_refer_to() -> None:
     assert conversation.turns[0].answer is None
     assert talk(("Where was Colin Archer born?", "Colin Archer was born in Larvik.")).turns[0].answer is None
     assert talk(("Who built it?", "J. Samuel White")).turns[0].answer is not None
+    assert talk(("Did Nansen sail?", "Yes.")).turns[0].answer is None
     assert conversation.resolve("When was he born?").text == "When was Nansen born?"
 
 

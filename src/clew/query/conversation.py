@@ -326,6 +326,8 @@ def _referents(turn: Turn) -> tuple[Referent, ...]:
 
 
 def _is_name(text: str) -> bool:
+    if text.lower() in ("yes", "no"):
+        return False
     return bool(text) and len(text) <= _MAX_ANSWER and not (_SENTENCE_END.search(text) or _VERB.search(text))
 
 
