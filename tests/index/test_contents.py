@@ -188,7 +188,7 @@ def test_an_example_question_quotes_a_passage_that_it_was_made_from(index: Index
         assert question.passages[-1] in quoted
 
 
-@pytest.mark.parametrize("name", ["Several", "However", "Both", "Seven", "His Father", "1884"])
+@pytest.mark.parametrize("name", ["Several", "However", "Both", "Seven", "His Father", "1884", "Funded"])
 def test_no_question_goes_by_way_of_what_is_no_name(index: Index, name: str) -> None:
     """`Several` opened sentences of two documents, and was taken for what they have in common."""
     first, second = index.example_questions(1)[0].chain

@@ -108,7 +108,16 @@ def test_a_text_is_no_answer_to_refer_to() -> None:
     assert conversation.turns[0].answer is None
     assert talk(("Where was Colin Archer born?", "Colin Archer was born in Larvik.")).turns[0].answer is None
     assert talk(("Who built it?", "J. Samuel White")).turns[0].answer is not None
+    assert talk(("Did Nansen sail?", "Yes.")).turns[0].answer is None
     assert conversation.resolve("When was he born?").text == "When was Nansen born?"
+
+
+def test_a_thing_takes_no_question_about_a_person() -> None:
+    """It was "Where was the Gjøa born?"."""
+    conversation = talk(("Who designed the Fram?", "Colin Archer"), ("Where was Colin Archer born?", "Larvik"))
+    assert conversation.resolve("what about the Gjøa?").text == "Who designed the Gjøa?"
+    assert conversation.resolve("what about Roald Amundsen?").text == "Where was Roald Amundsen born?"
+    assert talk(("Where was Nansen born?", "Store Frøen")).resolve("and the Gjøa?").query
 
 
 def test_a_merely_likely_answer_is_asked_for_and_not_taken() -> None:

@@ -3,7 +3,9 @@
 import socket
 from pathlib import Path
 
-from clew.commands.serving import listen
+import pytest
+
+from clew.commands.serving import listen, page_address
 from clew.server.records import NewDocument
 from clew.server.uploads.spool import Spool
 from tests.faults.commands import run_clew
@@ -27,6 +29,14 @@ def test_a_taken_port_is_refused_before_a_job_is_taken_up(tmp_path: Path) -> Non
         refused = run_clew("serve", f"own={tmp_path / 'index'}", "--port", str(port))
     assert (refused.code, f"127.0.0.1:{port}" in refused.err, "--port" in refused.err) == (2, True, True)
     assert spool.find(job.id) == job
+
+
+@pytest.mark.parametrize(
+    ("host", "page"),
+    [("127.0.0.1", "http://127.0.0.1:80/"), ("::1", "http://[::1]:80/"), ("0.0.0.0", "http://localhost:80/")],
+)
+def test_the_address_of_the_page_is_one_for_a_browser(host: str, page: str) -> None:
+    assert page_address(host, 80) == page
 
 
 def test_all_addresses_of_a_name_have_one_port() -> None:

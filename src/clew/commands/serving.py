@@ -129,7 +129,7 @@ def run_server(app: Guard, host: str, port: int, announcement: Announcement | No
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     announced = ExitStack()
-    server = _AnnouncedServer(config, announced)
+    server = _AnnouncedServer(config, announced, page_address(host, sockets[0].getsockname()[1]))
     with announced, suppress(KeyboardInterrupt):
         if announcement is not None:
             try:
@@ -141,12 +141,25 @@ def run_server(app: Guard, host: str, port: int, announcement: Announcement | No
         sys.exit(1)
 
 
+def page_address(host: str, port: int) -> str:
+    """Return the address of the page for people on this machine."""
+    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, host)  # noqa: S104 - every address of the machine
+    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
+
+
 class _AnnouncedServer(uvicorn.Server):
     """A server that is not announced any more from the beginning of its end; a signal ends the process after that."""
 
-    def __init__(self, config: uvicorn.Config, announced: ExitStack) -> None:
+    def __init__(self, config: uvicorn.Config, announced: ExitStack, page: str) -> None:
         super().__init__(config)
         self._announced = announced
+        self._page = page
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and tell where the page is: uvicorn says nothing of sockets that it is given."""
+        await super().startup(sockets)
+        if self.started:
+            print_note(f"the page is {self._page}, and Ctrl-C ends the server")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Withdraw the announcement, and stop."""

@@ -244,11 +244,22 @@ class Conversation:
             return f"{verb} was {rest} of {owner.name}?" if owner is not None else ""
         if (referred := self._replace(rest)).references:
             rest = referred.text
-        topics = self._turns[-1].topics
+        turn = self._turn_about(rest)
+        topics = () if turn is None else turn.topics
         if len(topics) > 1:
             topics = tuple(topic for topic in topics if topic.name in rest) or topics
-        made = replace_name(last, topics[0].name, rest) if len(topics) == 1 else ""
-        return made if made != last else ""
+        if turn is None or len(topics) != 1:
+            return ""
+        made = replace_name(turn.question, topics[0].name, rest)
+        return made if made != turn.question else ""
+
+    def _turn_about(self, rest: str) -> Turn | None:
+        """Return the latest turn that can be asked about another name: of "the X" none about one person alone."""
+        is_thing = re.match(r"the\s+[^\W\d_]", rest, re.I) is not None
+        return next(
+            (turn for turn in reversed(self._turns) if not is_thing or [one.kind for one in turn.topics] != [PERSON]),
+            None,
+        )
 
     def _replace(self, text: str) -> WholeQuestion:
         """Return a text with the names that its references stand for."""
@@ -326,6 +337,8 @@ def _referents(turn: Turn) -> tuple[Referent, ...]:
 
 
 def _is_name(text: str) -> bool:
+    if text.lower() in ("yes", "no"):
+        return False
     return bool(text) and len(text) <= _MAX_ANSWER and not (_SENTENCE_END.search(text) or _VERB.search(text))
 
 

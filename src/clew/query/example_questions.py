@@ -43,8 +43,8 @@ _OPENING_WORDS = """
     nevertheless next nine nobody none nothing originally others otherwise perhaps seven several similarly six
     somebody someone something ten themselves theirs therefore third thousand thus today tomorrow twelve yesterday
 """
-_NO_NAMES = COMMON_WORDS | frozenset(_OPENING_WORDS.split())
-"""Words that open sentences with a capital, pronouns and numbers, each in the place of a name."""
+_NO_NAMES = COMMON_WORDS | frozenset(_OPENING_WORDS.split()) | _DONE | _HAPPENED.keys() | {"started"}
+"""Words that open sentences and lines with a capital, pronouns and numbers, each in the place of a name."""
 _NO_NAME_STARTS = frozenset(
     [
         "any",
@@ -192,7 +192,7 @@ def _is_of_names(first: Triple, second: Triple) -> bool:
 
 
 def _names_something(text: str) -> bool:
-    """Return whether an end of a fact is more than a pronoun, a number or a word that opened a sentence."""
+    """Return whether an end of a fact is more than a pronoun, a number or a word that opened a line."""
     words = [word for word in text.casefold().split() if word != "the"]
     if not words or (len(words) == 1 and words[0].strip(".,") in _NO_NAMES):
         return False

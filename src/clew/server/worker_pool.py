@@ -62,7 +62,10 @@ class WorkerPool:
 
     def describe_deadline(self) -> Refusal:
         """Return the refusal (504) of an answer that took too long."""
-        return Refusal(504, f"no answer within {self.deadline:g} seconds", "deadline")
+        advice = (
+            "ask again, since what is compiled and read once is ready then, or start the server with more --deadline"
+        )
+        return Refusal(504, f"no answer within {self.deadline:g} seconds: {advice}", "deadline")
 
     def close(self) -> None:
         """Do no more work; what has begun is waited for."""
