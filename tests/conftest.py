@@ -14,11 +14,11 @@ from hypothesis import settings
 import clew
 from clew.index import Index
 from clew.settings import Settings
+from tests.memory_files import find_memory_folder
 from tests.only_this_machine import only_this_machine
 from tests.small_index import DOCUMENTS, make_index
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-MEMORY_FOLDER = Path("/dev/shm")
 LEAST_MEMORY = 6 * 2**30  # a run leaves some 1.5 GB of files until it ends
 
 settings.register_profile("clew", deadline=None)  # a busy machine is no failure
@@ -40,17 +40,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _use_memory_for_files() -> None:
-    """Make temporary folders in memory where there is room: on a disk each index waits half a second for 100 flushes.
-
-    Linux alone has such a folder; in a container it is often too small, or no program can be started from it.
-    """
-    if os.access(MEMORY_FOLDER, os.W_OK):
-        state = os.statvfs(MEMORY_FOLDER)
-        if state.f_bavail * state.f_frsize >= LEAST_MEMORY and not state.f_flag & os.ST_NOEXEC:
-            folder = tempfile.mkdtemp(prefix="clew-", dir=MEMORY_FOLDER)
-            os.environ["TMPDIR"] = tempfile.tempdir = folder
-            # After those of `multiprocessing`, which removes a folder of its own in it.
-            Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=-200)
+    """Make temporary folders in memory where there is room: on a disk an index waits half a second for 100 flushes."""
+    if (memory := find_memory_folder(LEAST_MEMORY)) is not None:
+        folder = tempfile.mkdtemp(prefix="clew-", dir=memory)
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        # After those of `multiprocessing`, which removes a folder of its own in it.
+        Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=-200)
 
 
 @pytest.fixture(autouse=True, scope="session")

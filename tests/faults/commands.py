@@ -22,6 +22,7 @@ from clew.errors import IndexFormatError
 from clew.indexing import kg_import, pipeline
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import LOCAL_FILES, snapshot_folder
+from tests.memory_files import find_memory_folder
 
 SERVER = multiprocessing.get_context("forkserver")
 _ONCE = re.compile(
@@ -30,6 +31,7 @@ _ONCE = re.compile(
 _PROGRESS = re.compile(r"^\w[\w ]*: [\d,]+( of [\d,]+)?, [\d,]+/s.*\n", re.MULTILINE)
 # Warm, so that a process costs a fork, and no second of imports and of loading compiled functions.
 SERVER.set_forkserver_preload(["tests.faults.warmed"])
+_LEAST_MEMORY = 1 << 30  # the indexes of a module's commands take a tenth of it
 PLACES = ("Tromsø", "Hobart", "Cape Town", "Buenos Aires", "Vardø", "Lyttelton", "Kerguelen")
 
 
@@ -119,8 +121,7 @@ def run_in_batches(arguments: list[str], batch: int) -> None:
 @contextmanager
 def memory_folder() -> Iterator[Path]:
     """Yield a temporary folder in memory where there is one: writing and flushing costs nothing there."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+    with TemporaryDirectory(dir=find_memory_folder(_LEAST_MEMORY)) as name:
         yield Path(name)
 
 

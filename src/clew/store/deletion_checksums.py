@@ -31,6 +31,11 @@ def deletion_path(table: Path, fragment: "FragmentMetadata") -> Path:
     return table / "_deletions" / f"{fragment.id}-{deleted.read_version}-{deleted.id}.{suffix}"
 
 
+def fragments_with_deletions(dataset: "LanceDataset") -> list["FragmentMetadata"]:
+    """Return the fragments of a version that have a file of deleted rows."""
+    return [one.metadata for one in dataset.get_fragments() if one.metadata.deletion_file is not None]
+
+
 def compute_checksum(data: bytes) -> str:
     """Return the checksum of a file."""
     return blake2b(data, digest_size=_CHECKSUM_BYTES).hexdigest()
@@ -66,8 +71,8 @@ def next_checksums(
         return {}
     stored, table = stored_checksums(dataset, location.name), Path(location.table)
     left = {*removed, *(fragment.id for fragment in changed)}
-    kept = [one.metadata for one in dataset.get_fragments() if one.metadata.deletion_file is not None]
-    names = [deletion_path(table, fragment).name for fragment in kept if fragment.id not in left]
+    kept = [fragment for fragment in fragments_with_deletions(dataset) if fragment.id not in left]
+    names = [deletion_path(table, fragment).name for fragment in kept]
     checksums = {name: stored[name] for name in names if name in stored}
     for fragment in changed:
         path = deletion_path(table, fragment)

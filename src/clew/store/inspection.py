@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError
 from clew.store.crash_probe import crashing_fragments
-from clew.store.deletion_checksums import deletion_path, stored_checksums
+from clew.store.deletion_checksums import deletion_path, fragments_with_deletions, stored_checksums
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import find_damaged_rows, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
@@ -82,15 +82,16 @@ def _check_deletions(dataset: "LanceDataset", location: Location) -> tuple[set[i
     damaged, whole = set[int](), set[int]()
     if location.remote:
         return damaged, whole
-    deleted = [one.metadata for one in dataset.get_fragments() if one.metadata.deletion_file is not None]
+    deleted = fragments_with_deletions(dataset)
     checksums = stored_checksums(dataset, location.name) if deleted else {}
     for fragment in deleted:
         try:
             check_stored_deletion(location, fragment, checksums)
         except IndexFormatError:
             damaged.add(int(fragment.id))
-        else:
-            whole |= {int(fragment.id)} if deletion_path(Path(location.table), fragment).name in checksums else set()
+            continue
+        if deletion_path(Path(location.table), fragment).name in checksums:
+            whole.add(int(fragment.id))
     return damaged, whole
 
 

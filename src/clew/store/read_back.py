@@ -15,7 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from clew.errors import IndexFormatError, ProviderError
-from clew.store.deletion_checksums import compute_checksum, deletion_path, stored_checksums
+from clew.store.deletion_checksums import (
+    compute_checksum,
+    deletion_path,
+    fragments_with_deletions,
+    stored_checksums,
+)
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location
 
@@ -65,7 +70,7 @@ def check_stored_deletions(location: Location, dataset: "LanceDataset") -> None:
     """
     if location.remote:
         return
-    deleted = [one.metadata for one in dataset.get_fragments() if one.metadata.deletion_file is not None]
+    deleted = fragments_with_deletions(dataset)
     checksums = stored_checksums(dataset, location.name) if deleted else {}
     for fragment in deleted:
         check_stored_deletion(location, fragment, checksums)

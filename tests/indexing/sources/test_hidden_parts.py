@@ -1,6 +1,7 @@
 """What files hide or mark as deleted is left out, and counted in one note."""
 
 import io
+import zipfile
 
 import docx
 import openpyxl
@@ -13,6 +14,7 @@ from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.conversion import convert
 from clew.indexing.sources.office_files import convert_file
+from clew.indexing.sources.readers.sheet_layout import read_layout
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
@@ -40,6 +42,18 @@ def test_hidden_sheets_rows_and_columns() -> None:
     assert contents.text == "ship: Fram; built: 1892\n\nship: Maud; built: 1916"
     assert [start.place.row for start in contents.places] == [2, 4]
     assert contents.notes == ("left out: 1 hidden row, 1 hidden column, 1 hidden sheet",)
+
+
+def test_hidden_columns_are_those_that_there_may_be() -> None:
+    """A sheet that hides the columns from a number far below 1 on took all memory before it was refused."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(make_sheets())) as old, zipfile.ZipFile(file, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b'min="3" max="3"', b'min="-9" max="99999"'))
+    sheet = openpyxl.load_workbook(file, read_only=True).worksheets[0]
+    assert read_layout(sheet).hidden_columns == set(range(1, (1 << 14) + 1))
+    with pytest.raises(InputError, match="damaged"):
+        read(".xlsx", file.getvalue())
 
 
 def test_hidden_slides_and_shapes() -> None:

@@ -43,7 +43,7 @@ def read_layout(sheet: "ReadOnlyWorksheet") -> SheetLayout:
                 layout.hidden_rows.add(row)
         elif name == "col" and _is_true(attributes.get("hidden")):
             first, last = int(attributes["min"]), int(attributes["max"])
-            layout.hidden_columns.update(range(first, min(last, _MAX_COLUMNS) + 1))
+            layout.hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
         elif name == "mergeCell" and (corners := _RANGE.fullmatch(attributes.get("ref") or "")):
             left, top, right, bottom = corners.groups()
             layout.merges.append(_Merge(int(top), _column_number(left), int(bottom), _column_number(right)))
