@@ -175,13 +175,13 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=("retrieval", "answers", *TABLES, "rankers"))
-    parser.add_argument("--sets", type=some_of(SETS), default=",".join(SETS))
+    parser.add_argument("--sets", type=some_of(SETS), default=[*SETS])
     parser.add_argument("--form", choices=("ours", "paper"), help="paper for the table rankers, else ours by default")
-    parser.add_argument("--seeds", type=split_seeds, default="0,1,2", help="of the training, by commas")
+    parser.add_argument("--seeds", type=split_seeds, default=(0, 1, 2), help="of the training, by commas")
     parser.add_argument(
         "--corpora",
         type=some_of(TRAINING_SETS),
-        default=",".join(TRAINING_SETS),
+        default=[*TRAINING_SETS],
         help="that networks are trained on",
     )
     parser.add_argument("--limit", type=int, help="first questions of each set, of retrieval and answers")
