@@ -116,7 +116,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=int, help="first questions of each split of the data at hand")
     parser.add_argument("--epochs", type=int, help="in place of 5")
     parser.add_argument("--steps", type=int, help="of an epoch, in place of 10,000")
-    parser.add_argument("--seeds", type=split_seeds, default="0", help="of the training, by commas")
+    parser.add_argument("--seeds", type=split_seeds, default=(0,), help="of the training, by commas")
     parser.add_argument("--model", default="", help="PROVIDER:NAME that scores passages")
     parser.add_argument("--encoders", default=ENCODERS)
     parser.add_argument("--quick", action="store_true", help="tiny networks on made data")

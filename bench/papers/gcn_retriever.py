@@ -80,7 +80,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--sets", type=some_of(tuple(BUDGETS)), default=",".join(BUDGETS), help=f"of {', '.join(BUDGETS)}, by commas"
+        "--sets", type=some_of(tuple(BUDGETS)), default=[*BUDGETS], help=f"of {', '.join(BUDGETS)}, by commas"
     )
     parser.add_argument("--data", type=Path, help="published files in place of the sets")
     parser.add_argument("--test", type=Path, help="those to measure on; by default a split, or a fifth of the groups")
@@ -95,7 +95,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--limit", type=int, help="questions of each file, evenly spaced")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--seeds", type=split_seeds, default="0,1,2", help="of the training, by commas")
+    parser.add_argument("--seeds", type=split_seeds, default=(0, 1, 2), help="of the training, by commas")
     parser.add_argument("--quick", action="store_true", help="made data")
     arguments = parser.parse_args(given)
     if arguments.test is not None and arguments.data is None:

@@ -109,7 +109,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("table", choices=("main", "ablations", "answers", "calls"))
     parser.add_argument("sets", nargs="*", type=one_of(SETS), default=SETS, metavar="SET", help=f"of {', '.join(SETS)}")
     parser.add_argument("--bases", default="bm25,pagerank,gfm")
-    parser.add_argument("--forms", type=some_of(tuple(FORMS)), default="ours,paper", help="ours, paper")
+    parser.add_argument("--forms", type=some_of(tuple(FORMS)), default=[*FORMS], help="ours, paper")
     parser.add_argument("--variants", nargs="+", help="retrievers in place of those of the table main")
     parser.add_argument("--reader", default="local", help="local, or PROVIDER:NAME")
     parser.add_argument(

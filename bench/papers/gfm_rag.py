@@ -17,7 +17,8 @@ Networks are of `--form ours`, or of `--form paper`: entities, width 512, six la
 30,000 steps of facts and 5 epochs, for which a GPU is wanted (`--device`). `--width`, `--layers`, `--nodes`,
 `--epochs`, `--steps` change a form, and what they change is printed. Reciprocal ranks are those of the gold nodes of a
 question, passages for ours and entities for the paper's. Development questions choose the epoch, and none does in
-`transfer`; 2wiki is only evaluated. `--quick` runs on made data in a minute.
+`transfer`; 2wiki is only evaluated. `epoch taken` 0 is the network before its training: ours ranks by walk and chains
+then, so that rows of epoch 0 are all equal. `--quick` runs on made data in a minute.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), sections 4 and D.
 Differs from the source: the corpora, their graphs and the encoder are those at hand.
@@ -103,6 +104,7 @@ class Network:
     label: str
     model: QueryGNN
     seconds: float
+    epoch: int  # after which its weights were taken, from 1; 0 for those that the last training began with
     lab: "Lab | None" = None  # where it is measured, if not in the lab of the table
 
 
@@ -113,6 +115,15 @@ class Figures:
     two: float
     five: float
     mrr: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was measured of one network: its figures on each set, seconds of training, and `Network.epoch`."""
+
+    figures: list[Figures]
+    seconds: float
+    epoch: int
 
 
 Table = Callable[[Lab, Form, argparse.Namespace], Iterator[Network]]
@@ -147,13 +158,13 @@ def main(given: Sequence[str] | None = None) -> None:
     if arguments.table == "rankers":
         print_rankers(lab, form_, seeds, sets, arguments.device)
         return
-    runs: dict[str, list[tuple[list[Figures], float]]] = {}
+    runs: dict[str, list[Run]] = {}
     sizes: dict[str, int] = {}
     for seed in seeds:
         for network in TABLES[arguments.table](lab, form_.with_seed(seed), arguments):
             network.model.to(arguments.device)
             figures = [measure(network, lab, name) for name in sets]
-            runs.setdefault(network.label, []).append((figures, network.seconds))
+            runs.setdefault(network.label, []).append(Run(figures, network.seconds, network.epoch))
             sizes[network.label] = sum(parameter.numel() for parameter in network.model.parameters())
             shown = [f"{100 * f.two:.1f} {100 * f.five:.1f} {f.mrr:.4f}" for f in figures]
             print(
@@ -161,13 +172,14 @@ def main(given: Sequence[str] | None = None) -> None:
                 f"seed {seed}",
                 *shown,
                 f"{network.seconds:.0f} s",
+                f"epoch {network.epoch}",
                 sep=" | ",
                 file=sys.stderr,
                 flush=True,
             )
     print_runs(arguments.table, runs, sets)
     chosen = [number for number, name in enumerate(sets) if name in VALIDATION_SETS] or range(len(sets))
-    fitted = {label: [[run[0][number] for number in chosen] for run in own] for label, own in runs.items()}
+    fitted = {label: [[run.figures[number] for number in chosen] for run in own] for label, own in runs.items()}
     print_fit(arguments.table, lab, form_, sizes, fitted)
 
 
@@ -175,13 +187,13 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=("retrieval", "answers", *TABLES, "rankers"))
-    parser.add_argument("--sets", type=some_of(SETS), default=",".join(SETS))
+    parser.add_argument("--sets", type=some_of(SETS), default=[*SETS])
     parser.add_argument("--form", choices=("ours", "paper"), help="paper for the table rankers, else ours by default")
-    parser.add_argument("--seeds", type=split_seeds, default="0,1,2", help="of the training, by commas")
+    parser.add_argument("--seeds", type=split_seeds, default=(0, 1, 2), help="of the training, by commas")
     parser.add_argument(
         "--corpora",
         type=some_of(TRAINING_SETS),
-        default=",".join(TRAINING_SETS),
+        default=[*TRAINING_SETS],
         help="that networks are trained on",
     )
     parser.add_argument("--limit", type=int, help="first questions of each set, of retrieval and answers")
@@ -208,7 +220,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def completes_facts(arguments: argparse.Namespace) -> bool:
     """Whether a table trains on facts: all do in the paper's form, of ours one alone."""
-    return arguments.form == "paper" or arguments.table == "stages"
+    return bool(arguments.form == "paper" or arguments.table == "stages")
 
 
 def shrink(arguments: argparse.Namespace) -> None:
@@ -249,20 +261,24 @@ def measure(network: Network, lab: Lab, name: str) -> Figures:
     return Figures(two, five, mrr)
 
 
-def print_runs(table: str, runs: dict[str, list[tuple[list[Figures], float]]], sets: Sequence[str]) -> None:
-    """Print a row for each network: the mean over the seeds, with the minimum and maximum of several."""
+def print_runs(table: str, runs: dict[str, list[Run]], sets: Sequence[str]) -> None:
+    """Print a row for each network: the mean over the seeds, with the minimum and maximum of several.
+
+    Epochs are those after which the weights were taken, of each seed; 0 are the weights that it began with.
+    """
     rows = []
     for label, own in runs.items():
         cells = []
         for number in range(len(sets)):
-            figures = [done[number] for done, _ in own]
+            figures = [run.figures[number] for run in own]
             mrr = [f.mrr for f in figures]
             spread = f" ({min(mrr):.4f}-{max(mrr):.4f})" if len(mrr) > 1 else ""
             cells += [percent([f.two for f in figures]), percent([f.five for f in figures])]
             cells.append(f"{np.mean(mrr):.4f}{spread}")
-        rows.append([label, *cells, f"{np.mean([seconds for _, seconds in own]):.0f}"])
+        epochs = ", ".join(str(run.epoch) for run in own)
+        rows.append([label, *cells, epochs, f"{np.mean([run.seconds for run in own]):.0f}"])
     heads = [f"{name} {figure}" for name in sets for figure in ("R@2", "R@5", "MRR")]
-    print_table((table, *heads, "seconds"), rows)
+    print_table((table, *heads, "epoch taken", "seconds"), rows)
 
 
 def labelled(lab: Lab, corpora: Sequence[str]) -> list:  # type: ignore[type-arg]
@@ -284,24 +300,24 @@ def encoders(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Ne
         own = lab if encoder == lab.encoder else Lab(form.recipe, encoder=encoder)
         start, seconds = pretrain(own, form, arguments)
         model, done = own.fit(form.recipe, labelled(own, form.corpora), start, device=arguments.device)
-        yield Network(encoder, model, seconds + done.seconds, own)
+        yield Network(encoder, model, seconds + done.seconds, done.best_epoch + 1, own)
 
 
 def stages(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Train without labels, and then with labels."""
     device = arguments.device
     model, done = lab.fit(form.recipe, labelled(lab, form.corpora), device=device)
-    yield Network("human questions (without pre-training)", model, done.seconds)
+    yield Network("human questions (without pre-training)", model, done.seconds, done.best_epoch + 1)
     model, done = lab.complete(form.facts, form.corpora, device)
-    yield Network("facts (without fine-tuning)", model, done.seconds)
+    yield Network("facts (without fine-tuning)", model, done.seconds, done.best_epoch + 1)
     model, again = lab.fit(form.recipe, labelled(lab, form.corpora), model, device=device)
-    yield Network("facts, then human questions", model, done.seconds + again.seconds)
+    yield Network("facts, then human questions", model, done.seconds + again.seconds, again.best_epoch + 1)
     generated = [lab.path_questions(name, form.path_questions) for name in form.corpora]
     fewer = replace(form.recipe, loop=replace(form.recipe.loop, epochs=min(3, form.recipe.loop.epochs)))
     model, done = lab.fit(fewer, generated, device=device)
-    yield Network("path questions", model, done.seconds)
+    yield Network("path questions", model, done.seconds, done.best_epoch + 1)
     model, again = lab.fit(form.recipe, labelled(lab, form.corpora), model, device=device)
-    yield Network("path questions, then human questions", model, done.seconds + again.seconds)
+    yield Network("path questions, then human questions", model, done.seconds + again.seconds, again.best_epoch + 1)
 
 
 def alpha(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
@@ -310,7 +326,7 @@ def alpha(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netwo
         start, seconds = pretrain(lab, form, arguments)
         recipe = replace(form.recipe, loss=replace(form.recipe.loss, alpha=float(weight)))
         model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
-        yield Network(f"alpha {weight}", model, seconds + done.seconds)
+        yield Network(f"alpha {weight}", model, seconds + done.seconds, done.best_epoch + 1)
 
 
 def losses(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
@@ -333,13 +349,20 @@ def transfer(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Ne
         others = tuple(corpus for corpus in form.corpora if corpus != own)
         start, seconds = pretrain(lab, replace(form, corpora=others), arguments)
         model, done = lab.fit(form.recipe, labelled(lab, others), start, (), arguments.device)
-        yield Network(f"without {own} (zero-shot there)", model, seconds + done.seconds)
+        yield Network(f"without {own} (zero-shot there)", model, seconds + done.seconds, done.best_epoch + 1)
         model, again = lab.fit(form.recipe, labelled(lab, [own]), model, (), arguments.device)
-        yield Network(f"without {own}, then {own} (fine-tuned)", model, seconds + done.seconds + again.seconds)
+        yield Network(
+            f"without {own}, then {own} (fine-tuned)",
+            model,
+            seconds + done.seconds + again.seconds,
+            again.best_epoch + 1,
+        )
     for corpora in (*((name,) for name in form.corpora), form.corpora):
         start, seconds = pretrain(lab, replace(form, corpora=corpora), arguments)
         model, done = lab.fit(form.recipe, labelled(lab, corpora), start, (), arguments.device)
-        yield Network(" and ".join(corpora) + " alone" * (len(corpora) == 1), model, seconds + done.seconds)
+        yield Network(
+            " and ".join(corpora) + " alone" * (len(corpora) == 1), model, seconds + done.seconds, done.best_epoch + 1
+        )
 
 
 def parts(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
@@ -362,7 +385,7 @@ def parts(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netwo
         if label == "all parts" or recipe != own:
             start, seconds = pretrain(lab, replace(form, facts=_shaped(form.facts, recipe)), arguments)
             model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
-            yield Network(label, model, seconds + done.seconds)
+            yield Network(label, model, seconds + done.seconds, done.best_epoch + 1)
 
 
 def _shaped(facts: GFMRecipe, like: GFMRecipe) -> GFMRecipe:
@@ -378,7 +401,7 @@ def width(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netwo
         recipe = replace(form.recipe, width=value, loop=replace(form.recipe.loop, rate=rate))
         start, seconds = pretrain(lab, replace(form, facts=_shaped(form.facts, recipe)), arguments)
         model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
-        yield Network(str(value), model, seconds + done.seconds)
+        yield Network(str(value), model, seconds + done.seconds, done.best_epoch + 1)
 
 
 def data(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
@@ -389,7 +412,7 @@ def data(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Networ
         start, seconds = pretrain(lab, form, arguments)
         recipe = replace(form.recipe, fraction=share, loop=loop)
         model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
-        yield Network(str(share), model, seconds + done.seconds)
+        yield Network(str(share), model, seconds + done.seconds, done.best_epoch + 1)
 
 
 def scaling(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:

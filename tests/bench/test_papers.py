@@ -368,7 +368,7 @@ def test_a_table_of_trained_networks_has_its_rows(
     parameters = recorded_parameters(monkeypatch)
     printed = printed_by(capsys, "gfm_rag", name, "--form", form, "--sets", "musique-dev")
     rows = cells(printed)
-    assert rows[0] == [name, "musique-dev R@2", "musique-dev R@5", "musique-dev MRR", "seconds"]
+    assert rows[0] == [name, "musique-dev R@2", "musique-dev R@5", "musique-dev MRR", "epoch taken", "seconds"]
     assert [row[0] for row in rows[2:]] == ROWS[name]
     assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:4])
     assert ("missed of R@5 = " in printed) == (name in ("width", "data"))
