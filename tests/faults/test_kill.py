@@ -92,7 +92,7 @@ def test_kill(reference_runs: dict[str, ReferenceRun], operation: str, memory: P
         if run.start is not None:
             shutil.copytree(run.start, index)
         process = start_process(*run.arguments, "--index", index, batch=BATCH)
-        time.sleep((kill + rng.random()) / KILLS * run.seconds)  # one in each tenth, so that few are spread well
+        time.sleep((kill + rng.random()) / KILLS * run.seconds)  # spread evenly, since there are few
         seen = stored_documents(index)
         process.kill()
         process.join()
