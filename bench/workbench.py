@@ -44,6 +44,7 @@ BENCHMARKS = {
     b.name: b
     for b in (
         Benchmark("2wiki", "2wiki/corpus.jsonl", "2wiki/questions.jsonl"),
+        Benchmark("2wiki-train", "2wiki-train/corpus.jsonl", "2wiki-train/train.jsonl"),
         Benchmark("hotpotqa", "hotpotqa/corpus.jsonl", "hotpotqa/dev.jsonl"),
         Benchmark("musique-dev", "musique-dev/corpus.jsonl", "musique-dev/dev.jsonl"),
         Benchmark("merged", "merged.jsonl", "2wiki/questions.jsonl"),

@@ -38,6 +38,10 @@ def test_several_statements_of_one_sentence(question: str, answer: str) -> None:
         ("Who founded Tarn College?", "Tarn College", "It was founded in 1619 by Ida Berg, an actor.", "Ida Berg"),
         ("Who founded Tarn College?", "Ida Berg", "Ida Berg founded Tarn College in 1619.", "Ida Berg"),
         ("Where was the Rossby built?", "Rossby", "Rossby was a ship built at Kiel for a company.", "Kiel"),
+        ("Who designed the Rossby?", "Rossby", "Rossby is a ship. The ship was designed by Ida Berg.", "Ida Berg"),
+        ("Who wrote Tarn?", "Tarn", "Tarn is a Danish play (1890) written and staged by Ida Berg.", "Ida Berg"),
+        ("Who built the Rossby?", "Rossby", "Rossby was built by the Danish engineer Ida Berg.", "Ida Berg"),
+        ("When was Tarn released?", "Tarn", "Tarn was released in Norway on 3 May 1892.", "3 May 1892"),
     ],
 )
 def test_subject_and_object(question: str, title: str, text: str, answer: str) -> None:
@@ -52,6 +56,12 @@ def test_subject_and_object(question: str, title: str, text: str, answer: str) -
         ("Who designed the Rossby?", "Rossby", "Rossby followed the Elsa, which was designed by Ida Berg."),
         ("Who designed the Rossby?", "Rossby", "Rossby was not designed by Ida Berg."),
         ("Who designed the Rossby?", "Rossby", "Rossby was designed by Ida Berg and Ole Lund."),
+        ("Who designed the Rossby?", "Rossby", "Rossby was designed by Ida Berg, and her sister Ane."),
+        ("Who designed the Rossby?", "Rossby", "Rossby was designed by the Berg brothers."),
+        ("Who designed the Rossby?", "Rossby", "Rossby was co-designed by Ida Berg."),
+        ("Who designed the Rossby?", "Rossby", "Rossby Two was designed by Ida Berg."),
+        ("Who designed the Rossby?", "Rossby", "Rossby is a ship. The book was designed by Ida Berg."),
+        ("When was Tarn released?", "Tarn", "Tarn was re-released on 3 May 1892."),
         ("Who designed the Rossby?", "Elsa", "Elsa was designed by Ida Berg. The Rossby was her sister."),
         ("Who was the captain of the designer of the Rossby?", "Rossby", "Rossby was designed by Ida Berg."),
     ],

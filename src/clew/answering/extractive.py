@@ -126,8 +126,8 @@ class ExtractiveAnswerer:
         notes = (NO_MODEL_NOTE, *_language_notes(language), *missing_name_notes(absent))
         is_off_topic = self._is_off_topic(analysis)
         verdict = _decide_life(analysis)
-        if verdict is None and form is None and not is_off_topic:
-            verdict = _decide_comparison(analysis) or _decide_statement(analysis)
+        if verdict is None and form is None:
+            verdict = _decide_statement(analysis) or (None if is_off_topic else _decide_comparison(analysis))
         if verdict is not None:
             return _answer_by_verdict(analysis, evidence, notes, verdict)
         notes += (form.note,) if form else ()

@@ -17,11 +17,13 @@ from clew.answering.question_types import extract_year, find_asked_verb, find_co
 from clew.answering.sentence_selection import Sentence
 from clew.answering.span_features import FEATURES
 from clew.answering.span_ranker import RankedSpan
+from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import name_key, strip_parentheses, tokens
 from clew.types import Mention
 
 LIFE_VERBS = tuple(map(ENGLISH.stem, ("born", "die")))
 _LIFE_WORDS = frozenset(map(ENGLISH.stem, ("born", "birth", "birthday", "die", "death", "date", "year", "day")))
+_ASKING_WORDS = frozenset("who whom when where which what how is was are were did does do has had have".split())  # noqa: SIM905 - a list
 _OPENING = re.compile(r"(?P<name>[^\W\d_][^()\[\]\n,;:]{0,80}?)\s\((?P<life>[^()\n]{4,120})\)")
 _PARTICLE = re.compile("of|the|d[aeiou]|d[eo]s|dell?a?|l[ae]|[ae]l|bin|ibn|v[ao]n|de[rn]|zu|a[fv]|y|e")
 _LIFE_TERMS = frozenset(["born", "died", "in", "at", "near"])
@@ -40,6 +42,7 @@ class NamedSubject:
     names: frozenset[str]  # that key, and those of the titles
     passages: frozenset[str]  # identifiers
     asks_life: bool  # whether the question is for a birth or a death
+    is_exact: bool  # whether a passage is called what the question says, not "Roald Amundsen" for "Amundsen"
 
     def is_named(self, key: str) -> bool:
         """Return whether a name's key is one of the entity, or a longer or shorter form of one."""
@@ -55,8 +58,12 @@ class LifeDate:
 
 
 def find_subject(analysis: QuestionAnalysis) -> NamedSubject | None:
-    """Return what an English question of one step asks about; None without, and where no passage is about it alone."""
-    key = _asked_name(analysis) if analysis.query.language.is_english else ""
+    """Return what an English question of one step asks about; None where its words are no name and no passage's title.
+
+    A name that is the title of no passage, or is a part of several, is a subject without passages.
+    """
+    asked = _asked_text(analysis) if analysis.query.language.is_english else ""
+    key = name_key(asked)
     if not key:
         return None
     forms: dict[str, set[str]] = {}
@@ -70,11 +77,13 @@ def find_subject(analysis: QuestionAnalysis) -> NamedSubject | None:
     exact = [title for title, names in forms.items() if key in names]
     longer = [title for title, names in forms.items() if any(f" {key} " in f" {name} " for name in names)]
     about = exact or longer
+    asks_life = find_asked_verb(analysis.question) in LIFE_VERBS
     if not about or (not exact and len(longer) > 1):
-        return None
+        name = name_key(_name_in(asked))
+        return NamedSubject(key, frozenset({key, name}), frozenset(), asks_life, is_exact=False) if name else None
     passages = frozenset(one for title in about for one in titles[title])
     names = frozenset({key, *(name for title in about for name in forms[title])})
-    return NamedSubject(key, names, passages, find_asked_verb(analysis.question) in LIFE_VERBS)
+    return NamedSubject(key, names, passages, asks_life, is_exact=bool(exact))
 
 
 def find_life_date(analysis: QuestionAnalysis) -> LifeDate | None:
@@ -101,28 +110,43 @@ def find_life_date(analysis: QuestionAnalysis) -> LifeDate | None:
 def prefer_subject(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis) -> tuple[list[RankedSpan], bool]:
     """Return spans with those about what the question names first, and whether the best one may be asserted.
 
-    Without such an entity in the evidence nothing changes. A span beside a rival entity is never asserted; where there
-    are no others, none is returned for a birth or a death.
+    Without such an entity nothing changes. A span beside a rival entity is never asserted; where there are no others,
+    none is returned for a birth or a death of an entity that has a passage.
     """
     subject = find_subject(analysis)
     if subject is None:
         return list(ranked), True
     about = [_speaks_of(subject, one) for one in ranked]
-    if subject.asks_life and not any(about):
+    if subject.asks_life and subject.passages and not any(about):
         return [], False
     ordered = sorted(range(len(ranked)), key=lambda i: not about[i])
     return [ranked[i] for i in ordered], any(about)
 
 
-def _asked_name(analysis: QuestionAnalysis) -> str:
-    """Return the key of the text between the first and the last word that is no word of the question's form."""
+def _asked_text(analysis: QuestionAnalysis) -> str:
+    """Return the text between the first and the last word that is no word of the question's form.
+
+    A common word inside the question is one of the name where it has a capital: "Shining Through", "My Kingdom".
+    """
     question = analysis.question
     content = analysis.query.language.blank_question_words(question)
-    verb, noun = find_asked_verb(question), analysis.query.question_type.noun
-    form = {verb, ENGLISH.stem(noun)} | (_LIFE_WORDS if verb in LIFE_VERBS else frozenset())
-    places = [at for word, at in find_content_stems(content) if word not in form]
-    ends = {word.start: word.end for word in tokens(question)}
-    return name_key(question[places[0] : ends.get(places[-1], places[-1])]) if places else ""
+    verb, noun = find_asked_verb(question), ENGLISH.stem(analysis.query.question_type.noun)
+    form = {verb} | (_LIFE_WORDS if verb in LIFE_VERBS else frozenset())
+    words = tokens(question)
+    places = [at for word, at in find_content_stems(content) if word not in form and word != noun]
+    if places:
+        inner = [word for word in words[1:] if word.key not in _ASKING_WORDS and ENGLISH.stem(word.key) not in form]
+        places = sorted({*places, *(word.start for word in inner if question[word.start].isupper())})
+    ends = {word.start: word.end for word in words}
+    return question[places[0] : ends.get(places[-1], places[-1])] if places else ""
+
+
+def _name_in(text: str) -> str:
+    """Return the name that a text is, with at most one noun beside it: "ship Fram", "Fram expedition"; else ""."""
+    words = text.replace('"', "").split()
+    inner = words[1:] if words[0].islower() else words[:-1] if words[-1].islower() else words
+    is_name = all(word[0].isupper() or word[0].isdigit() or word in COMMON_WORDS for word in inner)
+    return " ".join(inner) if is_name and any(word[0].isupper() for word in inner) else ""
 
 
 def _opening_name(sentence: Sentence) -> str:

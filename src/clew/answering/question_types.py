@@ -113,7 +113,7 @@ class QuestionType:
 
 _AUXILIARY = "is|was|were|are|did|does|do|has|had|will|would|can|could"
 _ASKED_VERB = re.compile(
-    rf"\bwho (?!(?:{_AUXILIARY})\b)(\w+)|\bby whom? (?:is|was|were) .*\b(\w+)$"
+    rf"\bwho (?!(?:{_AUXILIARY})\b)(\w+)|\bby whom? (?:is|was|were) .*\b(\w+)$|\bwho (?:is|was|were) .*\b(\w+) by$"
     r"|\b(?:when|where) (?:is|was|were) .* (\w+ed)$",
     re.IGNORECASE,
 )
