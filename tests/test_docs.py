@@ -4,7 +4,6 @@ Run are, in their order and in one folder a document: Python blocks, lines `clew
 `$ clew ...` of `console` blocks, whose output must be the one shown, but for decimal figures.
 """
 
-import importlib.util
 import re
 import runpy
 import shlex
@@ -22,6 +21,7 @@ import clew
 from clew.retrievers import registry
 from clew.settings import Settings
 from tests.faults.commands import run_clew
+from tests.module_of_file import load_module
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -211,9 +211,4 @@ def written(folder: Path) -> ModuleType:
     path = folder / "well_linked.py"
     imports = "from clew.retrievers.spec import RetrieverEntry\n_HERE = 'clew.retrievers'\n"
     path.write_text(f"{source}\n\n{imports}NEW = {{\n{line}}}\n", encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("well_linked", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(path)

@@ -18,18 +18,14 @@ from scipy.special import erf
 from clew.models.encoders.int8_minilm import SHA256, TOKENIZER_SHA256
 from clew.models.encoders.registry import fp32_weights
 from tests.models.tiny_bert import HEADS, LAYERS, VOCABULARY, WIDTH, write_tiny_bert
+from tests.module_of_file import load_module
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("quantise_encoder", ROOT / "tools" / "quantise_encoder.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(ROOT / "tools" / "quantise_encoder.py")
 
 
 def round_symmetric(x: Any, levels: int) -> Any:

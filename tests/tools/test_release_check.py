@@ -1,11 +1,12 @@
 """The check of a release: what it refuses in the description that an index of packages shows, and in addresses."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.module_of_file import load_module
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "Metadata-Version: 2.4\nName: clew\nDescription-Content-Type: text/markdown\n\n"
@@ -13,12 +14,7 @@ HEAD = "Metadata-Version: 2.4\nName: clew\nDescription-Content-Type: text/markdo
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release_check", ROOT / "tools" / "release_check.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(ROOT / "tools" / "release_check.py")
 
 
 def test_a_description_without_relative_links_passes(tool: ModuleType) -> None:
