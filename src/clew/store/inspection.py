@@ -89,8 +89,9 @@ def _check_deletions(dataset: "LanceDataset", location: Location) -> tuple[set[i
             check_stored_deletion(location, fragment, checksums)
         except IndexFormatError:
             damaged.add(int(fragment.id))
-        else:
-            whole |= {int(fragment.id)} if deletion_path(Path(location.table), fragment).name in checksums else set()
+            continue
+        if deletion_path(Path(location.table), fragment).name in checksums:
+            whole.add(int(fragment.id))
     return damaged, whole
 
 
