@@ -90,7 +90,7 @@ def test_a_column_of_one_of_the_files_is_enough(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("note\nGjoa sailed.\n", encoding="utf-8")
     (tmp_path / "c.md").write_text("no table", encoding="utf-8")
     check_columns([tmp_path], RecordColumns(text=("note",)))
-    with pytest.raises(InputError, match="text, key, and 1 more files have others"):
+    with pytest.raises(InputError, match="text, key, and 1 more file has others"):
         check_columns([tmp_path], RecordColumns(text=("body",)))
 
 

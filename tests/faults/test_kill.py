@@ -14,6 +14,8 @@ from unittest.mock import patch
 
 import pytest
 
+from clew.store.dataset import open_dataset
+from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.verify import verify
@@ -33,9 +35,10 @@ REMOVED = [f"v{number:04d}" for number in range(0, DOCUMENTS, 3)]
 
 
 class ReferenceRun(NamedTuple):
-    """A command, the index it starts from (None for none), and its result."""
+    """A command, the index it starts from (None for none), the one that it leaves, and its result."""
 
     start: Path | None
+    result: Path
     arguments: list[str | Path]
     before: Mapping[str, str]
     after: Mapping[str, str]
@@ -57,7 +60,7 @@ def run_undisturbed(folder: Path, name: str, start: Path | None, *arguments: str
     started = time.perf_counter()
     assert run_process(*arguments, "--index", index, batch=BATCH).code == 0
     seconds = time.perf_counter() - started
-    return ReferenceRun(start, list(arguments), before, stored_documents(index), snapshot_hash(index), seconds)
+    return ReferenceRun(start, index, list(arguments), before, stored_documents(index), snapshot_hash(index), seconds)
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +109,24 @@ def test_kill(reference_runs: dict[str, ReferenceRun], operation: str, memory: P
         assert not list((index / "derived").rglob("*.tmp"))
         shutil.rmtree(index)
     assert interrupted  # the number depends on the machine
+
+
+@pytest.mark.parametrize("operation", ["index", "update", "remove", "compact"])
+def test_each_commit_of_a_command_is_whole(reference_runs: dict[str, ReferenceRun], operation: str) -> None:
+    """A kill between two commits leaves the first of them, and hardly ever comes at that moment by chance."""
+    run = reference_runs[operation]
+    location = locate(run.result)
+    first = 0 if run.start is None else PassageTable.open(run.start).version
+    versions = sorted(stored.version for stored in PassageTable.open(run.result).versions() if stored.version > first)
+    assert versions
+    seen = run.before
+    for version in versions:
+        dataset = open_dataset(location, version)
+        assert dataset is not None
+        documents = PassageTable(location, dataset).document_hashes()
+        check_committed(run, seen, documents)
+        seen = documents
+    assert seen == run.after
 
 
 def check_committed(run: ReferenceRun, seen: Mapping[str, str], after_kill: Mapping[str, str]) -> None:

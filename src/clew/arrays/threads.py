@@ -18,13 +18,13 @@ def worker_count() -> int:
 
 
 def map_in_threads(work: Callable[[int], ResultT], count: int, most: int | None = None) -> list[ResultT]:
-    """Return the results of some work for the numbers 0 to `count` - 1, done side by side in `worker_count` threads.
+    """Return the results of some work for the numbers 0 to `count` - 1, done side by side in threads.
 
-    `most` is a lower number of threads.
+    There are `worker_count` threads, and no more than `most`.
 
     It takes less time only where the work leaves the interpreter's lock: in compiled functions and with large arrays.
     """
-    threads = min(worker_count(), count, worker_count() if most is None else most)
+    threads = min(worker_count(), count, count if most is None else most)
     if threads < 2:
         return [work(number) for number in range(count)]
     with ThreadPoolExecutor(threads, thread_name_prefix="clew-map") as pool:

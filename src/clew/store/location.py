@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 from clew.errors import InputError
 from clew.plugins.folders import cache_folder
 
+TABLE_FOLDER = "passages.lance"
+"""The name of the passages table, by which a folder is told to be an index."""
 INDEX_PARTS = (
-    *("passages.lance", "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged"),
-)
+    TABLE_FOLDER, "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged",
+)  # fmt: skip
 """The names of what an index has in its folder."""
 
 
@@ -64,11 +66,11 @@ def locate(location: str | Path | Location, storage_options: Mapping[str, str] |
         if not name.partition("://")[2].strip("/"):
             raise InputError(f"the index location is {name!r}, which names no bucket: give s3://bucket/prefix")
         home = cache_folder() / "indexes" / blake2b(name.rstrip("/").encode(), digest_size=16).hexdigest()
-        table = f"{name.rstrip('/')}/passages.lance"
+        table = f"{name.rstrip('/')}/{TABLE_FOLDER}"
         options = dict(storage_options or {})
         return Location(name, table, home / "derived", home / "clew.lock", remote=True, storage_options=options)
     folder = (_path_of_address(name) if name.startswith("file://") else Path(name).expanduser()).absolute()
-    return Location(name, str(folder / "passages.lance"), folder / "derived", folder / "clew.lock")
+    return Location(name, str(folder / TABLE_FOLDER), folder / "derived", folder / "clew.lock")
 
 
 def _path_of_address(address: str) -> Path:

@@ -87,7 +87,8 @@ def read_property(dataset: "LanceDataset", key: str, name: str) -> dict[str, Any
         record: dict[str, Any] = json.loads(text)
         is_of_version = int(record["version"]) == dataset.version
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise IndexFormatError(f"the seal of a version of {name} is damaged ({error!r}): run `clew repair`") from error
+        message = f"the record {key!r} of a version of {name} is damaged ({error!r}): run `clew repair`"
+        raise IndexFormatError(message) from error
     return record if is_of_version else None
 
 

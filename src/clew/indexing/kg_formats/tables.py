@@ -13,6 +13,7 @@ from clew.indexing.kg_formats.statements import (
     RawTriple,
     find_name_fault,
 )
+from clew.text.counts import format_count
 
 HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"), ("source", "relation", "target"))
 _ESCAPED_BYTES = "\udc80", "\udcff"
@@ -66,7 +67,7 @@ def read_triple_rows(
 
     def read(cells: list[str]) -> RawTriple | str:
         if len(cells) != 3:
-            return f"{_count_cells(len(cells))}, wanted 3: head, relation, tail"
+            return f"{format_count(len(cells), 'cell')}, wanted 3: head, relation, tail"
         h, r, t = cells[head], cells[relation], cells[tail]
         is_usable = h and r and t and len(h) + len(r) + len(t) <= MAX_NAME_CHARACTERS
         return (h, r, t) if is_usable else find_name_fault(h, r, t) or (h, r, t)
@@ -81,7 +82,7 @@ def read_name_rows(
 
     def read(cells: list[str]) -> EntityNames | str:
         if len(cells) < 2:
-            return f"{_count_cells(len(cells))}, wanted at least 2: id, label, further names"
+            return f"{format_count(len(cells), 'cell')}, wanted at least 2: id, label, further names"
         others = tuple(dict.fromkeys(filter(None, cells[2:])))
         return find_name_fault(*cells[:2], *others) or EntityNames(cells[0], cells[1], others)
 
@@ -95,7 +96,7 @@ def read_mention_rows(
 
     def read(cells: list[str]) -> EntityMention | str:
         if len(cells) != 2:
-            return f"{_count_cells(len(cells))}, wanted 2: entity, document or passage"
+            return f"{format_count(len(cells), 'cell')}, wanted 2: entity, document or passage"
         return find_name_fault(*cells) or EntityMention(*cells)
 
     yield from _read_records(rows, file_name, read)
@@ -135,7 +136,3 @@ def _header_order(cells: Sequence[str]) -> tuple[int, int, int] | None:
             head, relation, tail = (names.index(name) for name in header)
             return head, relation, tail
     return None
-
-
-def _count_cells(count: int) -> str:
-    return f"{count} cell{'' if count == 1 else 's'}"

@@ -12,6 +12,7 @@ from clew.indexing.sources.discovery import JSON_LINES_SUFFIXES, TABLE_SUFFIXES,
 from clew.indexing.sources.encodings import UTF_8, decode_bytes
 from clew.indexing.sources.record_files import find_delimiter, find_records, read_header, table_encoding
 from clew.indexing.sources.records import STANDARD_COLUMNS, RecordColumns
+from clew.text.counts import format_count
 
 _JSON_LINES = 100  # whose keys are looked at
 _MAX_LISTED = 200  # characters
@@ -31,7 +32,8 @@ def check_columns(paths: Sequence[str | Path], columns: RecordColumns) -> None:
     for option, name in wanted:
         if found and not any(name in names for _, names in found):
             source, names = found[0]
-            more = f", and {len(found) - 1} more files have others" if len(found) > 1 else ""
+            others = format_count(len(found) - 1, "more file has", "more files have")
+            more = f", and {others} others" if len(found) > 1 else ""
             raise InputError(
                 f"{option} is {name!r}, and there is no such column: {source.item} has "
                 f"{', '.join(names)[:_MAX_LISTED]}{more}"

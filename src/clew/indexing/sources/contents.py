@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.text.counts import format_count
 from clew.text.places import describe_places
 from clew.types import Place, PlaceStart
 
@@ -122,5 +123,5 @@ def _describe_left_out(counts: Mapping[str, int]) -> list[str]:
     for name, count in counts.items():
         noun, separator, rest = name.partition(" of ")
         if count:
-            parts.append(f"{count:,} {noun}{'' if count == 1 else 's'}{separator}{rest}")
+            parts.append(f"{format_count(count, noun)}{separator}{rest}")
     return [f"left out: {', '.join(parts)}"] if parts else []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.indexing.sources.conversion import KINDS
-from clew.store.location import INDEX_PARTS
+from clew.store.location import INDEX_PARTS, TABLE_FOLDER
 from clew.types import Document, Failure
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
@@ -27,10 +27,7 @@ JSON_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 TABLE_SUFFIXES = frozenset({".csv", ".tsv"})
 RECORD_SUFFIXES = JSON_LINES_SUFFIXES | TABLE_SUFFIXES | {".json", ".mbox"}  # files of many documents
 READABLE_SUFFIXES = MARKDOWN_SUFFIXES | TEXT_SUFFIXES | CODE_SUFFIXES | RECORD_SUFFIXES | KINDS.keys()
-
-
 _EXAMPLES = ".md, .txt, .html, .docx, .pdf, .csv or the like"
-_INDEX_FOLDER = "passages.lance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,7 @@ def _list_folder(folder: _Entry, entered: set[tuple[int, int]]) -> list[_Entry]:
     entered.add((status.st_dev, status.st_ino))
     with os.scandir(folder.path) as listing:
         found = [listed for listed in listing if not listed.name.startswith(".")]
-    if any(listed.name == _INDEX_FOLDER and listed.is_dir() for listed in found):  # an index, which is no document
+    if any(listed.name == TABLE_FOLDER and listed.is_dir() for listed in found):  # an index, which is no document
         found = [] if folder.order else [listed for listed in found if listed.name not in INDEX_PARTS]
     return sorted(_make_entry(folder, listed) for listed in found)
 

@@ -72,7 +72,8 @@ def expand_spans(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
         line: list[Cell] = []
         next_below: dict[int, tuple[Cell, int]] = {}
         cell = next(own, None)
-        while cell is not None or len(line) <= max(below, default=-1):
+        last_below = max(below, default=-1)
+        while cell is not None or len(line) <= last_below:
             column = len(line)
             if column in below:
                 above, left = below.pop(column)
