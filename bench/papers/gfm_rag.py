@@ -208,7 +208,7 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def completes_facts(arguments: argparse.Namespace) -> bool:
     """Whether a table trains on facts: all do in the paper's form, of ours one alone."""
-    return arguments.form == "paper" or arguments.table == "stages"
+    return bool(arguments.form == "paper" or arguments.table == "stages")
 
 
 def shrink(arguments: argparse.Namespace) -> None:
