@@ -71,6 +71,24 @@ def test_rows_that_came_back_are_repaired_by_the_version_before(
     assert verify(tmp_path) == []
 
 
+@pytest.mark.parametrize("has_older", [True, False])
+def test_a_damaged_record_of_checksums_is_repaired(tmp_path: Path, *, has_older: bool) -> None:
+    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
+    table.replace(make_documents(("a", 1), ("b", 1), ("c", 1)), ["a", "b", "c"])
+    table.delete(["a"])
+    newest, *older = sorted((tmp_path / "passages.lance" / "_versions").glob("*.manifest"))
+    for path in () if has_older else older:
+        path.unlink()
+    for path in (newest, *(tmp_path / "passages.lance" / "_transactions").iterdir()):
+        head, mark, rest = path.read_bytes().partition(b"clew.deletions")
+        path.write_bytes(head + mark + rest.replace(b'{"version"', b'["version"', 1))
+    assert "the deletion file" in verify(tmp_path)[0]
+    actions = repair(tmp_path)
+    assert actions[0].startswith("undone: " if has_older else "dropped 2 passages: ")
+    assert list(PassageTable.open(tmp_path).document_hashes()) == (["a", "b", "c"] if has_older else [])
+    assert verify(tmp_path) == []
+
+
 def test_documents_that_return_are_named_beside_what_was_lost(tmp_path: Path) -> None:
     table = make_index(tmp_path, ("a", 2), ("b", 2))
     table.replace(make_documents(("c", 1)), ["b", "c"])

@@ -69,9 +69,10 @@ def next_checksums(
     """
     if location.remote:
         return {}
-    stored, table = stored_checksums(dataset, location.name), Path(location.table)
+    table = Path(location.table)
     left = {*removed, *(fragment.id for fragment in changed)}
     kept = [fragment for fragment in fragments_with_deletions(dataset) if fragment.id not in left]
+    stored = stored_checksums(dataset, location.name) if kept else {}
     names = [deletion_path(table, fragment).name for fragment in kept]
     checksums = {name: stored[name] for name in names if name in stored}
     for fragment in changed:
