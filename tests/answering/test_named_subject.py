@@ -162,6 +162,7 @@ def test_spans_about_the_subject_come_first_and_a_rivals_alone_is_not_asserted()
         ("Who led the Swan expedition?", {"swan", "swan expedition"}),
         ("Who built the ship Swan of the North?", {"swan of the north", "ship swan of the north"}),
         ("When was 42 released?", None),
+        ("Where was the captain of the Swan born?", None),
         ("Who led?", None),
     ],
 )

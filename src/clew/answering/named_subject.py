@@ -145,6 +145,8 @@ def _name_in(text: str) -> str:
     """Return the name that a text is, with at most one noun beside it: "ship Fram", "Fram expedition"; else ""."""
     words = text.replace('"', "").split()
     inner = words[1:] if words[0].islower() else words[:-1] if words[-1].islower() else words
+    if not inner or any(word[0].islower() for word in (inner[0], inner[-1])):
+        return ""  # "captain of the Fram" is no name, and "42" is a number
     is_name = all(word[0].isupper() or word[0].isdigit() or word in COMMON_WORDS for word in inner)
     return " ".join(inner) if is_name and any(word[0].isupper() for word in inner) else ""
 
