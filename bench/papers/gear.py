@@ -228,7 +228,7 @@ def print_calls(
             calls, tokens = reader.calls / len(questions), reader.tokens / len(questions)
             rows.append([f"{agent} over {base}", *recalls, steps, f"{calls:.1f}", f"{tokens:,.0f}"])
     print()
-    print_table((name, "R@5", "R@10", "steps", "calls", "tokens per question"), rows)
+    print_table((name, "R@5", "R@10", "steps", "calls", "tokens a question"), rows)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from clew.answering.languages import ENGLISH
 from clew.answering.named_subject import LIFE_VERBS, NamedSubject, find_subject
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import extract_year, find_asked_verb
-from clew.answering.sentence_selection import Sentence
+from clew.answering.sentence_selection import DOUBT, Sentence
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import name_key, strip_parentheses, tokens
 from clew.types import Mention
@@ -43,7 +43,6 @@ _TIED = re.compile(
 _OTHER_CLAUSE = re.compile(
     r"[;:]|\b(?:but|while|whereas|which|who|whom|whose|that|where|when|after|before)\b", re.IGNORECASE
 )
-_NEGATION = re.compile(r"\b(?:not|never|nor|neither|reportedly|allegedly|supposedly|possibly|perhaps)\b", re.IGNORECASE)
 _BEFORE_NAME = re.compile(rf"(?:\b(?:{_PREPOSITION}|and|or|name|named|called)|,)\s+(?:the\s+)?(?:name\s+)?\[{{0,2}}\Z")
 _MODIFIES = re.compile(r"[\s-]+(?!and\b|or\b)[a-z]")  # "American" of "is an American film"
 _OTHER_VERBS = r"(?:,?(?:\s+and)?\s+(?:co-)?[a-z]+(?:ed|en|wn|ung)\b){0,3}"  # "written, produced and directed by"
@@ -124,7 +123,7 @@ def _stated_answers(
 ) -> Iterator[Mention]:
     text = sentence.passage.text
     for stem, start in sentence.stem_positions:
-        if stem not in (verb, _PARTICIPLES.get(verb)) or _NEGATION.search(text, sentence.start, start):
+        if stem not in (verb, _PARTICIPLES.get(verb)) or DOUBT.search(text, sentence.start, sentence.end):
             continue
         if text[start - 1 : start] == "-":
             continue  # "co-written": by one of several; "re-released": not the first time

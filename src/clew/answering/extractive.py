@@ -24,12 +24,20 @@ from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAna
 from clew.answering.question_forms import COUNT_NOTE, asks_count, find_form
 from clew.answering.replies import check_lengths, empty_answer
 from clew.answering.sentence_order import order_by_sentence, order_sentences
-from clew.answering.sentence_selection import QuestionTerms, Sentence
+from clew.answering.sentence_selection import DOUBT, QuestionTerms, Sentence
 from clew.answering.span_ranker import RankedSpan, SpanRanker
-from clew.answering.verdicts import compares_dates, decide_option, decide_yes_or_no, is_comparison
+from clew.answering.verdicts import (
+    compares_dates,
+    dates_are_of_event,
+    decide_option,
+    decide_yes_or_no,
+    decides_surely,
+    is_comparison,
+)
 from clew.errors import InputError
 from clew.protocols import Encoder
 from clew.text.mentions import find_mentions
+from clew.text.normalization import name_key, token_keys
 from clew.types import Answer, Citation, Evidence, Scored
 
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
@@ -43,6 +51,9 @@ MISSING_NAME_NOTE = (
 )
 RANKED_NOTE = "the answer is the best-ranked span of the quoted sentences: check it against them"
 UNSURE_NOTE = "no answer is likely enough to be asserted: check the candidates against the quoted sentences"
+UNSTATED_NOTE = (
+    "the quoted sentences do not say it of all that the question names, or not for certain: check it by them"
+)
 UNLIKELY_NOTE = "the passages may not hold the answer"
 UNDECIDED_NOTE = "the passages do not decide the question: read the quoted sentences"
 NO_SPAN_NOTE = "no name, date or number of the passages can be the answer: read the quoted sentences"
@@ -177,13 +188,17 @@ class ExtractiveAnswerer:
         if probability < ranker.trained.threshold:
             shown = f" (probability {probability:.2f} for {best.text!r})" if is_english else ""
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE + shown), ranked)
-        is_sure = probability >= ranker.trained.line and is_english and is_about_subject and is_present
+        proof = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
+        quoted = _first_distinct((*proof, *order_sentences(analysis, ranked)))
+        is_likely = probability >= ranker.trained.line and is_english
+        is_stated = is_about_subject and not DOUBT.search(best.sentence.text) and _names_all(analysis.query, quoted)
+        is_sure = is_likely and is_stated and is_present
         notes += () if is_sure or not asks_count(analysis.question) else (COUNT_NOTE,)
         notes += () if is_present else (PAST_HOLDER_NOTE,)
         shown = f" (probability {probability:.2f})" if is_english else ""  # it is calibrated on English questions
-        notes += ((RANKED_NOTE if is_sure else UNSURE_NOTE) + shown,)
-        proof = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
-        quotes = _quote((*proof, *order_sentences(analysis, ranked)))
+        reason = RANKED_NOTE if is_sure else UNSTATED_NOTE if is_likely and not is_stated else UNSURE_NOTE
+        notes += (reason + shown,)
+        quotes = _quote(quoted)
         return Answer(best.text, quotes, _list_candidates(ranked), evidence, weak=not is_sure, notes=notes)
 
 
@@ -233,10 +248,21 @@ def _language_notes(language: QuestionLanguage | None) -> list[str]:
 
 def _quote(sentences: Iterable[Sentence]) -> tuple[Citation, ...]:
     """Return the first distinct ones of some sentences as citations."""
+    return tuple(s.citation for s in _first_distinct(sentences))
+
+
+def _first_distinct(sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Return as many distinct sentences as are quoted."""
     quotes: list[Sentence] = []
     for sentence in sentences:
         quotes += [sentence] if sentence not in quotes and len(quotes) < MAX_QUOTES else []
-    return tuple(s.citation for s in quotes)
+    return quotes
+
+
+def _names_all(query: QuestionTerms, quoted: Sequence[Sentence]) -> bool:
+    """Return whether each name of a question stands in a quoted sentence or in the title of its passage."""
+    texts = [f" {' '.join(token_keys(f'{s.passage.title} {s.text}'))} " for s in quoted]
+    return all(any(f" {name_key(name)} " in text for text in texts) for name in query.names)
 
 
 def _decide_life(analysis: QuestionAnalysis) -> Verdict | None:
@@ -260,11 +286,15 @@ def _decide_comparison(analysis: QuestionAnalysis) -> Verdict | None:
     if options := decide_option(analysis.question, analysis.sentences):
         basis = [s for option in options for s in option.sentences]
         scored = tuple(Scored(option.name, option.score) for option in options)
-        return Verdict(options[0].name, basis, scored, compares_dates(analysis.question))
+        is_sure = compares_dates(analysis.question) and dates_are_of_event(analysis.question, options)
+        return Verdict(options[0].name, basis, scored, is_sure)
     if analysis.query.question_type.kind != "yes or no":
         return None
     verdict = decide_yes_or_no(analysis.question, analysis.sentences)
-    return None if verdict is None else Verdict(*verdict)
+    if verdict is None:
+        return None
+    text, sentences = verdict
+    return Verdict(text, sentences, is_decisive=decides_surely(analysis.question, sentences))
 
 
 def _decide_answer(

@@ -42,6 +42,7 @@ class NamedSubject:
     names: frozenset[str]  # that key, and those of the titles
     passages: frozenset[str]  # identifiers
     asks_life: bool  # whether the question is for a birth or a death
+    documents: frozenset[str]  # identifiers, of those passages
     is_exact: bool  # whether a passage is called what the question says, not "Roald Amundsen" for "Amundsen"
 
     def is_named(self, key: str) -> bool:
@@ -80,10 +81,15 @@ def find_subject(analysis: QuestionAnalysis) -> NamedSubject | None:
     asks_life = find_asked_verb(analysis.question) in LIFE_VERBS
     if not about or (not exact and len(longer) > 1):
         name = name_key(_name_in(asked))
-        return NamedSubject(key, frozenset({key, name}), frozenset(), asks_life, is_exact=False) if name else None
+        return (
+            NamedSubject(key, frozenset({key, name}), frozenset(), asks_life, frozenset(), is_exact=False)
+            if name
+            else None
+        )
     passages = frozenset(one for title in about for one in titles[title])
+    documents = frozenset(s.passage.document_id for s in analysis.sentences if s.passage.id in passages)
     names = frozenset({key, *(name for title in about for name in forms[title])})
-    return NamedSubject(key, names, passages, asks_life, is_exact=bool(exact))
+    return NamedSubject(key, names, passages, asks_life, documents, is_exact=bool(exact))
 
 
 def find_life_date(analysis: QuestionAnalysis) -> LifeDate | None:
@@ -110,7 +116,8 @@ def find_life_date(analysis: QuestionAnalysis) -> LifeDate | None:
 def prefer_subject(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis) -> tuple[list[RankedSpan], bool]:
     """Return spans with those about what the question names first, and whether the best one may be asserted.
 
-    Without such an entity nothing changes. A span beside a rival entity is never asserted; where there are no others,
+    Without such an entity nothing changes. A span beside a rival entity is never asserted, nor one where two documents
+    have the entity's name as their title; where there are no others,
     none is returned for a birth or a death of an entity that has a passage.
     """
     subject = find_subject(analysis)
@@ -120,7 +127,7 @@ def prefer_subject(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis) -> 
     if subject.asks_life and subject.passages and not any(about):
         return [], False
     ordered = sorted(range(len(ranked)), key=lambda i: not about[i])
-    return [ranked[i] for i in ordered], any(about)
+    return [ranked[i] for i in ordered], any(about) and len(subject.documents) <= 1
 
 
 def _asked_text(analysis: QuestionAnalysis) -> str:

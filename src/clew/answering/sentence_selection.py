@@ -1,5 +1,6 @@
 """Selection of the sentences to quote, by a greedy search over weighted features (see `extractive`)."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,14 @@ class Sentence:
     def citation(self) -> Citation:
         """The sentence as a citation of its document."""
         return self.passage.cite(self.start, self.end)
+
+
+DOUBT = re.compile(
+    r"\b(?:not|never|nor|neither|almost|nearly|partly|partially|reportedly|allegedly|supposedly|possibly|perhaps|legend"
+    r"|rumou?rs?|falsely)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""A word of a sentence that denies or doubts what it says."""
 
 
 @dataclass(frozen=True, slots=True)

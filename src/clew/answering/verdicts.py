@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clew.answering.candidates import Candidate
+from clew.answering.languages import ENGLISH
 from clew.answering.question_types import (
     DENIAL,
     EARLIER,
@@ -21,17 +22,32 @@ from clew.answering.question_types import (
     find_years,
     is_person_noun,
 )
-from clew.answering.sentence_selection import QuestionTerms, Sentence
+from clew.answering.sentence_selection import DOUBT, QuestionTerms, Sentence
 from clew.text.normalization import name_key, strip_parentheses, token_keys, tokens
 
 _OR = re.compile(r"[\s,]*\bor\b\s*(?:\w+\s+){0,3}", re.IGNORECASE)
 # What stands between "X and Y", "X and the film Y", "X and the director of the film Y".
 _AND = re.compile(r"\s*,?\s*\band\s+(?:the\s+)?(?:[a-z]+\s+of\s+(?:the\s+)?)?(?:\d+\s+)?(?:[a-z]+\s+)?")
 _SAME = re.compile(r"\bsame\b|\bshare\b", re.IGNORECASE)
+_SAME_PLACE = re.compile(
+    r"\b(?:same|share)\b[^?]*\b(?:nationality|citizenship|country|state|county|province|region|city|town|village|place|area"
+    r"|continent|island)\b|\bfrom the same\b",
+    re.IGNORECASE,
+)
 _SAME_COUNTRY = re.compile(r"\b(?:same|share)\b[^?]*\b(?:nationality|country|citizenship)\b", re.IGNORECASE)
 _DEATH = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|last)\b", re.IGNORECASE)
 _LIFE = re.compile(r"\([^()]*\)")
+_EVENT = re.compile(r"\b(?:[a-z]+ed|won|lost|burnt|sank|sunk|built|born|made|begun|began|died|left)\b")
+_BEGINNINGS = frozenset(
+    ENGLISH.stem(word)
+    for word in re.findall(
+        r"\w+",
+        "born founded established formed released opened started begun began published made created built launched "
+        "produced directed written recorded introduced premiered inaugurated debuted",
+    )
+)
+"""Stems of the events that the opening of a passage dates."""
 _PREFIX = 4  # letters that a country and its adjective share: Norway, Norwegian
 MIN_PREDICATE_SHARE = 0.5
 """Least share of the predicate's words that the sentences about each of "both X and Y" have, for yes."""
@@ -128,6 +144,28 @@ def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str,
     if all(len(predicate & words) >= MIN_PREDICATE_SHARE * len(predicate) and names <= words for words in known):
         return "yes", best
     return ("no", [first.own[0], second.own[0]]) if _differ_in_nationality(names, entities, known) else None
+
+
+def decides_surely(question: str, basis: Sequence[Sentence]) -> bool:
+    """Return whether a yes or no may be asserted: "same" asks for a place, and no sentence behind it has a doubt."""
+    if _SAME.search(question) and not _SAME_PLACE.search(question):
+        return False
+    years = set(find_years(question))
+    return all(years <= set(find_years(s.text)) and not DOUBT.search(s.text) for s in basis)
+
+
+def dates_are_of_event(question: str, options: Sequence[Candidate]) -> bool:
+    """Return whether the sentence that dates each option says of it what is compared.
+
+    The first sentence of a passage tells when its subject began, and no other event: "Which was burned down first?" is
+    not decided by the years in which the two were built.
+    """
+    events = {ENGLISH.stem(word) for word in _EVENT.findall(question)}
+    asked = events - _BEGINNINGS
+    dated = [option.sentences[-1] for option in options]
+    if any(DOUBT.search(sentence.text) for sentence in dated):
+        return False
+    return all(asked & s.stem_set if asked else s.start == 0 or events & s.stem_set for s in dated)
 
 
 def _differ_in_nationality(names: set[str], entities: Sequence[ComparedEntity], known: Sequence[set[str]]) -> bool:
