@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clew.answering.answer_spans import find_candidates
-from clew.answering.extractive import RANKED_NOTE, UNLIKELY_NOTE, UNSURE_NOTE, ExtractiveAnswerer
+from clew.answering.extractive import RANKED_NOTE, UNLIKELY_NOTE, UNSTATED_NOTE, UNSURE_NOTE, ExtractiveAnswerer
 from clew.answering.selection import open_extractive_answerer
 from clew.answering.span_features import FEATURES, span_features
 from clew.answering.span_ranker import (
@@ -205,6 +205,32 @@ def test_below_the_line_an_answer_is_weak_and_above_it_asserted() -> None:
     assert unsure.notes[-1] == f"{UNSURE_NOTE} (probability 0.60)"
     assert sure.notes[-1] == f"{RANKED_NOTE} (probability 0.60)"
     assert sure.text in quotes(sure)[0]
+
+
+LUND = "Ole Lund", "Ole Lund was a captain of the Polar Fox. He was born in Tromso."
+
+
+@pytest.mark.parametrize(
+    ("question", "passages", "is_sure"),
+    [
+        ("Where was the captain of the Polar Fox born?", (LUND,), True),
+        ("Where was the captain of the Snow Owl born?", (LUND,), False),  # a ship that no quote names
+        (
+            "Where was the captain of the Polar Fox born?",
+            ((LUND[0], LUND[1].replace("Fox", "Fox, says a legend")),),
+            False,
+        ),
+        ("Where was Ole Lund born?", (LUND,), True),
+        ("Where was Ole Lund born?", (LUND, ("Ole Lund", "Ole Lund was a baker in Bergen.")), False),  # which of them?
+    ],
+)
+def test_what_the_quotes_do_not_say_of_all_names_is_not_asserted(
+    question: str, passages: tuple[tuple[str, str], ...], *, is_sure: bool
+) -> None:
+    answer = ExtractiveAnswerer(ranker=constant(0.9, 0.1, 0.2)).answer_one(question, evidence(*passages))
+    assert answer.text
+    assert answer.weak is not is_sure
+    assert answer.notes[-1].startswith(RANKED_NOTE if is_sure else UNSTATED_NOTE)
 
 
 def test_no_answer_in_another_language_is_asserted() -> None:

@@ -4,7 +4,13 @@ import pytest
 
 from clew.answering.question_analysis import split_sentences
 from clew.answering.sentence_selection import Sentence
-from clew.answering.verdicts import decide_option, decide_yes_or_no, find_compared
+from clew.answering.verdicts import (
+    dates_are_of_event,
+    decide_option,
+    decide_yes_or_no,
+    decides_surely,
+    find_compared,
+)
 from clew.text.mentions import find_mentions
 from clew.types import Evidence, Passage, Scored
 
@@ -20,7 +26,11 @@ TEXTS = (
 
 
 def sentences() -> list[Sentence]:
-    passages = [Passage(f"p{i}", f"d{i}", title, text, 0, len(text)) for i, (title, text) in enumerate(TEXTS)]
+    return sentences_of(*TEXTS)
+
+
+def sentences_of(*texts: tuple[str, str]) -> list[Sentence]:
+    passages = [Passage(f"p{i}", f"d{i}", title, text, 0, len(text)) for i, (title, text) in enumerate(texts)]
     return split_sentences(Evidence(tuple(Scored(p, 1.0) for p in passages)), find_mentions)
 
 
@@ -42,6 +52,48 @@ def test_yes_or_no(question: str, answer: str) -> None:
     assert verdict is not None
     assert verdict[0] == answer
     assert len(verdict[1]) == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("Are Ragna Holm and Nils Dahl of the same nationality?", True),
+        ("Are Vik and Os both located in the same country?", True),
+        ("Are the directors of Red Sea Film and Blue Sea Film from the same country?", True),
+        ("Were Ragna Holm and Nils Dahl born in the same year?", False),
+        ("Were Ragna Holm and Nils Dahl paid by the same firm?", False),
+        ("Are both Ragna Holm and Nils Dahl Norwegian captains?", True),
+        ("Were both Ragna Holm and Nils Dahl Norwegian captains in 1920?", False),
+    ],
+)
+def test_what_no_sentence_says_is_not_sure(question: str, *, is_sure: bool) -> None:
+    verdict = decide_yes_or_no(question, sentences())
+    assert verdict is not None
+    assert decides_surely(question, verdict[1]) is is_sure
+
+
+def test_a_sentence_with_a_doubt_decides_nothing_surely() -> None:
+    question = "Are both Ragna Holm and Nils Dahl Norwegian captains?"
+    doubted = sentences_of(("Ragna Holm", "Ragna Holm was never a Norwegian captain."), TEXTS[2])
+    verdict = decide_yes_or_no(question, doubted)
+    assert verdict is not None
+    assert not decides_surely(question, verdict[1])
+
+
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("Who was born first, Ragna Holm or Otto Lind?", True),
+        ("Who died first, Ragna Holm or Otto Lind?", True),
+        ("Who retired first, Ragna Holm or Otto Lind?", False),
+        ("Which was released first, Red Sea Film or Blue Sea Film?", True),
+        ("Which was burned first, Red Sea Film or Blue Sea Film?", False),
+    ],
+)
+def test_dates_are_of_what_is_compared(question: str, *, is_sure: bool) -> None:
+    options = decide_option(question, sentences())
+    assert options
+    assert dates_are_of_event(question, options) is is_sure
 
 
 @pytest.mark.parametrize(

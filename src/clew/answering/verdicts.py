@@ -161,6 +161,8 @@ def dates_are_of_event(question: str, options: Sequence[Candidate]) -> bool:
     not decided by the years in which the two were built.
     """
     events = {ENGLISH.stem(word) for word in _EVENT.findall(question)}
+    if _DEATH.search(question) and all(_LIFE.search(option.sentences[-1].text) for option in options):
+        return True
     asked = events - _BEGINNINGS
     dated = [option.sentences[-1] for option in options]
     if any(DOUBT.search(sentence.text) for sentence in dated):
