@@ -8,7 +8,6 @@ from datetime import date
 
 from clew.answering.named_subject import LifeDate, find_subject, read_life
 from clew.answering.question_analysis import QuestionAnalysis
-from clew.answering.question_types import find_years
 from clew.types import Mention
 
 COMPUTED_AGE_NOTE = "the answer is computed from the dates in the brackets after the name, in the first quoted sentence"
@@ -18,6 +17,7 @@ _ASKS_AGE = re.compile(
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(r"[^\W\d_]+")
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")  # any, since it is known to be of a date
 _DAY = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
@@ -40,10 +40,10 @@ def find_age(analysis: QuestionAnalysis) -> LifeDate | None:
 
 def describe_age(birth: Mention, death: Mention) -> str:
     """Return the age, in whole years, between two dates as they are written; "" where the second is the earlier one."""
-    years = [find_years(mention.name)[:1] for mention in (birth, death)]
-    if not all(years):
+    years = [_YEAR.search(mention.name) for mention in (birth, death)]
+    if years[0] is None or years[1] is None:
         return ""
-    (born,), (died,) = years
+    born, died = int(years[0].group()), int(years[1].group())
     days = [_read_day(mention.name, year) for mention, year in zip((birth, death), (born, died), strict=True)]
     if days[0] is not None and days[1] is not None:
         age = died - born - ((days[1].month, days[1].day) < (days[0].month, days[0].day))
