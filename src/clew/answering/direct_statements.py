@@ -121,9 +121,11 @@ def _class_nouns(analysis: QuestionAnalysis, subject: NamedSubject) -> frozenset
 def _stated_answers(
     sentence: Sentence, subject: NamedSubject, nouns: frozenset[str], verb: str, kind: str
 ) -> Iterator[Mention]:
-    text = sentence.passage.text
+    text, forms = sentence.passage.text, {verb, _PARTICIPLES.get(verb, verb)}
+    if forms.isdisjoint(sentence.stem_set) or DOUBT.search(sentence.text):
+        return
     for stem, start in sentence.stem_positions:
-        if stem not in (verb, _PARTICIPLES.get(verb)) or DOUBT.search(text, sentence.start, sentence.end):
+        if stem not in forms:
             continue
         if text[start - 1 : start] == "-":
             continue  # "co-written": by one of several; "re-released": not the first time

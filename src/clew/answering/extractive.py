@@ -52,7 +52,7 @@ MISSING_NAME_NOTE = (
 RANKED_NOTE = "the answer is the best-ranked span of the quoted sentences: check it against them"
 UNSURE_NOTE = "no answer is likely enough to be asserted: check the candidates against the quoted sentences"
 UNSTATED_NOTE = (
-    "the quoted sentences do not say it of all that the question names, or not for certain: check it by them"
+    "the quoted sentences do not clearly state this of all that the question names: check the answer against them"
 )
 UNLIKELY_NOTE = "the passages may not hold the answer"
 UNDECIDED_NOTE = "the passages do not decide the question: read the quoted sentences"

@@ -80,12 +80,9 @@ def find_subject(analysis: QuestionAnalysis) -> NamedSubject | None:
     about = exact or longer
     asks_life = find_asked_verb(analysis.question) in LIFE_VERBS
     if not about or (not exact and len(longer) > 1):
-        name = name_key(_name_in(asked))
-        return (
-            NamedSubject(key, frozenset({key, name}), frozenset(), asks_life, frozenset(), is_exact=False)
-            if name
-            else None
-        )
+        if not (name := name_key(_name_in(asked))):
+            return None
+        return NamedSubject(key, frozenset({key, name}), frozenset(), asks_life, frozenset(), is_exact=False)
     passages = frozenset(one for title in about for one in titles[title])
     documents = frozenset(s.passage.document_id for s in analysis.sentences if s.passage.id in passages)
     names = frozenset({key, *(name for title in about for name in forms[title])})
@@ -117,8 +114,8 @@ def prefer_subject(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis) -> 
     """Return spans with those about what the question names first, and whether the best one may be asserted.
 
     Without such an entity nothing changes. A span beside a rival entity is never asserted, nor one where two documents
-    have the entity's name as their title; where there are no others,
-    none is returned for a birth or a death of an entity that has a passage.
+    have the entity's name as their title; where there are no others, none is returned for a birth or a death of an
+    entity that has a passage.
     """
     subject = find_subject(analysis)
     if subject is None:

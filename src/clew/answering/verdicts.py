@@ -40,11 +40,13 @@ _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|l
 _LIFE = re.compile(r"\([^()]*\)")
 _EVENT = re.compile(r"\b(?:[a-z]+ed|won|lost|burnt|sank|sunk|built|born|made|begun|began|died|left)\b")
 _BEGINNINGS = frozenset(
-    ENGLISH.stem(word)
-    for word in re.findall(
-        r"\w+",
-        "born founded established formed released opened started begun began published made created built launched "
-        "produced directed written recorded introduced premiered inaugurated debuted",
+    map(
+        ENGLISH.stem,
+        (
+            *("born", "founded", "established", "formed", "released", "opened", "started", "begun", "began"),
+            *("published", "made", "created", "built", "launched", "produced", "directed", "written", "recorded"),
+            *("introduced", "premiered", "inaugurated", "debuted"),
+        ),
     )
 )
 """Stems of the events that the opening of a passage dates."""
@@ -161,12 +163,12 @@ def dates_are_of_event(question: str, options: Sequence[Candidate]) -> bool:
     not decided by the years in which the two were built.
     """
     events = {ENGLISH.stem(word) for word in _EVENT.findall(question)}
-    if _DEATH.search(question) and all(_LIFE.search(option.sentences[-1].text) for option in options):
-        return True
     asked = events - _BEGINNINGS
     dated = [option.sentences[-1] for option in options]
     if any(DOUBT.search(sentence.text) for sentence in dated):
         return False
+    if _DEATH.search(question):  # `_find_date` has read a death, or the last year of a life in brackets
+        return True
     return all(asked & s.stem_set if asked else s.start == 0 or events & s.stem_set for s in dated)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_QUESTIONS = 32  # that an actor is given at a time: what is asked again where it is killed
 _SHARES_PER_ACTOR = 4
 _TRIES = 3
-_SECONDS_TO_END = 30.0
+_SECONDS_TO_END = 30.0  # for the shares in progress, when an error ends a run
 
 
 @final
