@@ -91,7 +91,7 @@ def main() -> None:
             "wrong",
             "graph differs",
             "without passage",
-            "wrong",
+            "of those wrong",
         ),
         rows,
     )
