@@ -18,7 +18,7 @@ participle: heard held hidden kept known laid led left lent lost made meant met 
 participle: spent spoken spread stood sung taken taught thought thrown told torn understood won worn written
 no participle: bed embed exceed feed need proceed seed shed shred speed
 banned: anew alone apart asked beside drawn heard kept laid lent likeness likest oftener parted patience said sought
-banned: told untold worded
+banned: mend mended mending told untold worded
 term: patience asked_verb kept_recall
 """
 
@@ -30,7 +30,7 @@ def words(kind: str) -> frozenset[str]:
 
 PREPOSITIONS, BANNED, TERMS = words("preposition"), words("banned"), words("term")
 PARTICIPLES, NO_PARTICIPLES = words("participle"), words("no participle")
-BANNED_STARTS = re.compile(r"(What|Whose|How|Which|Who|Told|Gives? what)\b")
+BANNED_STARTS = re.compile(r"(What|Whose|How|Which|Who|Told|Of|That|Those|Gives? what)\b")
 # Modules named for a state of what they hold: a published checkpoint, a fused ranking, an induced subgraph.
 STATES = {"distributed", "fused", "induced", "pretrained", "published", "reranked", "routed", "rule_based"}
 
@@ -100,5 +100,18 @@ def test_docstrings_begin_with_a_verb_or_a_noun(kind: type[ast.Module | ast.Clas
         for file, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, kind) and (docstring := ast.get_docstring(node)) and BANNED_STARTS.match(docstring)
+    ]
+    assert not wrong, "begin with a verb or a noun phrase"
+
+
+def test_documentation_of_attributes_begins_with_a_verb_or_a_noun() -> None:
+    wrong = [
+        f"{file}:{node.lineno} {node.value.value.splitlines()[0]}"
+        for file, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and BANNED_STARTS.match(node.value.value.strip())
     ]
     assert not wrong, "begin with a verb or a noun phrase"

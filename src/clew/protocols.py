@@ -168,7 +168,7 @@ class LanguageModel(Protocol):
     ) -> list[Reply | Failure]:
         """Return one result a prompt, in order; nothing is raised for what a model or its server does.
 
-        Prompts are sent at the same time, as far as the model allows; a callback gets the growing reply to a single
+        Prompts are sent concurrently, within the limits of the model; a callback gets the growing reply to a single
         one. A failure with `run_error` was not tried, since the budget is spent or the provider cannot be used at all.
         """
 

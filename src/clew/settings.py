@@ -184,6 +184,6 @@ def load_settings() -> Settings:
         if first["type"] == "extra_forbidden":
             raise InputError(_describe_unknown_setting(name)) from error
         message = f"setting {name!r}{_describe_value(name, first['input'], first['type'])}: {first['msg']}"
-        raise InputError(f"{message}; mend clew.toml or CLEW_{name.upper()}") from error
+        raise InputError(f"{message}; correct clew.toml or CLEW_{name.upper()}") from error
     except ValueError as error:
         raise InputError(f"clew.toml cannot be read: {error}; write lines such as passage_tokens = 256") from error

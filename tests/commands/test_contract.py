@@ -381,7 +381,7 @@ def test_settings_stand_in_for_options_that_are_not_given(index: Path, monkeypat
     assert (found["retriever"], len(found["passages"])) == ("pagerank", 2)
 
 
-@pytest.mark.parametrize(("value", "message"), [("gpu", "mend clew.toml or CLEW_DEVICE"), ("cuda", "finds none")])
+@pytest.mark.parametrize(("value", "message"), [("gpu", "correct clew.toml or CLEW_DEVICE"), ("cuda", "finds none")])
 def test_a_wrong_device_of_the_environment_is_refused_where_a_model_runs(
     value: str, message: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,9 +138,9 @@ def test_broken_replies_are_recorded_and_tried_again(tmp_path: Path, kind: str) 
         assert "12 unchanged, 2 failed, 2 passages tried again" in still.out
         well = True
         before = len(server.requests)
-        mended = run_clew("index", "--retry-failed", "--index", place, "--base-url", server.url)
-        assert "0 added, 0 updated, 0 unchanged, 0 failed, 2 passages tried again" in mended.out
-        assert mended.err == ""
+        corrected = run_clew("index", "--retry-failed", "--index", place, "--base-url", server.url)
+        assert "0 added, 0 updated, 0 unchanged, 0 failed, 2 passages tried again" in corrected.out
+        assert corrected.err == ""
         assert len(server.requests) == before + 4
         index_file(file, server, name="fresh")
     assert snapshot(place) == snapshot(tmp_path / "fresh")

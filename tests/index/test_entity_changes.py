@@ -1,4 +1,4 @@
-"""Entities that people mend, by the index's face: what is refused, what outlives each change, what candidates say."""
+"""Entities that people correct, through the index: refusals, decisions that outlive changes, candidates."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def mentions(index: Index) -> dict[str, list[str]]:
     return {name: [s.passage_ids[int(p)] for p in s.passages_of(entity)] for entity, name in enumerate(s.entities)}
 
 
-def mended(index: Index) -> None:
+def corrected(index: Index) -> None:
     index.merge_entities(["John Smith", "J. Smith"])
     index.split_entity("John Smith", "Admiral Smith", where="trade = 'sea'")
     index.rename_entity("Anna Berg", "Anna Berg of Leith")
@@ -51,7 +51,7 @@ def mended(index: Index) -> None:
 
 def test_each_change_is_one_version_and_one_row(index: Index) -> None:
     before = index.table.version
-    mended(index)
+    corrected(index)
     found = mentions(index)
     assert found["John Smith"] == ["carpenter", "repair"]
     assert found["Admiral Smith"] == ["admiral"]
@@ -67,7 +67,7 @@ def test_each_change_is_one_version_and_one_row(index: Index) -> None:
 
 
 def test_decisions_outlive_every_change_of_the_index(index: Index) -> None:
-    mended(index)
+    corrected(index)
     expected = mentions(index)
     index.add([Document("later", "", "J. Smith met Anna Berg and Horatio Nelson in Bergen.")])
     assert mentions(index)["John Smith"] == ["carpenter", "later", "repair"]
@@ -87,7 +87,7 @@ def test_decisions_outlive_every_change_of_the_index(index: Index) -> None:
 
 
 def test_parts_of_a_shared_run_keep_decisions(index: Index, tmp_path: Path) -> None:
-    mended(index)
+    corrected(index)
     source = tmp_path / "more"
     source.mkdir()
     (source / "more.txt").write_text("J. Smith sold a boat to Ola Dahl.", encoding="utf-8")
@@ -98,7 +98,7 @@ def test_parts_of_a_shared_run_keep_decisions(index: Index, tmp_path: Path) -> N
 
 def test_a_restored_version_has_the_decisions_of_its_time(index: Index) -> None:
     before, version = mentions(index), index.table.version
-    mended(index)
+    corrected(index)
     index.restore(version)
     assert mentions(index) == before
     assert index.entity_decisions == ()
@@ -167,7 +167,7 @@ def test_homonyms_are_listed_and_told_apart_by_context(index: Index) -> None:
     assert mentions(index)["John Smith"] == ["admiral", "carpenter", "repair"]
 
 
-def test_a_title_that_took_over_a_town_is_listed_and_mended(index: Index) -> None:
+def test_a_title_that_took_over_a_town_is_listed_and_corrected(index: Index) -> None:
     best = index.ambiguous_entities()[0]
     assert (best.name, best.reason, best.groups[1].form) == ("Leith workshop", "names", "Leith")
     index.split_entity("Leith workshop", "Leith", form="Leith")
@@ -272,7 +272,7 @@ def test_shredding_takes_names_that_are_gone_out_of_decisions(index: Index) -> N
 
 
 def test_decisions_of_another_index_are_added_once(index: Index, tmp_path: Path) -> None:
-    mended(index)
+    corrected(index)
     index.undo_entity_decision()
     other = make_index(tmp_path / "other", DOCUMENTS, "none")
     copied = [decision_from_json(state.decision.to_json()) for state in index.entity_decisions]

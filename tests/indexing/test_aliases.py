@@ -161,9 +161,9 @@ def test_passages_extracted_again_give_what_one_run_gives(tmp_path: Path, word: 
     extractor.fails = False
     write(retry=True)
     whole.add([Document("a", "", text)])
-    mended = clew.open(tmp_path / "one").table.read().to_pylist()
-    assert mended == whole.table.read().to_pylist()
-    assert any(triple["relation"] == ALIAS_RELATION for row in mended for triple in row["triples"])
+    corrected = clew.open(tmp_path / "one").table.read().to_pylist()
+    assert corrected == whole.table.read().to_pylist()
+    assert any(triple["relation"] == ALIAS_RELATION for row in corrected for triple in row["triples"])
 
 
 def test_another_word_than_the_index_was_made_with_is_refused(tmp_path: Path) -> None:

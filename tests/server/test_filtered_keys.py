@@ -149,7 +149,7 @@ def test_topics_show_nothing_hidden(clients: Clients, retriever: str, topic: str
 
 @pytest.mark.parametrize("path", ["duplicate-entities", "ambiguous-entities"])
 @pytest.mark.parametrize("text", ["", "vega", "quorn"])
-def test_candidates_for_mending_show_nothing_hidden(clients: Clients, path: str, text: str) -> None:
+def test_candidates_for_corrections_show_nothing_hidden(clients: Clients, path: str, text: str) -> None:
     said = clients.filtered.get(f"/v1/own/{path}", params={"q": text, "limit": 500}).text
     assert not [word for word in (*SECRETS, "hidden-", "vega-2") if word in said]
 

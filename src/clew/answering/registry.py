@@ -21,4 +21,4 @@ class AnswererEntry:
 
 
 ANSWERERS = Registry[AnswererEntry]("answerer", "clew.answerers", {}, AnswererEntry)
-"""Those beside the answerers of this package, which `clew.answering.selection` chooses."""
+"""Installed answerers of other packages; `clew.answering.selection` chooses among those of this package."""

@@ -1,6 +1,6 @@
 """Files mapped into memory without an open descriptor each, which `mmap` and `numpy.memmap` hold as long as they live.
 
-An index has some fifty files of arrays, and a process may open only so many descriptors, often 1024.
+An index has some fifty files of arrays, and a process may open a limited number of descriptors, often 1024.
 """
 
 import ctypes

@@ -22,7 +22,7 @@ from clew.text.sanitize import hide_users
 
 SECTIONS = {
     "Every day": ("index", "search", "ask", "chat", "open", "watch", "remove"),
-    "Inspect and mend": (
+    "Inspect and correct": (
         *("stats", "doctor", "verify", "repair", "restore", "compact", "reencode", "diff", "entities", "explain"),
         *("extract", "export", "commit", "help"),
     ),
@@ -189,7 +189,7 @@ GROUPS = {
         },
     ),
     "entities": (
-        "List the entities of an index, and mend them: merge, split, rename and forget; all can be undone.",
+        "List the entities of an index, and correct them: merge, split, rename and forget; all can be undone.",
         {
             "list": (
                 "entities:list_entities",

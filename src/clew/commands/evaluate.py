@@ -157,8 +157,8 @@ def _own_graph_warnings(path: Path, count: int) -> tuple[str, ...]:
     if path.is_dir() or is_webqsp(path) or not has_own_graphs(path):
         return ()
     bring = format_count(count, "question brings a graph of its own", "questions bring graphs of their own")
-    told = f"{bring}, not read here: paths are those of the index"
-    return (f"{told}; clew compare --data {path} leaves each question its graph",)
+    note = f"{bring}, not read here: paths are those of the index"
+    return (f"{note}; clew compare --data {path} leaves each question its graph",)
 
 
 def _evaluate_candidates(

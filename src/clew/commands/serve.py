@@ -68,9 +68,7 @@ class PlaceOptions:
     """Places that the server writes to, and the models it may ask."""
 
     state: Annotated[Path | None, typer.Option(help="Folder of uploads; else one beside each index.")] = None
-    audit_log: Annotated[Path | None, typer.Option(help="File that is told who asked which index, without texts.")] = (
-        None
-    )
+    audit_log: Annotated[Path | None, typer.Option(help="Log of who asked which index, without texts.")] = None
     model: Annotated[list[str] | None, typer.Option(help="Language model that ask may use; repeatable.")] = None
     device: DeviceOption = None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from clew.errors import InputError
 from clew.index.async_calls import AsyncIndex
 from clew.index.contents import ReadableIndex
-from clew.index.entity_changes import MendableIndex
+from clew.index.entity_changes import CorrectableIndex
 from clew.index.version import EncoderOpener
 from clew.models.devices import check_device
 from clew.models.encoders.object_encoder import accept_index_encoder
@@ -56,7 +56,7 @@ _CACHE_LOCK = Lock()  # held for microseconds
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(MendableIndex, ReadableIndex, AsyncIndex):
+class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:

@@ -56,7 +56,7 @@ class ChangeableIndex(IndexVersion):
                 object that the index was made with; else what the index was made or opened with.
             retry_failed: Whether passages that the extractor failed at before are extracted again after that.
             workers: Processes of this machine that extract and encode; None for as many as are worth it. They are
-                started anew, so that a script that asks for several has to guard its own start by `__main__`.
+                started again, so that a script that asks for several has to guard its own start by `__main__`.
             memory: Bytes that the run may use; 0 for what is usual.
             prune: Whether documents that were read from a given folder before, and are not there any more, are removed;
                 else the report notes how many there are.

@@ -55,8 +55,8 @@ class DecisionState:
         return "undone" if self.is_undone else _PROBLEMS.get(self.problem, self.problem)
 
 
-class MendableIndex(ChangeableIndex):
-    """An index whose entities people mend; each change is one commit, and is applied again at each rebuild."""
+class CorrectableIndex(ChangeableIndex):
+    """An index whose entities people correct; each change is one commit, and is applied again at each rebuild."""
 
     @property
     def entity_decisions(self) -> tuple[DecisionState, ...]:

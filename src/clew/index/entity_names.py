@@ -84,7 +84,7 @@ class EntityNames:
 
 
 def separate_names(decisions: Sequence[EntityDecision]) -> set[frozenset[str]]:
-    """Return the pairs of keys of names that decisions in force have told from each other."""
+    """Return the pairs of keys of names that decisions in force declare different."""
     groups: dict[str, set[str]] = {}
     for decision in decisions:
         if decision.action == SPLIT:

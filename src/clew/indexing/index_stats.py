@@ -54,7 +54,7 @@ def collect_stats(table: PassageTable, snapshot: Snapshot) -> IndexStats:
 
 
 def _sentence_bytes(snapshot: Snapshot) -> int:
-    """Return the bytes of sentences in a snapshot and in its segments, as far as a search reads them."""
+    """Return the bytes of sentences in a snapshot and in its segments that a search reads."""
     own = sum(array.nbytes for name, array in named_arrays(snapshot) if name.startswith("sentence_rows."))
     parts = snapshot.columns.sentences
     return own + sum(part.indptr.nbytes + part.spans.nbytes + part.vectors.nbytes for part in parts)

@@ -1,4 +1,4 @@
-"""Documents of a folder that it has no longer: removed where that is wanted, else told in the report of the run."""
+"""Documents of a folder that it has no longer: removed where that is wanted, else named in the report of the run."""
 
 from collections.abc import Collection
 

@@ -50,11 +50,11 @@ def extract_again(
         results = dict(zip((p.id for p in failed), extractor.extract(failed), strict=True))
         report.stop_error = find_stop_error(list(results.values()))
         tried = {id_: result for id_, result in results.items() if find_stop_error([result]) is None}
-        mended = _with_results(rows, tried, extractor.fingerprint)
+        corrected = _with_results(rows, tried, extractor.fingerprint)
         if has_aliases(table.settings):
-            mended = with_aliases(mended)
-        if not mended.equals(rows):
-            table.replace(mended, rows["document_id"].unique().to_pylist())
+            corrected = with_aliases(corrected)
+        if not corrected.equals(rows):
+            table.replace(corrected, rows["document_id"].unique().to_pylist())
         report.retried += len(tried)
         report.failures += [result for result in tried.values() if isinstance(result, Failure)]
         untried = {passage.document_id for passage in failed if passage.id not in tried}

@@ -32,14 +32,14 @@ from clew.graph.snapshot.stated_mentions import with_mentions
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, default_label
+from clew.indexing.merging.corrected_arrays import with_corrected_entities
 from clew.indexing.merging.known_match_files import StoredMatches
 from clew.indexing.merging.match_text_files import StoredMatchTexts
 from clew.indexing.merging.memory_needs import merge_workspace
-from clew.indexing.merging.mended_arrays import with_mended_entities
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.resolution.comparison_lists import VectorRows
-from clew.indexing.resolution.entity_decisions import MendedEntities, apply_decisions
+from clew.indexing.resolution.entity_decisions import CorrectedEntities, apply_decisions
 from clew.indexing.resolution.packed_names import first_rows
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
@@ -114,10 +114,10 @@ def build_snapshot(
     table = source.table
     snapshot, segments, positions = _merge_segments(source, folder, progress, space)
     snapshot = with_mentions(snapshot, *match_mentions(table, snapshot)[:2]) if _has_mentions(table) else snapshot
-    mended = _mend_entities(snapshot, source)
-    if mended is not None:
-        snapshot = with_mended_entities(snapshot, mended)
-    snapshot = _add_synonyms(snapshot, source, encoder, progress, None if mended is None else mended.origins)
+    corrected = _correct_entities(snapshot, source)
+    if corrected is not None:
+        snapshot = with_corrected_entities(snapshot, corrected)
+    snapshot = _add_synonyms(snapshot, source, encoder, progress, None if corrected is None else corrected.origins)
     progress("writing", 0, 0)
     earlier = _newest_snapshot(folder)
     with (
@@ -144,7 +144,7 @@ def build_snapshot(
         save_places(snapshot, temporary)
         lexical.result()
         files = {**arrays.hashes, **hash_files(temporary, arrays.hashes)}
-        decided = {} if mended is None else {DECISION_PROBLEMS: [list(problem) for problem in mended.problems]}
+        decided = {} if corrected is None else {DECISION_PROBLEMS: [list(problem) for problem in corrected.problems]}
         write_manifest({**inputs.result(), **decided, "files": dict(sorted(files.items()))}, temporary)
 
 
@@ -251,8 +251,8 @@ def _has_mentions(table: PassageTable) -> bool:
     return any(graph.mentions for graph in stored_graphs(table.iter_shards(["metadata"])))
 
 
-def _mend_entities(snapshot: Snapshot, source: SnapshotSource) -> MendedEntities | None:
-    """Return the entities of a snapshot after the decisions of people; None where none is in force."""
+def _correct_entities(snapshot: Snapshot, source: SnapshotSource) -> CorrectedEntities | None:
+    """Return the entities of a snapshot after the decisions of people; None without a decision in force."""
     decisions = effective_decisions(read_decisions(source.table))
     return apply_decisions(snapshot, decisions, show_names=source.show_given_names) if decisions else None
 
@@ -262,7 +262,7 @@ def _add_synonyms(
 ) -> Snapshot:
     """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions.
 
-    Entities of one of the `origins` (E,) were told apart by a person, however similar their names are.
+    Entities of one of the `origins` (E,) were declared different by a person, however similar their names are.
     """
     if not encoder.dimension:
         return snapshot

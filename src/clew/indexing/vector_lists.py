@@ -27,7 +27,7 @@ from clew.types import Progress
 _LISTS_PER_ROOT = 4  # lists for each passage of the square root of all
 SAMPLE_SIZE = 32  # passages for each list that its centroid is trained on
 ROUNDS = 8
-_GROWTH = 2  # centroids are trained again when the passages are so many times as many
+_GROWTH = 2  # centroids are trained again when the number of passages has grown by this factor
 _SEED = 20
 
 

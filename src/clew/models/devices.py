@@ -22,8 +22,8 @@ def choose_device(name: str) -> str:
     """
     if name not in DEVICES:
         raise InputError(
-            f"the device is {name!r}; wanted one of {', '.join(DEVICES)}: give another --device, or mend clew.toml or "
-            "CLEW_DEVICE"
+            f"the device is {name!r}; wanted one of {', '.join(DEVICES)}: give another --device, or correct "
+            "clew.toml or CLEW_DEVICE"
         )
     if name == "cpu" or (name == "auto" and importlib.util.find_spec("torch") is None):
         return "cpu"

@@ -17,7 +17,7 @@ ERRORS = (
     *(ImportError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError),
     *(ArithmeticError, AssertionError),
 )
-"""What the code of another package raises by mistake."""
+"""Errors that the code of another package raises by mistake."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ _REASONS = {
     "WorkerCrashedError": "its process was killed, or its machine is gone",
     "NodeDiedError": "its process was killed, or its machine is gone",
 }
-"""By the class of an error of Ray: what happened."""
+"""For each class of Ray's errors a description of what happened."""
 _SECONDS = 10.0  # for an answer at an address; Ray itself waits for minutes
 
 

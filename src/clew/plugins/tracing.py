@@ -40,7 +40,7 @@ def trace_calls(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 @final
 class _Span:
-    """A span that is told the type of an error, and not its text, which may hold a question."""
+    """A span that records the type of an error and not its text, which may hold a question."""
 
     def __init__(self, trace: ModuleType, current: Any) -> None:
         self._trace = trace

@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3}
 _EDIT_SCORES = (0.95, 0.8, 0.7)  # of names that differ by none, one or two letters
 _EDIT_REASONS = ("spaces or punctuation", "1 letter differs", "2 letters differ")
 _INITIALS, _SHORTENED, _ACRONYM, _SURNAME, _VECTORS = 0.85, 0.75, 0.6, 0.45, 0.75
-_MAX_FULL_NAMES = 20  # of one last word; of more, none is meant more than the others
+_MAX_FULL_NAMES = 20  # of one last word; more are too ambiguous to propose
 _SHOWN_NEIGHBOURS = 5
 
 
@@ -58,7 +58,7 @@ class DuplicateSearch:
         Args:
             limit: Pairs.
             text: Only pairs in which a name contains it.
-            separate: Pairs of keys of names that a person has told from each other.
+            separate: Pairs of keys of names that a person has declared different.
         """
         wanted = name_key(text) if text.strip() else ""
         pairs: dict[tuple[int, int], tuple[float, str]] = {}

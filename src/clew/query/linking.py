@@ -127,7 +127,7 @@ def describe_links(linked: LinkedQuestion, label: Callable[[int], str]) -> tuple
 def describe_start(label: str, written: str) -> str:
     """Return the name of an entity, after what the question calls it where the two have no word in common.
 
-    A document may give its subject any name as an alias or a heading, so that both are told.
+    A document may give its subject any name as an alias or a heading, so that both are returned.
     """
     if not label or not written or not set(token_keys(label)).isdisjoint(token_keys(written)):
         return label

@@ -54,7 +54,7 @@ def text_width(text: str) -> int:
 
 
 def shorten(text: str, columns: int) -> str:
-    """Return a line of at most so many columns; one that is cut ends in an ellipsis."""
+    """Return a line cut to a number of columns; one that is cut ends in an ellipsis."""
     if text_width(text) <= columns:
         return text
     used, end = 1, 0

@@ -22,7 +22,7 @@ class GivenReranker:
 
     @property
     def fingerprint(self) -> str:
-        """That of the object, "" where it has none."""
+        """Fingerprint of the object, "" if it has none."""
         return str(getattr(self.reranker, "fingerprint", ""))
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:

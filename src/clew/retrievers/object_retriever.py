@@ -24,7 +24,7 @@ class GivenRetriever:
 
     @property
     def fingerprint(self) -> str:
-        """That of the object, "" where it has none."""
+        """Fingerprint of the object, "" if it has none."""
         return str(getattr(self.retriever, "fingerprint", ""))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:

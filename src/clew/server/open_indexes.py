@@ -64,7 +64,7 @@ class OpenVersion:
 
     @cached_property
     def extraction_failures(self) -> dict[str, str]:
-        """By document, why nothing could be extracted from a passage of it."""
+        """For each document the reason why nothing could be extracted from one of its passages."""
         rows = self.index.table.read_failed(["document_id", "failure"])
         return {
             str(d): str(r) for d, r in zip(rows["document_id"].to_pylist(), rows["failure"].to_pylist(), strict=True)

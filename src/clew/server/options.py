@@ -23,4 +23,4 @@ class ServerOptions:
     models: tuple[str, ...] = ()  # language models that `ask` may use, `provider:name`
     write: bool = True  # whether documents may be added and removed at all
     state: Path | None = None  # folder of uploads; None for one beside each index
-    audit: Path | None = None  # file that is told who asked which index
+    audit: Path | None = None  # log of who asked which index

@@ -21,13 +21,13 @@ from clew.types import Evidence, Filter
 
 
 class Listener(Protocol):
-    """Is told of an answer while it is made; all calls come from the thread that makes it."""
+    """Receives the parts of an answer while it is made; all calls come from the thread that makes it."""
 
     def on_evidence(self, evidence: records.Evidence) -> None:
         """Take the evidence, before the answer is written."""
 
     def on_text(self, text: str) -> None:
-        """Take the text of the answer as far as it is written."""
+        """Take the text of the answer written so far."""
 
 
 @trace_calls("clew.search")

@@ -32,7 +32,7 @@ class Refusal(ClewError):  # noqa: N818 - it is an answer
 def describe_error(error: ClewError) -> Refusal:
     """Return the refusal for an error of the library.
 
-    Errors of the installation or of a disk are told without their text, which may name files of this machine.
+    Errors of the installation or of a disk are reported without their text, which may name files of this machine.
     """
     if isinstance(error, Refusal):
         return error

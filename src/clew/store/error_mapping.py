@@ -15,7 +15,7 @@ _NETWORK_SIGNS = ("generic s3", "generic gcs", "generic microsoftazure", "error 
 _BUCKET_SIGNS = ("nosuchbucket", "specified bucket does not exist", "containernotfound")
 _MISSING_FILE_SIGNS = ("not found", "no such file")
 _INTERRUPT_SIGN = "external error: keyboardinterrupt"
-"""How Arrow reports a Ctrl-C that came while Lance called back into Python from a scan."""
+"""Arrow's message for a Ctrl-C that came while Lance called back into Python from a scan."""
 
 
 class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`

@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.plugins.folders import cache_folder
 
 TABLE_FOLDER = "passages.lance"
-"""The name of the passages table, by which a folder is told to be an index."""
+"""Name of the passages table; a folder that has it is an index."""
 INDEX_PARTS = (
     TABLE_FOLDER, "derived", "clew.lock", "calls.sqlite", "sources.jsonl", "watched", "uploads", "damaged",
 )  # fmt: skip

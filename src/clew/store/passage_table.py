@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
 _logger = logging.getLogger(__name__)
-_OPEN_ATTEMPTS = 10  # a writer that compacts has to be faster so many times
+_OPEN_ATTEMPTS = 10  # a compacting writer would have to win the race this many times
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
 _ID_BATCH_ROWS = 1 << 16
@@ -60,7 +60,7 @@ class PassageTable:
     Attributes:
         version: The version read, counted from 1.
         files_hash: Hash of the version's file names, since different tables have versions of one number.
-        manifest_identity: Inode and time of the version's file, by which a table in its place is told.
+        manifest_identity: Inode and time of the version's file, which tells a replaced table from this one.
         settings: Settings the index was created with.
         dimension: Width of the vectors, 0 when there are none.
         has_sentence_vectors: Whether vectors of sentences are stored too.
@@ -472,7 +472,7 @@ def _files_hash(dataset: "LanceDataset") -> str:
 def _identify_manifest(location: Location, version: int) -> tuple[int, int]:
     """Return the inode and the time of a version's file, in which two tables at one place differ; else zeroes.
 
-    An object store has neither: there a table that takes the place of another is not told by its version alone.
+    An object store has neither: there a table that takes the place of another is not recognised by its version alone.
     """
     if location.remote:
         return 0, 0

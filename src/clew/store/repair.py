@@ -198,7 +198,7 @@ def _has_added(newest: "LanceDataset", older: "LanceDataset") -> bool:
 def _find_whole(
     location: Location, older: Sequence["LanceDataset"], rows: int, damaged_files: set[str]
 ) -> "LanceDataset | None":
-    """Return the newest of some versions that is whole and has at least so many rows."""
+    """Return the newest of some versions that is whole and has at least a number of rows."""
     for dataset in older:
         fragments = dataset.get_fragments()
         if sum(fragment.metadata.num_rows for fragment in fragments) < max(rows, 1):

@@ -50,7 +50,7 @@ _ARRAYS = {
     "layer_offsets": "<i8", "layer_bounds": "<f4", "row_offsets": "<i8", "row_terms": "<i4", "row_counts": "<u2",
     "lengths": "<i4",
 }  # fmt: skip
-_READ_BY_NUMPY = 30_000  # postings: reading so many by numpy takes less time than loading compiled functions
+_READ_BY_NUMPY = 30_000  # postings: up to this number numpy is faster than loading the compiled functions
 _TABLES = ("layer_offsets", "layer_bounds")
 _NUMBERS = ("mean_length", "k1", "b")
 

@@ -52,7 +52,7 @@ _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
 _UNCASED_RATIO = 2
-_SHORT_TEXT = 2048  # characters: a passage, of which so many are remembered that they take a few megabytes
+_SHORT_TEXT = 2048  # characters: texts up to this length are cached
 MIN_SENTENCE_CHARACTERS, MAX_JOINED_CHARACTERS, MAX_PASSAGE_SENTENCES = 30, 300, 40
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from clew.graph.snapshot.snapshot import Snapshot, named_arrays
 from clew.index import Index
-from clew.indexing.merging.mended_arrays import with_mended_entities
+from clew.indexing.merging.corrected_arrays import with_corrected_entities
 from clew.indexing.resolution.entity_decisions import ABSENT, AMBIGUOUS, NO_MENTION, SAME, apply_decisions
 from clew.store.entity_decisions import FORGET, MERGE, RENAME, SPLIT, EntityDecision, append_decisions
 from clew.types import Document
-from tests.oracles.mended_entities import NaiveEntities
+from tests.oracles.corrected_entities import NaiveEntities
 from tests.small_index import DOCUMENTS, make_index
 
 SMITHS = (
@@ -35,8 +35,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return make_index(tmp_path_factory.mktemp("decisions") / "index", SMITHS)
 
 
-def mended(index: Index, *decisions: EntityDecision) -> Snapshot:
-    return with_mended_entities(index.snapshot, apply_decisions(index.snapshot, decisions))
+def corrected(index: Index, *decisions: EntityDecision) -> Snapshot:
+    return with_corrected_entities(index.snapshot, apply_decisions(index.snapshot, decisions))
 
 
 def mentions(snapshot: Snapshot) -> set[tuple[str, str]]:
@@ -78,7 +78,7 @@ def decision_lists(draw: st.DrawFn) -> Sequence[EntityDecision]:
 @settings(max_examples=200, deadline=None)
 @given(decisions=decision_lists())
 def test_entities_and_facts_are_those_of_the_naive_oracle(index: Index, decisions: Sequence[EntityDecision]) -> None:
-    naive, made = NaiveEntities.read(index.snapshot), mended(index, *decisions)
+    naive, made = NaiveEntities.read(index.snapshot), corrected(index, *decisions)
     naive.apply(decisions)
     assert mentions(made) == naive.mentions()
     assert stated(made) == naive.stated()
@@ -91,7 +91,7 @@ def test_entities_and_facts_are_those_of_the_naive_oracle(index: Index, decision
 
 def test_without_a_decision_every_array_has_the_same_bytes(tmp_path: Path) -> None:
     index = make_index(tmp_path, DOCUMENTS)
-    made = with_mended_entities(index.snapshot, apply_decisions(index.snapshot, ()))
+    made = with_corrected_entities(index.snapshot, apply_decisions(index.snapshot, ()))
     arrays = dict(named_arrays(made))
     for name, array in named_arrays(index.snapshot):
         if not name.startswith("equivalences"):
@@ -100,7 +100,7 @@ def test_without_a_decision_every_array_has_the_same_bytes(tmp_path: Path) -> No
 
 
 def test_a_merged_entity_has_both_names_and_all_facts(index: Index) -> None:
-    made = mended(index, EntityDecision(1, MERGE, ("J. Smith", "John Smith"), "Jack Smith"))
+    made = corrected(index, EntityDecision(1, MERGE, ("J. Smith", "John Smith"), "Jack Smith"))
     for name in ("Jack Smith", "J. Smith", "John Smith"):
         assert passages_of(made, name) == {"boats", "navy", "repair"}
     (entity,) = made.entities_with_name("Jack Smith")
@@ -111,10 +111,10 @@ def test_a_merged_entity_has_both_names_and_all_facts(index: Index) -> None:
 
 
 def test_homonyms_are_told_apart_and_share_the_name(index: Index) -> None:
-    made = mended(index, EntityDecision(1, SPLIT, ("John Smith",), "John Smith (navy)", ("navy",)))
+    made = corrected(index, EntityDecision(1, SPLIT, ("John Smith",), "John Smith (navy)", ("navy",)))
     assert passages_of(made, "John Smith (navy)") == {"navy"}
     assert passages_of(made, "John Smith") == {"boats"}
-    both = mended(
+    both = corrected(
         index,
         EntityDecision(1, SPLIT, ("John Smith",), "John Smith (navy)", ("navy",)),
         EntityDecision(2, RENAME, ("John Smith",), "John Smith (Leith)"),
@@ -132,7 +132,7 @@ def test_split_entities_are_no_synonyms(tmp_path: Path) -> None:
 
 
 def test_a_forgotten_entity_is_in_no_sentence_fact_or_name(index: Index) -> None:
-    made = mended(index, EntityDecision(1, FORGET, ("Leith",)))
+    made = corrected(index, EntityDecision(1, FORGET, ("Leith",)))
     assert "Leith" not in set(made.entities)
     assert not len(made.entities_with_name("leith"))
     assert not any("Leith" in fact for fact in stated(made))
@@ -160,7 +160,7 @@ def test_a_document_that_swallows_a_town_is_split_by_the_form(tmp_path: Path) ->
     town = Document("report", "", "Anna Berg met Ola Dahl at the office in Leith.")
     index = make_index(tmp_path, (workshop, town))
     assert passages_of(index.snapshot, "Leith") == {"leith.md", "report"}
-    made = mended(index, EntityDecision(1, SPLIT, ("Leith workshop",), "Leith", form="Leith"))
+    made = corrected(index, EntityDecision(1, SPLIT, ("Leith workshop",), "Leith", form="Leith"))
     assert passages_of(made, "Leith") == {"report"}
     assert passages_of(made, "Leith workshop") == {"leith.md"}
 
@@ -171,7 +171,7 @@ def test_names_that_decisions_give_are_hidden_where_passages_are_selected(index:
         EntityDecision(2, MERGE, ("Codename Basilisk", "Bergen"), "Secret"),
         EntityDecision(3, SPLIT, ("John Smith",), "Informant", ("navy",)),
     )
-    made = with_mended_entities(index.snapshot, apply_decisions(index.snapshot, decisions, show_names=False))
+    made = with_corrected_entities(index.snapshot, apply_decisions(index.snapshot, decisions, show_names=False))
     assert not {"Codename Basilisk", "Secret", "Informant"} & set(made.entities)
     assert all(not len(made.entities_with_name(name)) for name in ("Codename Basilisk", "Secret", "Informant"))
     assert passages_of(made, "Bergen") == {"repair", "boats", "anna", "two"}

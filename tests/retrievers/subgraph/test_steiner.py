@@ -93,7 +93,7 @@ def test_budget_and_neighbourhood_limits_hold(family: Index) -> None:
 def test_the_selection_is_described_in_notes(family: Index) -> None:
     notes = steiner(family).retrieve(["what is the profession of [Eva Holm]"], 5)[0].notes
     assert notes[0] == "starts from Eva Holm"
-    assert "tree that collects the 3 likest names and 5 likest relations" in notes[1]
+    assert "tree that collects the 3 most similar names and 5 most similar relations" in notes[1]
     assert "of 8 entities and" in notes[1]
     assert "teacher" in notes[2]
 

@@ -27,12 +27,12 @@ def check_settings() -> list[Finding]:
     """Return findings on settings; values of variables are not shown, since they may be secrets."""
     findings = [_describe_environment()]
     findings += [
-        Finding("environment", WARNING, line, "unset it, or mend its name") for line in describe_unknown_variables()
+        Finding("environment", WARNING, line, "unset it, or correct its name") for line in describe_unknown_variables()
     ]
     try:
         settings = load_settings()
     except InputError as error:
-        return [*findings, Finding("settings", FAULT, str(error), "mend clew.toml or the environment")]
+        return [*findings, Finding("settings", FAULT, str(error), "correct clew.toml or the environment")]
     chosen = sorted(settings.model_fields_set)
     file = Path("clew.toml")
     source = f"{file.absolute()} and the environment" if file.is_file() else "the environment; no clew.toml here"
@@ -60,5 +60,5 @@ def _check_model(settings: Settings) -> Finding:
         socket.create_connection((parts.hostname or "", port), _SECONDS).close()
     except (OSError, ValueError) as error:
         seen = f"the server at {parts.hostname}:{parts.netloc.rpartition(':')[2]} does not answer ({error})"
-        return Finding("language model", FAULT, seen, "start it, or mend base_url (CLEW_BASE_URL)")
+        return Finding("language model", FAULT, seen, "start it, or correct base_url (CLEW_BASE_URL)")
     return Finding("language model", OK, f"a server answers at {parts.hostname}:{port}")

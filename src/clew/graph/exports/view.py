@@ -1,4 +1,4 @@
-"""The entities and triples of an index that are seen within a filter, numbered anew."""
+"""The entities and triples of an index that are seen within a filter, renumbered from 0."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ PARTS = ("data", "offsets", "hashes", "owners")
 """The arrays that the names are made of."""
 _CONNECTORS = ("of", "the", "and", "for", "in", "on", "at", "to", "de", "la", "le", "du", "des", "der", "und", "et")
 _MIN_ACRONYM, _MIN_SURNAME, _MIN_LAST_NAME = 3, 4, 3  # letters
-_MAX_CANDIDATES = 4096  # full names of one initial and surname; of more, none is meant more than the others
+_MAX_CANDIDATES = 4096  # full names of one initial and surname; more are too ambiguous to join
 _CHUNK = 50_000
 _MAX_MORE_WORDS = 2  # between the first and the last name
 

@@ -224,6 +224,6 @@ def _are_names(snapshot: "Snapshot", hashes: NDArray[np.uint64], entity: int) ->
 
 
 def prefer_displayed(entities: IntArray, labels: Sequence[str], name: str) -> IntArray:
-    """Return the entities (n,) that are displayed as a name exactly, or all if none is."""
+    """Return the entities (n,) that are displayed exactly as a name; all of them if there is no such entity."""
     exact = [entity for entity in entities if labels[int(entity)] == name.strip()]
     return np.array(exact, dtype=np.int32) if exact else entities

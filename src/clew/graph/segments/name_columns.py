@@ -1,4 +1,4 @@
-"""The names that the passages of one segment write, as far as searches read them."""
+"""Columns of the names in the passages of one segment that searches read."""
 
 from dataclasses import dataclass
 from typing import final

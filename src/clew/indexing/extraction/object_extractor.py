@@ -24,7 +24,7 @@ class GivenExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """That of the object."""
+        """Fingerprint of the object."""
         return self.extractor.fingerprint
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:

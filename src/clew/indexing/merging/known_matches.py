@@ -46,7 +46,7 @@ class MatchMemory(Protocol):
         """Return the names that were searched for; None where nothing is known."""
 
     def read(self, number: int, passages: int) -> KnownMatches | None:
-        """Return what was found for these names in a segment of so many passages; None where it is not known."""
+        """Return the known matches of these names in a segment of a number of passages; None if unknown."""
 
     def write(self, number: int, matches: KnownMatches) -> None:
         """Keep what was found in a segment, in place of what was read; several threads may do so for several."""

@@ -70,7 +70,7 @@ def measure_needs(segments: Sequence[Segment], graph_triples: int = 0, dimension
 
 
 def count_comparison_bytes(names: int, dimension: int) -> int:
-    """Return the memory in which so many names are compared, without the pairs that are found, 12 bytes each."""
+    """Return the memory for comparing a number of names, without the pairs found, 12 bytes each."""
     if not dimension:
         return 0
     if names <= EXACT_NAMES:

@@ -82,7 +82,7 @@ def merge_segments(
 ) -> MergedArrays:
     """Return the arrays of the snapshot of segments and imported graphs, all hashed with the same salt.
 
-    `texts` gives what stands around the matches of titles, read anew if it is left out; `agreeing` are the numbers of
+    `texts` gives what stands around the matches of titles, read again if it is left out; `agreeing` are the numbers of
     segments that were merged with one another before, whose names and words are not compared again; `memory` keeps
     the matches of titles from one merge to the next; `workspace` keeps what is finished, in memory if it is left out.
     Two texts with one hash are a CollisionError: hash everything with the next salt.

@@ -100,7 +100,7 @@ def find_names(
     """
     tokens = segment.tokens.tokens
     begins = np.diff(table.lengths.indptr)[token_numbers] > 0
-    # A token that begins no name is told from its number alone, which saves reading from memory for most words.
+    # A token that begins no name is recognised by its number alone, which saves reading from memory for most words.
     codes = np.where(begins, token_numbers, ~token_numbers)
     chosen = np.arange(len(segment), dtype=np.int64) if rows is None else rows
     indptr, first, last, names = _find_matches(

@@ -54,7 +54,7 @@ def assign_lists(vectors: VectorRows, lists: int) -> IntArray:
     rows = max(1, _BLOCK_SUMS // lists)
     for start in range(0, len(vectors), rows):
         sums = np.rint(vectors[start : start + rows] * np.float32(_SCALE)) @ signs
-        # Equal sums are told apart by their lists' numbers, so that the choice never depends on a partition's order.
+        # Equal sums are ordered by their lists' numbers, so that the choice never depends on a partition's order.
         keys = sums.astype(np.int64) * lists - np.arange(lists)
         best = np.argpartition(-keys, count - 1, axis=1)[:, :count]
         best.sort(axis=1)

@@ -29,7 +29,7 @@ _NONE = -1
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class MendedEntities:
+class CorrectedEntities:
     """The entities of a snapshot after decisions: E before and N after, in the order of those before.
 
     Entities that are split off stand behind the one that they were a part of.
@@ -47,7 +47,7 @@ class MendedEntities:
 
 def apply_decisions(
     snapshot: Snapshot, decisions: Sequence[EntityDecision], *, show_names: bool = True
-) -> MendedEntities:
+) -> CorrectedEntities:
     """Return the entities of a snapshot after decisions that are in force, in their order.
 
     Without `show_names` no name that a decision gives is shown or found: entities have those that passages write. So it
@@ -200,7 +200,7 @@ class _State:
             number = self._merged[number]
         return number
 
-    def finish(self, problems: tuple[tuple[int, str], ...]) -> MendedEntities:
+    def finish(self, problems: tuple[tuple[int, str], ...]) -> CorrectedEntities:
         """Return the entities after all decisions."""
         live = [n for n, own in self._changed.items() if n not in self._merged and not own.is_dropped]
         unchanged = np.setdiff1d(np.arange(self._count), np.array(sorted(self._changed), dtype=np.int64))
@@ -230,7 +230,7 @@ class _State:
                 labels[position] = entity.label
         names = self._list_names(numbers, final)
         triples = np.array(sorted(moved), dtype=np.int64).reshape(-1, 3)
-        return MendedEntities(numbers, triples, sources, labels, *names, origins, problems)
+        return CorrectedEntities(numbers, triples, sources, labels, *names, origins, problems)
 
     def _has_content(self, number: int) -> bool:
         """Return whether a changed entity has a mention, or is one of imported graphs."""

@@ -1,4 +1,4 @@
-"""Names as packed strings: sorted and told apart without a Python object for each."""
+"""Names as packed strings: sorted and compared without a Python object for each."""
 
 from collections.abc import Sequence
 

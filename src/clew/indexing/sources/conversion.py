@@ -142,7 +142,7 @@ def _check_archive(suffix: str, data: bytes) -> None:
 
 
 def limit_memory(extra: int) -> None:
-    """Let this process have so many bytes more of memory than it has; on Windows, and on macOS, nothing is done."""
+    """Limit this process to a number of bytes above its present memory; does nothing on Windows and macOS."""
     if not sys.platform.startswith("linux"):
         return
     import resource

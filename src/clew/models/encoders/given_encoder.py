@@ -35,7 +35,7 @@ class GivenEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """That of the object."""
+        """Fingerprint of the object."""
         return self.encoder.fingerprint
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":

@@ -75,7 +75,7 @@ class GivenModel:
 
     @property
     def name(self) -> str:
-        """That of the object."""
+        """Name of the object."""
         return self.model.name
 
     def complete(

@@ -24,4 +24,4 @@ class ModelEntry:
 
 
 MODELS = Registry[ModelEntry]("language model", "clew.models", {}, ModelEntry)
-"""Those beside the providers of `clew.models.llm.providers`, whose names go before."""
+"""Installed language models of other packages; the names of `clew.models.llm.providers` take precedence."""

@@ -41,7 +41,7 @@ class EntityGraphBuilder:
 
     `seeds` is the weight of a named entity: "rarity" for one over its number of passages, "plain" for 1.
 
-    `nearest` returns, for a question, a number and allowed passages (P,), at most so many of these that are most
+    `nearest` returns, for a question, a number and allowed passages (P,), at most that number of these that are most
     similar to it, best first; None where the index has no vectors.
     """
 

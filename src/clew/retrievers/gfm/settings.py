@@ -11,7 +11,7 @@ ENTITY_SETTINGS = ("preset", "ranker", "entities", "rarity", "seeds")
 """Settings for weights that score entities; weights that score passages take none of them."""
 
 PUBLISHED_SETTINGS = ("preset", "seeds")
-"""Those of them that are also for weights of G-reasoner, which score documents."""
+"""The settings among `ENTITY_SETTINGS` that weights of G-reasoner, which score documents, also take."""
 
 Targets = Literal["passages", "entities", "documents"]
 """The nodes that a network scores: passages, entities, or the passages of a graph that has all entities too."""

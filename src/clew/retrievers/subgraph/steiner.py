@@ -17,7 +17,7 @@ def build_steiner(context: IndexContext, settings: Steiner) -> SubgraphRetriever
     """Return the retriever over one index; raises InputError where the index has no vectors."""
     masked = settings.question == "masked"
     selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill, masked)
-    method = f"a tree that collects the {selector.topk} likest names and {selector.topk_e} likest relations"
+    method = f"a tree that collects the {selector.topk} most similar names and {selector.topk_e} most similar relations"
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
     bounds = settings.subgraph_settings()
     return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, bounds)

@@ -41,11 +41,11 @@ def problems(*statuses: int) -> _Responses:
 
 
 ASKING = problems(400, 404, 422, 502, 504)
-"""Of routes that read an index."""
+"""Refusals of routes that read an index."""
 POSING = ASKING | problems(413)
-"""Of those whose questions are in the body."""
+"""Refusals of routes whose questions are in the body."""
 WRITING = problems(400, 404, 409, 413, 415, 422, 502)
-"""Of routes that change one."""
+"""Refusals of routes that change an index."""
 
 
 def describe_problems(app: FastAPI) -> None:

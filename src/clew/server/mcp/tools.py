@@ -91,7 +91,7 @@ class ToolSet:
         return results.Stored(index=name, job=job.id, status=job.status, reason=job.reason)
 
     def _admit(self, context: Context[Any, Any], index: str) -> tuple[Access, str]:
-        """Return the rights of the caller, and the index that is meant, which the audit log is told."""
+        """Return the rights of the caller and the requested index, and write both to the audit log."""
         access, request = caller(context), context.request_context.request
         if request is not None:
             note_index(request.scope, index)
@@ -206,7 +206,7 @@ def describe_contents(indexes: OpenIndexes, name: str) -> str:
 
 
 def describe(version: OpenVersion, access: Access) -> results.About:
-    """Return what an index holds, as far as a key sees it."""
+    """Return the contents of an index that a key may see."""
     counts = browsing.describe_index(version, access)
     page = browsing.list_documents(version, access, {}, "", _MAX_TITLES)
     return results.About(

@@ -57,7 +57,7 @@ PASSAGES = 5
 FURTHER_PASSAGES = 10
 """Passages found for evidence from which the gold ones are taken."""
 WITHOUT_GOLD_EVERY = 4
-"""Every so many questions are read without their gold passages as well."""
+"""Every n-th question is read without its gold passages as well."""
 RETRIEVER = "gfm"
 
 

@@ -41,7 +41,7 @@ CONTEXT_TOKENS = 512
 """Tokens of a graph's text that a language model reads; the authors' code."""
 
 DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000, "documents": 1000}
-"""Of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""
+"""Nodes of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""
 
 
 @dataclass(frozen=True, slots=True)

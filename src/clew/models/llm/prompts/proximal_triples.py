@@ -40,7 +40,7 @@ Example of a reply: {"triples": [["Vera Holm", "designed", "Kestrel Bridge"], ["
 
 @lru_cache(maxsize=8)
 def limited_template(max_facts: int | None) -> Template:
-    """Return the template that asks for at most so many facts, None for all; `TEMPLATE` for `MAX_FACTS`."""
+    """Return the template that asks for at most a number of facts, None for all; `TEMPLATE` for `MAX_FACTS`."""
     if max_facts == MAX_FACTS:
         return TEMPLATE
     limit = "" if max_facts is None else f", at most {max_facts}"

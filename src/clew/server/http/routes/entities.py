@@ -7,14 +7,14 @@ import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 
 from clew.errors import IndexLockedError
-from clew.server import entity_mending, entity_records
+from clew.server import entity_corrections, entity_records
 from clew.server.http.responses import ASKING, WRITING
 from clew.server.http.routes.documents import check_writing
 from clew.server.http.state import CallerAccess, State, run_on_version
 
 _LOCKED_SECONDS = 0.2
 router = APIRouter(prefix="/v1/{index}", tags=["entities"])
-Limit = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
+Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of results.")]
 Name = Annotated[str, Query(max_length=2_000, description="A part of a name.")]
 
 
@@ -24,7 +24,7 @@ async def duplicates(
 ) -> entity_records.DuplicateList:
     """Return pairs of entities with near names, and what stands beside both, the likeliest first."""
     return await run_on_version(
-        request, state, access, index, lambda v: entity_mending.find_duplicates(v, access, q, limit)
+        request, state, access, index, lambda v: entity_corrections.find_duplicates(v, access, q, limit)
     )
 
 
@@ -34,7 +34,7 @@ async def ambiguous(
 ) -> entity_records.AmbiguousList:
     """Return entities whose documents fall apart, or whose title took over a shorter name, the likeliest first."""
     return await run_on_version(
-        request, state, access, index, lambda v: entity_mending.find_ambiguous(v, access, q, limit)
+        request, state, access, index, lambda v: entity_corrections.find_ambiguous(v, access, q, limit)
     )
 
 
@@ -42,7 +42,7 @@ async def ambiguous(
 async def decisions(request: Request, index: str, state: State, access: CallerAccess) -> entity_records.EntityDecisions:
     """Return all decisions, also those that were undone; only a key that may write sees them."""
     check_writing(state, access, index)
-    return await run_on_version(request, state, access, index, entity_mending.list_decisions)
+    return await run_on_version(request, state, access, index, entity_corrections.list_decisions)
 
 
 @router.post("/entity-decisions", summary="Merge, split, rename, forget or undo", responses=WRITING)
@@ -57,7 +57,7 @@ async def decide(
         while True:
             try:
                 with state.indexes.open_for_writing(index) as opened:
-                    made = entity_mending.decide(index, opened, change)
+                    made = entity_corrections.decide(index, opened, change)
                 break
             except IndexLockedError:  # documents are being added
                 if time.monotonic() >= end:

@@ -9,7 +9,7 @@ from clew.server.http.responses import ASKING
 from clew.server.http.state import CallerAccess, State, run_on_version
 
 router = APIRouter(prefix="/v1/{index}", tags=["graph"], responses=ASKING)
-Limit = Annotated[int, Query(ge=1, le=500, description="At most so many.")]
+Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of results.")]
 Name = Annotated[str, Query(max_length=2_000)]
 
 

@@ -3,14 +3,14 @@
 import { request, route } from "./api.js";
 import { afterPause, byId, count, fill, make, say } from "./dom.js";
 import { Graph } from "./graph.js";
-import { mendingButtons } from "./mending.js";
+import { correctionButtons } from "./corrections.js";
 import { openEdge, openPassage } from "./passages.js";
 import { begin, recall, remember, tellIfEmpty } from "./shell.js";
 
 const RELATIONS = 60; // edges that one expansion draws
 const LISTED = 300; // nodes that the nested list shows
 let index = "";
-let mayMend = false;
+let mayCorrect = false;
 const graph = new Graph(byId("graph"), (id) => run(() => show(id)), (edge) => run(() => openEdge(index, edge)));
 
 /** Run what may fail, and say why it did. */
@@ -79,15 +79,15 @@ function describe(entity) {
         byId("to").focus();
       }),
     ),
-    mayMend ? mendingButtons(index, entity, mended) : null,
+    mayCorrect ? correctionButtons(index, entity, redrawAfterDecision) : null,
     section("Other names", aliases),
     section("Relations", relations),
     section("Passages", passages),
   );
 }
 
-/** Draw an entity anew after a decision on it; its edges, and those of its neighbours, may be others. */
-async function mended(name, text) {
+/** Redraw an entity after a decision on it; its edges, and those of its neighbours, may be others. */
+async function redrawAfterDecision(name, text) {
   graph.clear();
   fill(byId("details"));
   remember({ entity: "", from: "", to: "" });
@@ -148,7 +148,7 @@ async function open(chosen) {
     for (const id of ["name", "from", "to"]) byId(id).value = "";
   }
   index = chosen.name;
-  mayMend = chosen.writable && !chosen.filtered;
+  mayCorrect = chosen.writable && !chosen.filtered;
   graph.clear();
   fill(byId("details"));
   list();

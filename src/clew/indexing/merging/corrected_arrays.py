@@ -18,13 +18,13 @@ from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringWriter
 from clew.indexing.merging.triple_order import DistinctTriples, distinct_triples
-from clew.indexing.resolution.entity_decisions import MendedEntities
+from clew.indexing.resolution.entity_decisions import CorrectedEntities
 
 
-def with_mended_entities(snapshot: Snapshot, mended: MendedEntities) -> Snapshot:
+def with_corrected_entities(snapshot: Snapshot, corrected: CorrectedEntities) -> Snapshot:
     """Return a snapshot with other entities; with those that it has, the same bytes."""
-    renumbering = _Renumbering(len(snapshot.entities), mended.numbers, mended.moved)
-    count, passages = len(mended.sources), len(snapshot.passage_ids)
+    renumbering = _Renumbering(len(snapshot.entities), corrected.numbers, corrected.moved)
+    count, passages = len(corrected.sources), len(snapshot.passage_ids)
     mentions = _mentions(snapshot, renumbering)
     mentioned_in = mentions.transpose(count)
     titles = _titles(snapshot, renumbering)
@@ -33,9 +33,9 @@ def with_mended_entities(snapshot: Snapshot, mended: MendedEntities) -> Snapshot
     return replace(
         snapshot,
         title_entities=titles,
-        entities=_labels(snapshot.entities, mended),
-        name_hashes=mended.name_hashes,
-        name_entities=mended.name_entities,
+        entities=_labels(snapshot.entities, corrected),
+        name_hashes=corrected.name_hashes,
+        name_entities=corrected.name_entities,
         triples=triples.triples,
         imported=triples.imported,
         triple_passages=triples.passages,
@@ -70,12 +70,12 @@ class _Renumbering:
         return renumbered
 
 
-def _labels(labels: StringArray, mended: MendedEntities) -> StringArray:
-    writer = StringWriter(len(mended.sources))
-    rows = np.flatnonzero(mended.sources >= 0)
-    writer.add(labels, mended.sources[rows], rows)
-    positions = np.array(sorted(mended.labels), dtype=np.int64)
-    new = StringArray.pack([mended.labels[position] for position in positions.tolist()])
+def _labels(labels: StringArray, corrected: CorrectedEntities) -> StringArray:
+    writer = StringWriter(len(corrected.sources))
+    rows = np.flatnonzero(corrected.sources >= 0)
+    writer.add(labels, corrected.sources[rows], rows)
+    positions = np.array(sorted(corrected.labels), dtype=np.int64)
+    new = StringArray.pack([corrected.labels[position] for position in positions.tolist()])
     writer.add(new, np.arange(len(new)), positions)
     return writer.finish()
 

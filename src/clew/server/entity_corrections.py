@@ -1,4 +1,4 @@
-"""Entities that people mend, over the server: candidates within what a key may see, and decisions.
+"""Entities that people correct, over the server: candidates within what a key may see, and decisions.
 
 A decision holds names of the whole index: who may not write, as no key with a filter may, sees none.
 """

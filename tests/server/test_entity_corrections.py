@@ -1,4 +1,4 @@
-"""Entities that people mend over the server: candidates, decisions, who may make them, and what a filter hides."""
+"""Entities that people correct over the server: candidates, decisions, who may make them, and what a filter hides."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ DOCUMENTS = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index, keys of three kinds, and a folder of what they print."""
-    folder = tmp_path_factory.mktemp("mending")
+    folder = tmp_path_factory.mktemp("corrections")
     make_index(folder / "index", DOCUMENTS, "none")
     keys = folder / "keys.json"
     for name, key in (

@@ -6,13 +6,13 @@ import { make, say, showDialog } from "./dom.js";
 const decide = (index, change) => request(route(index, "entity-decisions"), { method: "POST", body: change });
 
 /** Return buttons that change an entity; `done` is called with the name that it has then, "" for none, and a sentence. */
-export function mendingButtons(index, entity, done) {
+export function correctionButtons(index, entity, done) {
   const names = [entity.name];
   const button = (label, work) => make("button", { type: "button", click: work }, label);
   const ask = (title, fields, change) => askFor(title, fields, async (values) => finish(await decide(index, change(values)), done));
   return make(
     "div",
-    { class: "buttons", role: "group", "aria-label": "Mend this entity" },
+    { class: "buttons", role: "group", "aria-label": "Correct this entity" },
     button("Merge", () =>
       ask(`Merge ${entity.name}`, [["other", "With the entity", ""], ["into", "As", entity.name]], (values) => ({
         action: "merge",
@@ -38,7 +38,7 @@ export function mendingButtons(index, entity, done) {
 
 /** Ask for some texts, `[id, label, value]` each; the dialog stays open, and says why, where `work` fails. */
 function askFor(title, fields, work) {
-  const inputs = fields.map(([id, label, value]) => [id, label, make("input", { id: `mend-${id}`, value, required: true, autocomplete: "off" })]);
+  const inputs = fields.map(([id, label, value]) => [id, label, make("input", { id: `correct-${id}`, value, required: true, autocomplete: "off" })]);
   const problem = make("p", { class: "message", role: "status" });
   const send = make("button", { class: "main-action" }, "Do it");
   const submit = async (event) => {
