@@ -1,5 +1,6 @@
 """`clew kg`: a graph from a file into an index, what is printed of it, and one clear line where it cannot be."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -39,6 +40,34 @@ def test_import_makes_an_index_and_says_what_it_holds(tmp_path: Path, file: Path
     removed = run_clew("remove", "ships.tsv", "--index", tmp_path / "index")
     assert removed.out == "removed 1 graph\n"
     assert run_clew("kg", "list", "--index", tmp_path / "index").out == "no graph was imported\n"
+
+
+REFUSED = {
+    "graphml": '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>',
+    "ttl": "@prefix e: <http://e/> . e:a e:b e:c . e:a e:b",
+    "nt": "",
+    "jsonl": "{",
+    "tsv": "one cell\n",
+}
+
+
+@pytest.mark.parametrize("suffix", REFUSED)
+def test_a_refused_import_of_a_new_index_leaves_nothing(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"g.{suffix}").write_text(REFUSED[suffix], encoding="utf-8")
+    done = import_file(tmp_path / f"g.{suffix}", tmp_path / "index", "--encoder", "none")
+    assert done.code == 2
+    assert done.err.startswith("clew: ")
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_import_of_a_new_index_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    """What is packed breaks off after a hundred thousand triples."""
+    packed = gzip.compress("".join(f"head {n}\tbuilt by\ttail {n}\n" for n in range(100_000)).encode())
+    (tmp_path / "g.tsv.gz").write_bytes(packed[:-100])
+    done = import_file(tmp_path / "g.tsv.gz", tmp_path / "index", "--encoder", "none")
+    assert done.code == 2
+    assert "g.tsv.gz is incomplete" in done.err
+    assert not (tmp_path / "index").exists()
 
 
 def test_documents_and_graphs_in_one_index(tmp_path: Path, file: Path) -> None:

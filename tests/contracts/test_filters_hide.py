@@ -17,9 +17,11 @@ from clew.graph.exports.jsonld import write_jsonld
 from clew.graph.exports.neo4j import write_nodes, write_relationships
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
+from clew.query.contents import Neighbour
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, parse_retriever
 from clew.types import Document, Evidence, Failure, Prompt
 from tests.contracts.conftest import TRAINED
+from tests.faults.leaks import Case, find_ties
 from tests.models.llm.scripted_model import ScriptedModel
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index
 
@@ -116,6 +118,70 @@ def test_nothing_of_hidden_documents_is_in_evidence_or_answers(
         answer = answerer.answer([question], [evidence])[0]
         assert not leaks(plain(answer_json("", name, answer)), question), (question, answer)
         assert unknown_notes(evidence) == unknown_notes(expected), question
+
+
+TIED = (
+    Document("a", "Tom Arlen", "Tom Arlen was born in Velmora. Tom Arlen married Ann Brey.", {"t": "a"}),
+    Document("b", "Report", "Ostrava Nine was led by Kurt Linde. Ostrava Nine was built in Sandhavn.", {"t": "a"}),
+    Document("c", "Kurt Linde", "Kurt Linde studied in Bergen and lived in Velmora.", {"t": "a"}),
+)
+TYING = {
+    "alias": Document("h", "Velmora", "Velmora, also called Ostrava Nine.", {"t": "b"}, aliases=("Ostrava Nine",)),
+    "heading": Document("h", "Velmora", "A town.\n\n## Ostrava Nine\n\nIts other name.", {"t": "b"}),
+    "aliases of a third": Document("h", "Zorblax", "A town.", {"t": "b"}, aliases=("Velmora", "Ostrava Nine")),
+}
+TIED_QUESTIONS = ("Who led the place where Tom Arlen was born?", "What is Ostrava Nine?", "Where is Velmora?")
+
+
+@pytest.fixture(scope="module", params=TYING)
+def tied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """An index in which a hidden document says that two names of visible ones are of one entity."""
+    return make_index(tmp_path_factory.mktemp("tied") / "index", (*TIED, TYING[request.param]), "hashing")
+
+
+@pytest.mark.parametrize("name", [name for name in FINDING if name not in TRAINED])
+def test_two_names_that_a_hidden_document_calls_one_are_never_shown_as_one(tied: Index, name: str) -> None:
+    case = Case(TIED, tuple(TYING.values()), (), ("Velmora", "Ostrava Nine"))
+    for question in TIED_QUESTIONS:
+        evidence = tied.search(question, 10, parse_retriever(name), "t = 'a'")
+        assert find_ties(evidence, case) == []
+        named = {"Velmora", "Ostrava Nine"} & {question[8:-1], question[9:-1]}
+        assert not named or not {"Velmora", "Ostrava Nine"} - named & {*evidence.topics}, question
+        assert not [note for note in evidence.notes if note.startswith("not in the index")]
+        assert evidence.passages
+
+
+def test_two_names_that_a_hidden_document_calls_one_are_not_listed_as_one(tied: Index) -> None:
+    where = "t = 'a'"
+    shown = [
+        (one.triple.entities, one.name) for name in ("Velmora", "Ostrava Nine") for one in _around(tied, name, where)
+    ]
+    ends = {end for entities, _ in shown for end in entities}
+    assert not {"Velmora", "Ostrava Nine"} <= ends
+    assert ends & {"Velmora", "Ostrava Nine"}  # one of the two keeps its facts
+    listed = {entity.name: entity.passages for entity in tied.entities(where=where)}
+    assert listed.get("Velmora", 2) == 2
+    assert listed.get("Ostrava Nine", 1) == 1
+    assert [len(list(tied.entities("velmora"))), len(list(tied.entities("ostrava")))] in ([1, 0], [0, 1], [0, 0])
+
+
+def _around(index: Index, name: str, where: str) -> list[Neighbour]:
+    try:
+        return list(index.neighbours(name, where))
+    except InputError:
+        return []
+
+
+def test_a_name_that_only_a_hidden_title_makes_one_is_of_no_entity(tmp_path: Path) -> None:
+    hidden = Document("h", "the blue stone", "A stone.", {"t": "b"})
+    visible = Document("a", "Tom Arlen", "Tom Arlen saw the blue stone once.", {"t": "a"})
+    index = make_index(tmp_path / "index", (visible, hidden), "hashing")
+    assert any("blue stone" in entity.name for entity in index.entities())
+    assert not any("blue stone" in entity.name for entity in index.entities(where="t = 'a'"))
+    assert "blue stone" not in plain([str(triple) for triple in index.triples(where="t = 'a'")])
+    for name in ("pagerank", "frag"):
+        evidence = index.search("Who saw the blue stone?", 5, parse_retriever(name), "t = 'a'")
+        assert not any("blue stone" in text for text in (*evidence.notes, *evidence.topics))
 
 
 def test_the_hidden_words_are_found_without_a_filter(folders: dict[tuple[str, bool], Path]) -> None:

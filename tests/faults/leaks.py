@@ -3,9 +3,9 @@
     python -m tests.faults.leaks [--questions N] [--seed N] [--only TEXT]
 
 Corpora are generated: documents that are seen, and hidden ones whose titles, aliases, headings, spellings and facts are
-near those of the others. Each made-up word of a hidden document has a mark in it, so that one that is shown, or sent to
-a language model, is found whatever it is in. Names that visible documents write in small letters stand in the hidden
-ones in capitals, which is a leak, too.
+near those of the others, or that say of two names of the others that they are one. Each made-up word of a hidden
+document has a mark in it, so that one that is shown, or sent to a language model, is found whatever it is in. Names
+that visible documents write in small letters stand in the hidden ones in capitals, which is a leak, too.
 
 Everything that is registered is asked: each retriever, reranker and agent, with readers without and with a language
 model, each kind of answerer, readers of subgraphs, and explanations. What is new and has no place here is an error.
@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import combinations, pairwise
 from pathlib import Path
 from time import process_time
 from typing import Any, Literal
@@ -134,6 +135,7 @@ def _hidden(rng: random.Random, number: int, names: Sequence[str], secret: Seque
             (name, (own, rng.choice(secret)), f"{name} was born in {own}. " * 3),
             ("", (), " ".join([f"{name.upper()} is watched from {own}."] * 12)),
             (f"{name} ({own})", (name,), f"{name} ({own}) is also {other}. {other} {MARK}ed {own}."),
+            (name, (other,), f"{name}, also called {other}, was seen in {own}."),
         ]
     )
     return Document(f"{MARK}-{number}", title, text, {"tenant": "b", f"{MARK}field": own}, aliases=aliases)
@@ -170,6 +172,21 @@ def leaked(text: str, question: str, case: Case) -> list[str]:
     marked = {word for word in re.findall(rf"[\w()-]*{MARK}[\w()-]*", text.casefold()) if word not in asked}
     capitals = {name.upper() for name in case.names if name.upper() in text}
     return sorted(marked | capitals)
+
+
+def find_ties(evidence: Evidence, case: Case) -> list[str]:
+    """Return a marked word for each two names that evidence shows as one entity, and that hidden documents tie."""
+    tied = {frozenset(pair) for d in case.hidden for pair in combinations({d.title, *d.aliases} & {*case.names}, 2)}
+    shown: list[tuple[str, str]] = []
+    for path in evidence.paths:
+        for triple in path.item:
+            shown += [(triple.head, triple.head_name), (triple.tail, triple.tail_name)]
+        for one, other in pairwise(path.item):
+            pairs = [(a, b) for a in (one.head, one.tail) for b in (other.head, other.tail)]
+            shown += pairs if all(a != b for a, b in pairs) else []
+    written = [note for note in evidence.notes if note.startswith("starts from")]
+    shown += [pair for note in written for pair in re.findall(r"(\w[\w ]*) \[([^]]+)\]", note)]
+    return [f"{MARK}tie({one}={other})" for one, other in shown if frozenset((one, other)) in tied]
 
 
 class RecordingFactory(LLMClientFactory):
@@ -327,6 +344,7 @@ def _search(spec: str, asked: Asked, question: str) -> Iterator[str]:
     index = asked.index(spec)
     evidence = index.search(question, 10, parse_retriever(spec), WHERE)
     yield _show(evidence_json("", "", evidence))
+    yield " ".join(find_ties(evidence, asked.case))
     yield asked.factory.take_prompts()
     answer = asked.answerer(spec).answer([question], [evidence])[0]
     yield _show(answer_json("", "", answer))

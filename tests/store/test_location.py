@@ -80,6 +80,27 @@ def test_a_link_inside_an_index_is_not_followed(tmp_path: Path, part: str) -> No
     assert (elsewhere / "keep.txt").read_text(encoding="utf-8") == "text of others"
 
 
+@pytest.mark.parametrize(
+    "deep",
+    ["passages.lance/data", "passages.lance/_versions", "derived/snapshots/1-a", "derived/segments", "uploads/a/b/c"],
+)
+def test_a_link_at_any_depth_of_an_index_is_not_followed(tmp_path: Path, deep: str) -> None:
+    """Those in the first folders alone were refused: a link in the place of a data file was read."""
+    index = tmp_path / "index"
+    make_index(index, ("a", 1))
+    (index / deep).mkdir(parents=True, exist_ok=True)
+    files = [path for path in (index / deep).iterdir() if path.is_file()]
+    place = files[0] if files else index / deep / "vectors.npy"
+    (tmp_path / "keep.bin").write_bytes(place.read_bytes() if files else b"text of others")
+    before = (tmp_path / "keep.bin").read_bytes()
+    place.unlink(missing_ok=True)
+    place.symlink_to(tmp_path / "keep.bin")
+    for act in (PassageTable.open, repair, lambda at: writer_lock(at).__enter__()):
+        with pytest.raises(InputError, match=f"{place.name} is a symbolic link"):
+            act(index)
+    assert (tmp_path / "keep.bin").read_bytes() == before
+
+
 def test_the_folder_of_an_index_may_be_a_link(tmp_path: Path) -> None:
     make_index(tmp_path / "index", ("a", 1))
     (tmp_path / "index" / "notes").symlink_to(tmp_path)  # not a part of the index

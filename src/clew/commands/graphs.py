@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from clew.commands import seconds_since_start
-from clew.commands.opening import make_llm_factory, open_or_create
+from clew.commands.opening import index_exists, make_llm_factory, open_or_create
 from clew.commands.options import (
     DeviceOption,
     EncoderOption,
@@ -79,7 +79,8 @@ def import_graph(
     source = replace(source, dropped=_parse_prefixes(options.drop_relations))
     if options.strict:
         source.check()
-    source.require_triple()
+    # A file that breaks off is found when it is read to its end; of one that is refused no new index is made.
+    source.require_triple(whole=not options.strict and not index_exists(index))
     with progress_on_stderr() as progress:
         opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
         report = opened.import_graph(source, graph_name, memory=budget)

@@ -21,7 +21,7 @@ from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, Extractor, Retriever, TopicRetriever
 from clew.query.alias_notes import describe_aliases, note_aliases
 from clew.query.entity_linker import LinkerSettings
-from clew.query.evidence_gate import check_evidence
+from clew.query.evidence_gate import check_evidence, drop_hidden_ties
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.registry import (
     RETRIEVERS,
@@ -152,6 +152,7 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
         scope = self.context.scope
         if where is not None:
             check_evidence(evidence, scope, where)
+            evidence = drop_hidden_ties(evidence, scope, where)
             if note := scope.describe_empty(where, within):
                 return replace(evidence, notes=(note,))
         elif self.selection is not None and not len(scope):

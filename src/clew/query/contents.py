@@ -207,7 +207,8 @@ class GraphContents:
         rows = self._snapshot.mentioned_in
         before = np.concatenate([[0], np.cumsum(self._allowed[rows.indices], dtype=np.int64)])
         counts: LongArray = np.diff(before[np.asarray(rows.indptr)])
-        return counts
+        ties = self._scope.hidden_ties(self._allowed)
+        return counts if ties is None else ties.count_mentions(counts)
 
     @cached_property
     def _fact_counts(self) -> LongArray:

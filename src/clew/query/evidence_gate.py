@@ -1,12 +1,15 @@
 """The last check of evidence under a filter: nothing in it is of a passage that the filter leaves out."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
 
 from clew.arrays import BoolArray
-from clew.graph.names.spellings import writes_name
+from clew.graph.names.spellings import are_tied, writes_name
+from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.scope import Scope
 from clew.text.normalization import key_hash, name_key
-from clew.types import Evidence, Filter, Triple
+from clew.types import Evidence, Filter, Path, Triple
 
 
 def check_evidence(evidence: Evidence, scope: Scope, where: Filter | None) -> None:
@@ -28,6 +31,31 @@ def check_evidence(evidence: Evidence, scope: Scope, where: Filter | None) -> No
         _check_triple(triple, scope, allowed)
     for topic in evidence.topics:
         _check_known(topic, scope, allowed)
+
+
+def drop_hidden_ties(evidence: Evidence, scope: Scope, where: Filter | None) -> Evidence:
+    """Return evidence without the paths in which two names follow that documents left out by the filter alone tie."""
+    allowed = scope.mask(where)
+    if scope.restriction(allowed) is None:
+        return evidence
+    paths = tuple(path for path in evidence.paths if not _joins_hidden_names(path.item, scope.snapshot, allowed))
+    return evidence if len(paths) == len(evidence.paths) else replace(evidence, paths=paths)
+
+
+def _joins_hidden_names(path: Path, snapshot: Snapshot, allowed: BoolArray) -> bool:
+    """Return whether some triple of a path meets the next one in an entity whose two names the filter does not tie."""
+    for one, other in pairwise(path):
+        pairs = [(a, b) for a in (one.head, one.tail) for b in (other.head, other.tail)]
+        if any(name_key(a) == name_key(b) for a, b in pairs):
+            continue
+        shared = [(e, a, b) for a, b in pairs for e in _entities(a, snapshot) & _entities(b, snapshot)]
+        if shared and not any(are_tied(snapshot, e, a, b, allowed) for e, a, b in shared):
+            return True
+    return False
+
+
+def _entities(name: str, snapshot: Snapshot) -> set[int]:
+    return set(snapshot.entities_with_key(key_hash(name_key(name), snapshot.salt)).tolist())
 
 
 def _check_passages(ids: Iterable[str], scope: Scope, allowed: BoolArray) -> None:

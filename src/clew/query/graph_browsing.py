@@ -171,17 +171,28 @@ class GraphBrowser:
         return [self.match(position, where) for position in found[:limit]], len(found) > limit
 
     def similar(self, position: int, where: Filter | None = None) -> list[tuple[EntityMatch, float]]:
-        """Return the entities with nearly the same name and the similarity of the names, the most similar first."""
-        rows, visible = self._snapshot.equivalences, self._visible(where)
+        """Return the entities with nearly the same name and the similarity of the names, the most similar first.
+
+        Names were compared as the whole index writes them: an entity that allowed passages write otherwise has none.
+        """
+        rows, visible, labels = self._snapshot.equivalences, self._visible(where), self._names(where).entities
         first, last = rows.indptr[position], rows.indptr[position + 1]
         pairs = zip(rows.indices[first:last].tolist(), rows.weights[first:last].tolist(), strict=True)
-        seen = [(self.match(other, where), weight) for other, weight in pairs if visible.seen[other]]
+        compared = {
+            entity: labels[entity] == self._snapshot.entities[entity]
+            for entity in (position, *rows.row(position).tolist())
+        }
+        seen = [
+            (self.match(other, where), weight)
+            for other, weight in pairs
+            if visible.seen[other] and compared[position] and compared[other]
+        ]
         return sorted(seen, key=lambda pair: (-pair[1], pair[0].position))
 
     def mentioning(self, position: int, where: Filter | None = None) -> list[str]:
         """Return the ids of the allowed passages that mention an entity, sorted."""
-        allowed, s = self._scope.mask(where), self._snapshot
-        return [s.passage_ids[int(p)] for p in s.mentioned_in.row(position) if allowed[p]]
+        allowed, names = self._scope.mask(where), self._names(where)
+        return [self._snapshot.passage_ids[int(p)] for p in names.passages_of(position) if allowed[p]]
 
     def facts(
         self, position: int, where: Filter | None = None, limit: int | None = None, *, quotes: bool = False
@@ -195,11 +206,15 @@ class GraphBrowser:
 
     def passage_facts(self, passage: int, where: Filter | None = None) -> list[StatedEdge]:
         """Return the facts that an allowed passage states."""
-        return [self._fact(int(t), where) for t in self._snapshot.passage_triples.row(passage)]
+        triples, blocked = self._snapshot.passage_triples.row(passage), self._scope.blocked_triples(where)
+        return [self._fact(int(t), where) for t in (triples if blocked is None else triples[~blocked[triples]])]
 
     def passage_entities(self, passage: int, where: Filter | None = None) -> list[EntityMatch]:
         """Return the entities that an allowed passage or its title mentions."""
-        return [self.match(int(entity), where) for entity in self._snapshot.mentions.row(passage)]
+        entities = self._snapshot.mentions.row(passage)
+        if (ties := self._scope.hidden_ties(self._scope.mask(where))) is not None:
+            entities = entities[~ties.are_hidden(np.full(len(entities), passage), entities)]
+        return [self.match(int(entity), where) for entity in entities]
 
     def paths(
         self, start: int, end: int, where: Filter | None = None, max_hops: int = 4, limit: int = 5
@@ -237,6 +252,8 @@ class GraphBrowser:
         s, allowed = self._snapshot, self._scope.mask(where)
         before = np.concatenate([[0], np.cumsum(allowed[s.mentioned_in.indices], dtype=np.int64)])
         counts: LongArray = np.diff(before[np.asarray(s.mentioned_in.indptr)])
+        if (ties := self._scope.hidden_ties(allowed)) is not None:
+            counts = ties.count_mentions(counts)
         seen = counts > 0
         blocked = self._scope.blocked_triples(where)
         ends = s.triples if blocked is None else s.triples[~blocked]
@@ -244,7 +261,10 @@ class GraphBrowser:
         return _Visible(counts, seen)
 
     def _blocked_edges(self, where: Filter | None) -> BoolArray | None:
-        triples, hidden = self._scope.blocked_triples(where), ~self._scope.mask(where)[self._edges.passages]
+        allowed, edges = self._scope.mask(where), self._edges
+        triples, hidden = self._scope.blocked_triples(where), ~allowed[edges.passages]
+        if (ties := self._scope.hidden_ties(allowed)) is not None:
+            hidden |= ties.are_hidden(edges.passages, edges.entities)
         if triples is None and not hidden.any():
             return None
         known = np.zeros(len(self._snapshot.triples), dtype=np.bool_) if triples is None else triples

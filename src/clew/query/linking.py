@@ -8,7 +8,7 @@ Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from clew.query.masking import FUNCTION_WORDS
 from clew.query.visible_names import NameTable
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
 from clew.text.mentions import find_mentions
-from clew.text.normalization import Token, key_hash, token_keys, tokens
+from clew.text.normalization import Token, key_hash, name_key, token_keys, tokens
 
 MAX_NAME_TOKENS = 16
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
@@ -25,6 +25,7 @@ _MIN_UNCASED_CHARACTERS = 4
 MAX_CHARACTERS = 20_000
 
 NO_NAME_NOTE = "no name in the question is in the index"
+_SEPARATED_NOTE = "searched by its words alone: "  # and a name that hidden documents alone tie to another
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class LinkedName:
     written: str = ""
     difference: str = ""
     nearest: str = ""  # the name of its entity, where the text keeps another name that is taken for it
-    is_known: bool = False  # whether the index has the name that is taken for its nearest
+    is_known: bool = False  # whether the index has the name that is taken for its nearest, or that is linked to none
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,12 @@ class LinkedQuestion:
     @property
     def unlinked_names(self) -> tuple[str, ...]:
         """The names, as written, that the index does not know."""
-        return tuple(self.text[name.start : name.end] for name in self.names if not name.entities)
+        return tuple(self.text[n.start : n.end] for n in self.names if not n.entities and not n.is_known)
+
+    @property
+    def separated_names(self) -> tuple[str, ...]:
+        """The names, as written, that passages have, and that are linked to no entity under a filter."""
+        return tuple(self.text[n.start : n.end] for n in self.names if not n.entities and n.is_known)
 
     def corrected_text(self, question: str) -> str:
         """Return the whole question, of any length, or its text where that has other names than the question."""
@@ -84,7 +90,14 @@ def link_question(table: NameTable, question: str) -> LinkedQuestion:
     Short names need capitals only where the question uses capitals at all.
     """
     question = question[:MAX_CHARACTERS]
-    return join_names(question, _find_known_names(table, question), name_spans(question))
+    linked = join_names(question, _find_known_names(table, question), name_spans(question))
+    return replace(linked, names=tuple(_mark_separated(table, question, name) for name in linked.names))
+
+
+def _mark_separated(table: NameTable, question: str, name: LinkedName) -> LinkedName:
+    key = name_key(question[name.start : name.end])
+    is_separated = not name.entities and table.is_separated(key_hash(key, table.salt))
+    return replace(name, is_known=True) if is_separated else name
 
 
 def name_spans(text: str) -> list[tuple[int, int]]:
@@ -117,11 +130,18 @@ def describe_links(linked: LinkedQuestion, label: Callable[[int], str]) -> tuple
     """
     pairs = [(entity, linked.text[name.start : name.end]) for name in linked.linked_names for entity in name.entities]
     named = dict.fromkeys(filter(None, (describe_start(label(entity), written) for entity, written in pairs)))
-    notes = [f"starts from {', '.join(named)}"] if named else [NO_NAME_NOTE]
+    notes = [f"starts from {', '.join(named)}"] if named else []
+    notes += [describe_separated(linked.separated_names)] if linked.separated_names else []
+    notes = notes or [NO_NAME_NOTE]
     notes += linked.describe_similar_names()
     if linked.unlinked_names:
         notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
     return tuple(notes)
+
+
+def describe_separated(names: Sequence[str]) -> str:
+    """Return a note on names that passages have, and that are linked to no entity under a filter."""
+    return f"{_SEPARATED_NOTE}{', '.join(names)}"
 
 
 def describe_start(label: str, written: str) -> str:
@@ -206,7 +226,7 @@ class TopicEntities:
     entities: tuple[int, ...]  # distinct positions in the snapshot's entities
     spans: tuple[tuple[int, int], ...]  # start and end of their names in the text
     unknown_names: tuple[str, ...] = ()  # given names that no entity has, and that are taken for none
-    notes: tuple[str, ...] = ()  # on names that are taken for others
+    notes: tuple[str, ...] = ()  # on names that are taken for others, and on those that are linked to none
 
     def describe_starts(self, names: NameTable, limit: int) -> str:
         """Return a note on the first entities, with their names in a table."""
@@ -232,15 +252,18 @@ def find_topic_entities(table: NameTable, question: str, names: Sequence[str] = 
     entities: list[int] = []
     spans: list[tuple[int, int]] = []
     unknown_names: list[str] = []
+    separated: list[str] = []
     for name in dict.fromkeys(given):
         matches = table.entities_with_name(name)
         entities += matches.tolist()
         if not len(matches):
-            unknown_names.append(name)
+            is_separated = table.is_separated(key_hash(name_key(name), table.salt))
+            (separated if is_separated else unknown_names).append(name)
         start = text.casefold().find(name.strip().casefold()) if len(text) == len(text.casefold()) else text.find(name)
         if start >= 0:
             spans.append((start, start + len(name.strip())))
-    return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(sorted(spans)), tuple(unknown_names))
+    notes = (describe_separated(separated),) if separated else ()
+    return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(sorted(spans)), tuple(unknown_names), notes)
 
 
 def _link_topics(table: NameTable, text: str) -> TopicEntities:

@@ -310,4 +310,4 @@ def _replace_names(
 def _add_topics(topics: TopicEntities, taken: Sequence[tuple[str, SimilarName]]) -> TopicEntities:
     entities = dict.fromkeys([*topics.entities, *(entity for _, name in taken for entity in name.entities)])
     notes = tuple(describe_similar_name(written, name.text, name.reason) for written, name in taken)
-    return replace(topics, entities=tuple(entities), notes=notes)
+    return replace(topics, entities=tuple(entities), notes=(*topics.notes, *notes))

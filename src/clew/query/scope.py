@@ -12,6 +12,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.entity_linker import EntityLinker
 from clew.query.filters import parse_filter
+from clew.query.hidden_ties import HiddenTies
 from clew.query.metadata_columns import OWN_FIELDS, MetadataColumns
 from clew.query.question_linker import QuestionLinker
 from clew.query.visible_names import NameTable, VisibleNames, graph_entities
@@ -94,11 +95,17 @@ class Scope:
         return "; ".join((f"no passage meets the filter (0 of {int(seen.sum()):,})", *clashes))
 
     def blocked_triples(self, where: Filter | None) -> BoolArray | None:
-        """Return the triples (T,) that no allowed passage states, None for none; raises InputError as `mask`."""
+        """Return the triples (T,) that no allowed passage states, None for none; raises InputError as `mask`.
+
+        One that is stated only of a name which hidden documents alone tie to its end counts as stated by none.
+        """
         if where is None or self.mask(where) is self._every:
             return None
         if where not in self._blocked_triples:
-            blocked = ~self.snapshot.stated_triple_mask(self.mask(where))
+            allowed = self.mask(where)
+            blocked = ~self.snapshot.stated_triple_mask(allowed)
+            if (ties := self.hidden_ties(allowed)) is not None:
+                blocked |= ties.triples
             _remember(self._blocked_triples, where, blocked if blocked.any() else None)
         return self._blocked_triples[where]
 
@@ -109,6 +116,10 @@ class Scope:
     def names(self, allowed: BoolArray) -> NameTable:
         """Return the names that allowed passages (P,) write; those of the whole index where all are allowed."""
         return self.snapshot if self.restriction(allowed) is None else self._restricted_names(allowed)[1]
+
+    def hidden_ties(self, allowed: BoolArray) -> HiddenTies | None:
+        """Return what documents of other than the allowed passages (P,) alone say of names; None where all are."""
+        return None if self.restriction(allowed) is None else self._restricted_names(allowed)[1].ties
 
     def linker_among(self, allowed: BoolArray) -> EntityLinker:
         """Return the linker to the names that allowed passages (P,) write."""

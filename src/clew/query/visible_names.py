@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray
-from clew.graph.names.spellings import find_label, is_name_in, prefer_displayed
+from clew.graph.names.spellings import find_label, is_name_in, is_tied, prefer_displayed
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.hidden_ties import find_hidden_ties
 from clew.text.normalization import key_hash, name_key
 
 _KEPT_NAMES = 1 << 16  # labels and links of one filter that are kept
@@ -36,6 +37,9 @@ class NameTable(Protocol):
     def entities_with_key(self, key_hash: int) -> IntArray:
         """Return the entities with a name whose key has this hash, ascending."""
 
+    def is_separated(self, key_hash: int) -> bool:
+        """Return whether passages have a name of this hash that is linked to no entity (see `hidden_ties`)."""
+
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
         """Return whether any name's key has each hash (n,)."""
 
@@ -53,13 +57,15 @@ class VisibleNames:
     Attributes:
         visible: Which entities (E,) are known: an allowed passage mentions or states them, or an imported graph has
             them.
+        ties: What hidden documents alone say of names.
     """
 
     def __init__(self, snapshot: Snapshot, allowed: BoolArray, in_graph: BoolArray) -> None:
         self._snapshot = snapshot
         self._allowed = allowed
         self._in_graph = in_graph
-        self.visible = visible_entities(snapshot, allowed) | in_graph
+        self.ties = find_hidden_ties(snapshot, allowed, in_graph)
+        self.visible = (visible_entities(snapshot, allowed) & ~self.ties.unnamed) | in_graph
         self.salt = snapshot.salt
         self.entities: Sequence[str] = _Labels(lru_cache(_KEPT_NAMES)(self._read_label), len(snapshot.entities))
         self._is_name = lru_cache(_KEPT_NAMES)(self._read_name)
@@ -67,12 +73,19 @@ class VisibleNames:
     def passages_of(self, entity: int) -> IntArray:
         """Return the allowed passages that mention an entity, ascending."""
         passages = self._snapshot.mentioned_in.row(entity)
-        return passages[self._allowed[passages]]
+        passages = passages[self._allowed[passages]]
+        others = self.ties.mentions.get(entity)
+        return passages if not others else passages[~np.isin(passages, list(others))]
 
     def entities_with_key(self, key_hash: int) -> IntArray:
         """Return the entities that an allowed passage or an imported graph gives a name of this hash, ascending."""
         found = self._snapshot.entities_with_key(key_hash)
         return np.array([e for e in found.tolist() if self._is_name(e, int(key_hash))], dtype=np.int32)
+
+    def is_separated(self, key_hash: int) -> bool:
+        """Return whether allowed passages have a name of this hash that hidden documents alone tie to another."""
+        found = self._snapshot.entities_with_key(key_hash).tolist()
+        return bool(found) and not any(self._is_name(e, key_hash) for e in found) and self._is_written(found, key_hash)
 
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
         """Return whether any name's key has each hash (n,)."""
@@ -95,16 +108,29 @@ class VisibleNames:
             return ""
         if self._in_graph[entity]:
             return self._snapshot.entities[entity]  # a graph's label goes before all others
-        return find_label(self._snapshot, self._passages_with(entity), entity, self._allowed)
+        separated = self.ties.separated.get(entity, frozenset())
+        return find_label(self._snapshot, self._passages_with(entity), entity, self._allowed, separated)
 
     def _read_name(self, entity: int, name_hash: int) -> bool:
         if not self.visible[entity]:
+            return False
+        label = key_hash(name_key(self.entities[entity]), self.salt)
+        if not is_tied(self._snapshot, entity, label, name_hash, self._allowed):
             return False
         if is_name_in(self._snapshot, self._passages_with(entity), entity, name_hash):
             return True
         # The other names in a graph are not told from those that documents give: one that a hidden document gives, too,
         # counts as hidden.
         return bool(self._in_graph[entity]) and not self._is_hidden_name(entity, name_hash)
+
+    def _is_written(self, entities: Sequence[int], name_hash: int) -> bool:
+        """Return whether an allowed passage has a name of some entities, also where it is separated from them."""
+        named = [entity for entity in entities if not self.ties.unnamed[entity]]
+        rows = [self._snapshot.mentioned_in.row(entity) for entity in named]
+        return any(
+            is_name_in(self._snapshot, passages[self._allowed[passages]], entity, name_hash)
+            for entity, passages in zip(named, rows, strict=True)
+        )
 
     def _is_hidden_name(self, entity: int, name_hash: int) -> bool:
         if name_hash == key_hash(name_key(self._snapshot.entities[entity]), self.salt):

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray
-from clew.graph.names.spellings import find_spelling
+from clew.graph.names.spellings import are_tied, find_spelling
 from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
@@ -44,7 +44,10 @@ class ChainQuoter:
             members = tuple(sentence for sentence in row if sentence >= 0)
             if len(members) > 1 and members not in found:
                 cited = tuple(quotes[sentence] for sentence in members)
-                names = [self._name(joined[number], quote, allowed) for number, quote in enumerate(cited[1:])]
+                names = [
+                    self._name(bridge, before, quote, allowed)
+                    for bridge, (before, quote) in zip(joined, pairwise(cited), strict=False)
+                ]
                 joints = tuple(name for name in names if name is not None)
                 if len(joints) == len(names):
                     found[members] = Scored(SentenceChain(cited, joints), score)
@@ -57,15 +60,19 @@ class ChainQuoter:
         rows = zip(sentences.tolist(), passages.tolist(), spans.tolist(), strict=True)
         return {sentence: read[passage].cite(start, end) for sentence, passage, (start, end) in rows}
 
-    def _name(self, bridge: int, citation: Citation, allowed: BoolArray) -> str | None:
+    def _name(self, bridge: int, before: Citation, citation: Citation, allowed: BoolArray) -> str | None:
         """Return the name of an entity, or the word that a term is of, as a sentence has it.
 
-        None where only passages beside the allowed ones say that the entity has a name of this passage.
+        None where only passages beside the allowed ones say that the entity has a name of this passage, or that it and
+        the name in the sentence before are of one.
         """
         sentence, passage = citation.quote, self.snapshot.position(citation.passage_id)
         if bridge >= 0:
             found = find_spelling(self.snapshot, passage, bridge, allowed)
-            return found or (self.snapshot.entities[bridge] if allowed.all() else None)
+            if allowed.all():
+                return found or self.snapshot.entities[bridge]
+            other = find_spelling(self.snapshot, self.snapshot.position(before.passage_id), bridge, allowed)
+            return found if found and are_tied(self.snapshot, bridge, found, other, allowed) else None
         wanted = int(self.lexical.terms[-1 - bridge])
         words = tokens(sentence)
         spans = [

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from clew.arrays import BoolArray
-from clew.graph.names.spellings import find_spelling, label_among
+from clew.graph.names.spellings import are_tied, find_spelling, label_among
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import QuestionWalk
@@ -22,7 +22,7 @@ def mention_triple(snapshot: Snapshot, passage: int, entity: int, allowed: BoolA
     """
     id_, label = snapshot.passage_ids[passage], label_among(snapshot, entity, allowed)
     name = find_spelling(snapshot, passage, entity, allowed) or label
-    other = label if label != name else ""
+    other = label if label != name and are_tied(snapshot, entity, label, name, allowed) else ""
     return Triple(snapshot.titles[passage] or id_, MENTIONS, name, (id_,), tail_name=other)
 
 

@@ -1,7 +1,7 @@
 """Paths of the parts of an index, on a disk or in an object store."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -33,13 +33,10 @@ class Location:
     def check_links(self) -> None:
         """Raise an InputError where a part of the index on this machine is a symbolic link: none is followed.
 
-        A link could lead a repair to files of others; that the index's folder itself is one is the user's choice.
+        They are looked for in all folders of the index. A link could lead a repair to files of others; that the index's
+        folder itself is one is the user's choice.
         """
-        parts = [self.derived.parent / name for name in INDEX_PARTS]
-        for folder in (self.derived, Path(self.table)):
-            with suppress(OSError), os.scandir(folder) as entries:  # where it is missing, who reads it says so
-                parts += [Path(entry.path) for entry in entries]
-        if link := next((part for part in parts if part.is_symlink()), None):
+        if link := next(_links_below(self.derived.parent, INDEX_PARTS), None):
             raise InputError(
                 f"{link} is a symbolic link, and links inside an index are not followed: put what it leads to there, "
                 "or remove it"
@@ -78,6 +75,21 @@ def _path_of_address(address: str) -> Path:
     from urllib.request import url2pathname  # loads the modules of HTTP
 
     return Path(url2pathname(urlsplit(address).path))
+
+
+def _links_below(folder: Path, names: Container[str] | None = None) -> Iterator[str]:
+    """Yield the symbolic links in a folder, at any depth; `names` are those in it that are looked at, None for all."""
+    folders = []
+    with suppress(OSError), os.scandir(folder) as entries:  # where it is missing, who reads it says so
+        for entry in entries:
+            if names is not None and entry.name not in names:
+                continue
+            if entry.is_symlink():
+                yield entry.path
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+    for below in folders:
+        yield from _links_below(below)
 
 
 def reply_cache_path(location: Location) -> Path:

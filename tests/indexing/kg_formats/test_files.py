@@ -117,7 +117,7 @@ MALFORMED = {
     "Latin-1": (b"a\tb\tcaf\xe9\n", "not valid text: byte 0xe9 at 7; give --encoding"),
     "half of UTF-8": (b"a\t\xe2\x82\tc\n", "byte 0xe2 at 2"),
     "a name that is too long": (b"a\tb\t" + b"x" * (MAX_NAME_CHARACTERS + 1) + b"\n", "a name has 65,537 characters"),
-    "a line without an end": (b"a\tb\t" + b"x" * 3_000_000 + b"\n", "a NUL byte"),
+    "a line without an end": (b"a\tb\t" + b"x" * 3_000_000 + b"\n", "a line has more than 1,048,576 characters"),
 }
 
 
@@ -291,6 +291,24 @@ def test_malformed_turtle_is_one_clear_error(tmp_path: Path) -> None:
     path = write_file(tmp_path / "g.ttl", "@prefix : <http://x.org/> .\n:a :b :c .\n:a :b ; ; oops\n")
     with pytest.raises(InputError, match=r"g\.ttl:\d+: not Turtle"):
         read_statements(path)
+
+
+@pytest.mark.parametrize("suffix", ["ttl", "nt"])
+def test_a_literal_of_megabytes_is_said_to_be_too_long_with_the_limit(tmp_path: Path, suffix: str) -> None:
+    long = "x" * 3_000_000
+    text = f'<http://e/a> <http://e/p> "{long}" .\n<http://e/a> <http://e/p> <http://e/b> .\n'
+    statements = read_statements(write_file(tmp_path / f"g.{suffix}", text))
+    assert list_triples(statements) == [("<http://e/a>", "p", "<http://e/b>")]
+    (fault,) = list_faults(statements)
+    limit = "a name has 3,000,000 characters, at most 65,536" if suffix == "ttl" else "a line has more than 1,048,576"
+    assert limit in fault
+    assert "shorten it, or index long texts as documents" in fault
+
+
+def test_turtle_in_one_long_line_is_read(tmp_path: Path) -> None:
+    text = " ".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(30_000))
+    assert len(text) > 1 << 20
+    assert len(list_triples(read_statements(write_file(tmp_path / "g.ttl", text)))) == 30_000
 
 
 def test_turtle_without_rdflib_names_the_package_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

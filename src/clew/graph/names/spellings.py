@@ -6,6 +6,7 @@ other document changes what it says.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,17 +48,23 @@ def writes_name(snapshot: "Snapshot", passage: int, name: str) -> bool:
 
 
 def find_label(
-    snapshot: "Snapshot", passages: NDArray[np.integer], entity: int, allowed: BoolArray | None = None
+    snapshot: "Snapshot",
+    passages: NDArray[np.integer],
+    entity: int,
+    allowed: BoolArray | None = None,
+    separated: AbstractSet[int] = frozenset(),
 ) -> str:
     """Return the name of an entity as some of the passages that mention it (n,) write it, "" where they write none.
 
-    `allowed` is as of `find_spelling`. A title comes first, then the label of the whole index, then the form of the
-    first passage.
+    `allowed` is as of `find_spelling`; `separated` are hashes of the keys of names that are not taken. A title comes
+    first, then the label of the whole index, then the form of the first passage.
     """
     titled = passages[snapshot.title_entities[passages] == entity]
     if len(titled):
         return snapshot.titles[int(titled[0])]
     found = [find_spelling(snapshot, int(passage), entity, allowed) for passage in passages[:_READ_PASSAGES]]
+    if separated:
+        found = [name for name in found if key_hash(name_key(name), snapshot.salt) not in separated]
     label = snapshot.entities[entity]
     return label if label in found else next(filter(None, found), "")
 
@@ -82,42 +89,7 @@ def is_name_in(snapshot: "Snapshot", passages: NDArray[np.integer], entity: int,
     )
 
 
-def write_triple(snapshot: "Snapshot", position: int, allowed: BoolArray | None = None) -> Triple:
-    """Return the triple at a position (0 to T - 1), as one of the `allowed` passages (P,) that state it writes it.
-
-    Only passages that write both ends are cited, if any does; one that links to a document need not name it. The ends
-    of a triple of an imported graph are as in the graph.
-    """
-    head, relation, tail = (int(i) for i in snapshot.triples[position])
-    labels, text = (snapshot.entities[head], snapshot.entities[tail]), snapshot.relations[relation]
-    passages = [int(p) for p in snapshot.triple_passages.row(position) if allowed is None or allowed[p]]
-    cited = tuple(snapshot.passage_ids[passage] for passage in passages)
-    if snapshot.imported[position] or (not passages and allowed is None):
-        return Triple(labels[0], text, labels[1], cited)
-    written = [(passage, *_find_ends(snapshot, passage, position, allowed)) for passage in passages]
-    whole = [ends for ends in written if ends[1] and ends[2]]
-    if whole:
-        cited = tuple(snapshot.passage_ids[passage] for passage, _, _ in whole)
-        ends = whole[0][1], whole[0][2]
-    else:
-        first_head = next((one for _, one, _ in written if one), "") or label_among(snapshot, head, allowed)
-        first_tail = next((one for _, _, one in written if one), "") or label_among(snapshot, tail, allowed)
-        ends = first_head, first_tail
-    if allowed is not None and not allowed.all():
-        labels = label_among(snapshot, head, allowed), label_among(snapshot, tail, allowed)
-    names = [label if label != end else "" for label, end in zip(labels, ends, strict=True)]
-    return Triple(ends[0], text, ends[1], cited, *names)
-
-
-def label_among(snapshot: "Snapshot", entity: int, allowed: BoolArray | None) -> str:
-    """Return the name of an entity in the `allowed` passages (P,), None for all; "" where none of them writes it."""
-    if allowed is None or allowed.all():
-        return snapshot.entities[entity]
-    passages = snapshot.mentioned_in.row(entity)
-    return find_label(snapshot, passages[allowed[passages]], entity, allowed)
-
-
-def _find_ends(snapshot: "Snapshot", passage: int, position: int, allowed: BoolArray | None) -> tuple[str, str]:
+def write_ends(snapshot: "Snapshot", passage: int, position: int, allowed: BoolArray | None) -> tuple[str, str]:
     """Return the ends of a triple as a passage writes them: as in its own triple, else wherever it names them."""
     head, relation, tail = (int(i) for i in snapshot.triples[position])
     names, row = snapshot.columns.names_at(passage)
@@ -130,6 +102,82 @@ def _find_ends(snapshot: "Snapshot", passage: int, position: int, allowed: BoolA
             if names.relations[code] == wanted:
                 return names.forms[head_form], names.forms[tail_form]
     return find_spelling(snapshot, passage, head, allowed), find_spelling(snapshot, passage, tail, allowed)
+
+
+def is_tied(snapshot: "Snapshot", entity: int, one: int, other: int, allowed: BoolArray | None) -> bool:
+    """Return whether two names of an entity, by the hashes of their keys, are one without what hidden documents say.
+
+    Documents about an entity give it names: their title, aliases and headings. Names that hidden ones alone give are
+    tied to no other; what an imported graph or a decision gives is.
+    """
+    if one == other or allowed is None or allowed.all():
+        return True
+    given, hidden = names_given(snapshot, entity, allowed), names_given(snapshot, entity, ~allowed)
+    return {one, other} <= given or {one, other}.isdisjoint(hidden - given)
+
+
+def names_given(snapshot: "Snapshot", entity: int, allowed: BoolArray) -> set[int]:
+    """Return the hashes of the names that `allowed` passages (P,) of documents about an entity give it."""
+    passages = snapshot.mentioned_in.row(entity)
+    passages = passages[(snapshot.title_entities[passages] == entity) & allowed[passages]]
+    given: set[int] = set()
+    for passage in passages[:_LISTED_PASSAGES].tolist():
+        names, row = snapshot.columns.names_at(passage)
+        given.add(_title_hash(snapshot, passage))
+        given.update(() if names is None else names.hashes_of_document(row).tolist())
+    return given
+
+
+def write_triple(snapshot: "Snapshot", position: int, allowed: BoolArray | None = None) -> Triple:
+    """Return the triple at a position (0 to T - 1), as one of the `allowed` passages (P,) that state it writes it.
+
+    Only passages that write both ends are cited, if any does; one that links to a document need not name it. The ends
+    of a triple of an imported graph are as in the graph.
+    """
+    head, relation, tail = (int(i) for i in snapshot.triples[position])
+    labels, text = (snapshot.entities[head], snapshot.entities[tail]), snapshot.relations[relation]
+    passages = [int(p) for p in snapshot.triple_passages.row(position) if allowed is None or allowed[p]]
+    cited = tuple(snapshot.passage_ids[passage] for passage in passages)
+    if snapshot.imported[position] or (not passages and allowed is None):
+        return Triple(labels[0], text, labels[1], cited)
+    written = [(passage, *write_ends(snapshot, passage, position, allowed)) for passage in passages]
+    whole = [ends for ends in written if ends[1] and ends[2]]
+    if whole:
+        whole = [
+            one
+            for one in whole
+            if are_tied(snapshot, head, one[1], whole[0][1], allowed)
+            and are_tied(snapshot, tail, one[2], whole[0][2], allowed)
+        ]
+        cited = tuple(snapshot.passage_ids[passage] for passage, _, _ in whole)
+        ends = whole[0][1], whole[0][2]
+    else:
+        first_head = next((one for _, one, _ in written if one), "") or label_among(snapshot, head, allowed)
+        first_tail = next((one for _, _, one in written if one), "") or label_among(snapshot, tail, allowed)
+        ends = first_head, first_tail
+    if allowed is not None and not allowed.all():
+        labels = label_among(snapshot, head, allowed), label_among(snapshot, tail, allowed)
+    shown = (
+        label if label != end and are_tied(snapshot, entity, label, end, allowed) else ""
+        for entity, label, end in zip((head, tail), labels, ends, strict=True)
+    )
+    return Triple(ends[0], text, ends[1], cited, *shown)
+
+
+def are_tied(snapshot: "Snapshot", entity: int, one: str, other: str, allowed: BoolArray | None) -> bool:
+    """Return as `is_tied` for two names as they are written; a name "" is tied to every other."""
+    if not one or not other or one == other:
+        return True
+    hashes = (key_hash(name_key(name), snapshot.salt) for name in (one, other))
+    return is_tied(snapshot, entity, *hashes, allowed)
+
+
+def label_among(snapshot: "Snapshot", entity: int, allowed: BoolArray | None) -> str:
+    """Return the name of an entity in the `allowed` passages (P,), None for all; "" where none of them writes it."""
+    if allowed is None or allowed.all():
+        return snapshot.entities[entity]
+    passages = snapshot.mentioned_in.row(entity)
+    return find_label(snapshot, passages[allowed[passages]], entity, allowed)
 
 
 def _stands_in(name: str, text: str) -> bool:

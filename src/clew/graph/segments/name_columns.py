@@ -30,6 +30,12 @@ class StoredNames:
         keys = self.form_keys[forms]
         return np.where(keys >= 0, self.key_hashes[keys], np.uint64(0)) if len(self.key_hashes) else keys.astype("u8")
 
+    def forms_of(self, rows: NDArray[np.integer]) -> IntArray:
+        """Return the forms (n,) of the mentions of passages, and of the ends of their triples, as often as they are."""
+        mentions = [self.mentions.row(row) for row in rows.tolist()]
+        ends = [self.triples.row(row)[:, [0, 2]].ravel() for row in rows.tolist()]
+        return np.concatenate([*mentions, *ends]) if len(rows) else np.zeros(0, dtype=np.int32)
+
     def hashes_of_document(self, row: int) -> HashArray:
         """Return the hashes of the names that the document of a passage gives its subject: of title and headings."""
         keys = np.concatenate([self.title_names.row(row), self.headings.row(row)])

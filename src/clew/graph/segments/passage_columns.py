@@ -190,3 +190,12 @@ class PassageColumns:
         """Return the names of the segment of a passage, and the passage's row in it."""
         place = int(self.places[position])
         return self._names[place >> _ROW_BITS], place & _ROW_MASK
+
+    def names_of(self, positions: NDArray[np.integer]) -> Iterator[tuple[StoredNames, LongArray]]:
+        """Yield the names of each segment that has some of the passages, with their rows in it, in any order."""
+        places = self.places[positions]
+        numbers, rows = places >> _ROW_BITS, places & _ROW_MASK
+        for number in np.unique(numbers).tolist():
+            names = self._names[number]
+            if names is not None:
+                yield names, rows[numbers == number]

@@ -147,6 +147,11 @@ class Snapshot:
         first, last = (int(self.name_hashes.searchsorted(wanted, side=side)) for side in ("left", "right"))
         return self.name_entities[first:last]
 
+    def is_separated(self, key_hash: int) -> bool:
+        """Return False: without a filter every name is linked to its entities."""
+        del key_hash
+        return False
+
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
         """Return whether any name's key has each hash (n,)."""
         if not len(self.name_hashes):

@@ -15,7 +15,14 @@ from clew.indexing.kg_formats.graphml import read_graphml
 from clew.indexing.kg_formats.jsonl import ONE_A_LINE, read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
 from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
-from clew.indexing.kg_formats.statements import MalformedStatement, Statement, drop_relations, no_triples_message
+from clew.indexing.kg_formats.statements import (
+    CUT,
+    MAX_LINE_CHARACTERS,
+    MalformedStatement,
+    Statement,
+    drop_relations,
+    no_triples_message,
+)
 from clew.indexing.kg_formats.tables import (
     read_csv_rows,
     read_delimited_rows,
@@ -42,7 +49,6 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_MAX_LINE_CHARACTERS = 1 << 20  # characters: more than three of the longest names
 _HEAD_BYTES = 4096
 
 
@@ -90,22 +96,25 @@ class GraphFile:
                 if isinstance(statement, MalformedStatement):
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
 
-    def require_triple(self) -> None:
-        """Read the file up to its first triple; an InputError where there is none or it cannot be read."""
-        first_fault, fault_count = None, 0
+    def require_triple(self, *, whole: bool = False) -> None:
+        """Read the file up to its first triple, or `whole`; an InputError where there is none or it cannot be read."""
+        first_fault, fault_count, has_triple = None, 0, False
         with closing(self.statements()) as statements:
             for statement in statements:
-                if isinstance(statement, tuple):
+                has_triple = has_triple or isinstance(statement, tuple)
+                if has_triple and not whole:
                     return
                 if isinstance(statement, MalformedStatement):
                     first_fault, fault_count = first_fault or statement, fault_count + 1
+        if has_triple:
+            return
         raise InputError(no_triples_message(printable_path(self.path.name), fault_count, first_fault))
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
         if self.kind == "graphml":
             return read_graphml(stream, file_name, None if self.encoding == UTF8 else self.encoding)
         if self.kind == "turtle":
-            return read_turtle("".join(read_text_lines(stream, self.encoding)), file_name)
+            return read_turtle(_read_text(stream, self.encoding), file_name)
         lines = read_text_lines(stream, self.encoding)
         if self.kind == "jsonl":
             return read_json_statements(lines, file_name)
@@ -164,19 +173,32 @@ def graph_file(
 
 
 def read_text_lines(stream: IO[bytes], encoding: str) -> Generator[str]:
-    """Yield lines with their ends, undecodable bytes as lone surrogates; overlong ones cut with a NUL: malformed."""
-    name = "utf-8-sig" if codecs.lookup(encoding).name == UTF8 else encoding
-    # A line ends only at \n, so that line numbers are those that editors show.
-    text = TextIOWrapper(cast("BufferedReader", stream), name, errors="surrogateescape", newline="\n")
+    """Yield lines with their ends, undecodable bytes as lone surrogates; overlong ones end with `CUT`: malformed."""
+    text = _decode(stream, encoding)
     try:
-        while line := text.readline(_MAX_LINE_CHARACTERS):
-            if len(line) == _MAX_LINE_CHARACTERS and not line.endswith("\n"):
-                line = f"{line[:100]}\0\n"
-                while (rest := text.readline(_MAX_LINE_CHARACTERS)) and not rest.endswith("\n"):
+        while line := text.readline(MAX_LINE_CHARACTERS):
+            if len(line) == MAX_LINE_CHARACTERS and not line.endswith("\n"):
+                line = f"{line[:99]}{CUT}\n"
+                while (rest := text.readline(MAX_LINE_CHARACTERS)) and not rest.endswith("\n"):
                     pass
             yield line
     finally:
         text.detach()  # the caller closes the stream
+
+
+def _read_text(stream: IO[bytes], encoding: str) -> str:
+    """Return a text whole, undecodable bytes as lone surrogates; its lines may have any length."""
+    text = _decode(stream, encoding)
+    try:
+        return text.read()
+    finally:
+        text.detach()  # the caller closes the stream
+
+
+def _decode(stream: IO[bytes], encoding: str) -> TextIOWrapper:
+    name = "utf-8-sig" if codecs.lookup(encoding).name == UTF8 else encoding
+    # A line ends only at \n, so that line numbers are those that editors show.
+    return TextIOWrapper(cast("BufferedReader", stream), name, errors="surrogateescape", newline="\n")
 
 
 def _kind_of_suffix(path: Path) -> str:

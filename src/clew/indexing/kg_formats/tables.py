@@ -6,6 +6,8 @@ from itertools import chain
 from typing import TypeVar
 
 from clew.indexing.kg_formats.statements import (
+    CUT,
+    LINE_FAULT,
     MAX_NAME_CHARACTERS,
     EntityMention,
     EntityNames,
@@ -116,7 +118,9 @@ def _read_records(
 
 
 def find_text_fault(text: str) -> str:
-    """Return the reason why a line or cell cannot be used, a NUL or an undecodable byte, "" when it can."""
+    """Return the reason why a line or cell cannot be used, "" when it can: it was cut, or has a NUL or another byte."""
+    if CUT in text:
+        return LINE_FAULT
     if "\0" in text:
         return "a NUL byte"
     if text.isascii():

@@ -15,7 +15,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.csr import Adjacency
-from clew.graph.names.spellings import label_among
+from clew.graph.names.spellings import are_tied, label_among
 from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
 from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
@@ -84,10 +84,16 @@ class EntityGraphBuilder:
             senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, restriction)
         weights = {int(node): float(self.seed_weights[node - self._first_entity]) for node in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), weights, lambda: vector(0))
-        notes = describe_links(linked, lambda e: label_among(self._snapshot, e, allowed) if e in named else "")
+        notes = describe_links(linked, lambda e: self._label(linked, e, allowed) if e in named else "")
         notes = add_fallback_note(notes) if fallback else notes
         no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         return QuestionGraph(nodes, senders, receivers, edges, *inputs, bool(fallback), no_walk, notes)
+
+    def _label(self, linked: LinkedQuestion, entity: int, allowed: BoolArray) -> str:
+        """Return the name of an entity that a question names; its own word where no other is tied to that."""
+        label = label_among(self._snapshot, entity, allowed)
+        written = next(linked.text[n.start : n.end] for n in linked.linked_names if entity in n.entities)
+        return label if are_tied(self._snapshot, entity, label, written, allowed) else written
 
     def describe_nodes(
         self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]

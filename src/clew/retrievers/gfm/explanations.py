@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
-from clew.graph.names.spellings import find_spelling, label_among
+from clew.graph.names.spellings import are_tied, find_spelling, label_among
 from clew.graph.paths.layered_walks import best_walks
 from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_RELATION, RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
@@ -92,13 +92,14 @@ class EdgePathBuilder:
         ends = int(graph.nodes[graph.receivers[edge]]), int(graph.nodes[graph.senders[edge]])
         head, tail = ends if self._edges.relations[position] < self._edges.relation_count else ends[::-1]
         if self._edges.relations[position] % self._edges.relation_count == self._edges.relation_count - 1:
-            return Triple(self.node_name(head, allowed), EQUIVALENT_RELATION, self.node_name(tail, allowed))
+            return Triple(self._compared_name(head, allowed), EQUIVALENT_RELATION, self._compared_name(tail, allowed))
         label = self.node_name(tail, allowed)
         entity = (
             int(self._snapshot.title_entities[tail]) if tail < len(self._snapshot.passage_ids) else self._entity(tail)
         )
         name = find_spelling(self._snapshot, head, entity, allowed) if entity >= 0 else ""
-        other = label if name not in ("", label) else ""
+        is_other = name not in ("", label) and are_tied(self._snapshot, entity, label, name, allowed)
+        other = label if is_other else ""
         passages = (self._snapshot.passage_ids[head],)
         return Triple(self.node_name(head), MENTIONS_RELATION, name or label, passages, tail_name=other)
 
@@ -112,6 +113,11 @@ class EdgePathBuilder:
         if not self._entities and node < len(self._snapshot.passage_ids):
             return self._snapshot.titles[node] or self._snapshot.passage_ids[node]
         return label_among(self._snapshot, node if self._entities else self._entity(node), allowed)
+
+    def _compared_name(self, node: int, allowed: BoolArray) -> str:
+        """Return the name of a node that was compared with others, "" where allowed passages (P,) write another."""
+        label = self.node_name(node, allowed)
+        return label if allowed.all() or label == self.node_name(node) else ""
 
     def _entity(self, node: int) -> int:
         order, nodes = self._by_node
