@@ -280,7 +280,8 @@ def _decide_statement(analysis: QuestionAnalysis) -> Verdict | None:
 def _decide_comparison(analysis: QuestionAnalysis) -> Verdict | None:
     """Return a verdict on a comparison of two titles; None where no sentence decides it."""
     if options := decide_option(analysis.question, analysis.sentences):
-        basis = [s for option in options for s in option.sentences]
+        basis = [option.sentences[0] for option in options]  # of each side what is compared, then the names
+        basis += [s for option in options for s in option.sentences[1:]]
         scored = tuple(Scored(option.name, option.score) for option in options)
         is_sure = compares_dates(analysis.question) and dates_are_of_event(analysis.question, options)
         return Verdict(options[0].name, basis, scored, is_sure)
@@ -290,7 +291,7 @@ def _decide_comparison(analysis: QuestionAnalysis) -> Verdict | None:
     if verdict is None:
         return None
     text, sentences = verdict
-    return Verdict(text, sentences, is_decisive=decides_surely(analysis.question, sentences))
+    return Verdict(text, sentences, is_decisive=decides_surely(analysis.question, sentences, text))
 
 
 def _decide_answer(
