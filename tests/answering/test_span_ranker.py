@@ -163,7 +163,10 @@ def test_every_answer_stands_in_a_quoted_sentence(question: str, seed: int, sour
     assert any(answer.text in quote for quote in quotes(answer))
     assert len(set(answer.citations)) == len(answer.citations) <= 4
     assert answer.candidates[0].item == answer.text
-    assert answer.notes[-1].startswith(RANKED_NOTE)
+    is_unlinked = (
+        question == WHERE_BORN and answer.citations[0].title == "Otto Lind"
+    )  # whom no passage of the ship names
+    assert answer.notes[-1].startswith(UNSTATED_NOTE if is_unlinked else RANKED_NOTE)
     assert answerer.answer_one(question, source) == answer
 
 

@@ -17,6 +17,7 @@ from clew.answering.candidates import Candidate, compare_nationalities, rank_can
 from clew.answering.direct_statements import find_statement
 from clew.answering.languages import QuestionLanguage, detect_language
 from clew.answering.life_ages import COMPUTED_AGE_NOTE, find_age
+from clew.answering.linked_names import find_links
 from clew.answering.missing_names import HasWords, missing_name_notes, missing_names
 from clew.answering.named_subject import find_life_date, prefer_subject
 from clew.answering.present_roles import PAST_HOLDER_NOTE, prefer_present
@@ -37,7 +38,6 @@ from clew.answering.verdicts import (
 from clew.errors import InputError
 from clew.protocols import Encoder
 from clew.text.mentions import find_mentions
-from clew.text.normalization import name_key, token_keys
 from clew.types import Answer, Citation, Evidence, Scored
 
 NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
@@ -189,9 +189,11 @@ class ExtractiveAnswerer:
             shown = f" (probability {probability:.2f} for {best.text!r})" if is_english else ""
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE + shown), ranked)
         proof = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
-        quoted = _first_distinct((*proof, *order_sentences(analysis, ranked)))
+        links = find_links(analysis.question, analysis.query, best, analysis.sentences)
+        quoted = _first_distinct((*proof, *(links or ()), *order_sentences(analysis, ranked)))
         is_likely = probability >= ranker.trained.line and is_english
-        is_stated = is_about_subject and not DOUBT.search(best.sentence.text) and _names_all(analysis.query, quoted)
+        is_linked = links is not None and all(link in quoted for link in links)
+        is_stated = is_about_subject and is_linked and not DOUBT.search(best.sentence.text)
         is_sure = is_likely and is_stated and is_present
         notes += () if is_sure or not asks_count(analysis.question) else (COUNT_NOTE,)
         notes += () if is_present else (PAST_HOLDER_NOTE,)
@@ -259,12 +261,6 @@ def _first_distinct(sentences: Iterable[Sentence]) -> list[Sentence]:
     return quotes
 
 
-def _names_all(query: QuestionTerms, quoted: Sequence[Sentence]) -> bool:
-    """Return whether each name of a question stands in a quoted sentence or in the title of its passage."""
-    texts = [f" {' '.join(token_keys(f'{s.passage.title} {s.text}'))} " for s in quoted]
-    return all(any(f" {name_key(name)} " in text for text in texts) for name in query.names)
-
-
 def _decide_life(analysis: QuestionAnalysis) -> Verdict | None:
     """Return a verdict on the date of a birth or death, or an age at death; None where no brackets after a name do."""
     if (age := find_age(analysis)) is not None:
@@ -284,7 +280,8 @@ def _decide_statement(analysis: QuestionAnalysis) -> Verdict | None:
 def _decide_comparison(analysis: QuestionAnalysis) -> Verdict | None:
     """Return a verdict on a comparison of two titles; None where no sentence decides it."""
     if options := decide_option(analysis.question, analysis.sentences):
-        basis = [s for option in options for s in option.sentences]
+        basis = [option.sentences[0] for option in options]  # of each side what is compared, then the names
+        basis += [s for option in options for s in option.sentences[1:]]
         scored = tuple(Scored(option.name, option.score) for option in options)
         is_sure = compares_dates(analysis.question) and dates_are_of_event(analysis.question, options)
         return Verdict(options[0].name, basis, scored, is_sure)
@@ -294,7 +291,7 @@ def _decide_comparison(analysis: QuestionAnalysis) -> Verdict | None:
     if verdict is None:
         return None
     text, sentences = verdict
-    return Verdict(text, sentences, is_decisive=decides_surely(analysis.question, sentences))
+    return Verdict(text, sentences, is_decisive=decides_surely(analysis.question, sentences, text))
 
 
 def _decide_answer(

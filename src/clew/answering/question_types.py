@@ -235,7 +235,9 @@ def can_answer(text: str, span_kind: str, question_type: QuestionType) -> bool:
     if question_type.kind == "place" and (fold(text) in _MONTHS or _NO_PLACES.intersection(fold(text).split()[-1:])):
         return False
     if question_type.kind in ("person", "place"):
-        return span_kind not in ("phrase", "date", "year", "day", "number") and any(map(str.isalpha, text))
+        is_range = span_kind == "joined" and has_digit and fold(text).split()[0] in _MONTHS  # "April and May 2017"
+        is_literal = span_kind in ("phrase", "date", "year", "day", "number") or is_range
+        return not is_literal and any(map(str.isalpha, text))
     return True
 
 

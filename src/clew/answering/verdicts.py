@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clew.answering.candidates import Candidate
-from clew.answering.languages import ENGLISH
+from clew.answering.event_dates import DEATH, find_compared_event, find_dated, find_event_year, is_bare_title
 from clew.answering.question_types import (
     DENIAL,
     EARLIER,
+    NAME_NOUNS,
     QUANTITY_COMPARISON,
     find_content_stems,
     find_nationality,
@@ -38,18 +39,6 @@ _SAME_COUNTRY = re.compile(r"\b(?:same|share)\b[^?]*\b(?:nationality|country|cit
 _DEATH = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|last)\b", re.IGNORECASE)
 _LIFE = re.compile(r"\([^()]*\)")
-_EVENT = re.compile(r"\b(?:[a-z]+ed|won|lost|burnt|sank|sunk|built|born|made|begun|began|died|left)\b")
-_BEGINNINGS = frozenset(
-    map(
-        ENGLISH.stem,
-        (
-            *("born", "founded", "established", "formed", "released", "opened", "started", "begun", "began"),
-            *("published", "made", "created", "built", "launched", "produced", "directed", "written", "recorded"),
-            *("introduced", "premiered", "inaugurated", "debuted"),
-        ),
-    )
-)
-"""Stems of the events that the opening of a passage dates."""
 _PREFIX = 4  # letters that a country and its adjective share: Norway, Norwegian
 MIN_PREDICATE_SHARE = 0.5
 """Least share of the predicate's words that the sentences about each of "both X and Y" have, for yes."""
@@ -130,11 +119,13 @@ def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str,
     if _SAME.search(question):
         if first.about is first.own and _names_role(question):
             return None  # the persons are not in the evidence
-        nationalities = [find_nationality(s.text) for e in entities for s in e.about[:1]]
-        basis = [first.about[0], second.about[0]]
-        if all(nationalities):
+        basis = [_opening(first.about), _opening(second.about)]
+        nationalities = [find_nationality(s.text) for s in basis]
+        is_decisive = _SAME_COUNTRY.search(question) or len(set(nationalities)) > 1  # not of one state or town
+        if all(nationalities) and is_decisive:
             return "yes" if nationalities[0] == nationalities[1] else "no", basis
-        places = [_place_prefixes(entity) for entity in entities]
+        adjectives = set() if _SAME_COUNTRY.search(question) else {name_key(name)[:_PREFIX] for name in nationalities}
+        places = [_place_prefixes(entity) - adjectives for entity in entities]
         return ("yes" if places[0] & places[1] else "no", basis) if all(places) else None
     predicate = _predicate(question, entities)
     if not predicate:
@@ -145,37 +136,45 @@ def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str,
     names = {w for w, at in find_content_stems(question) if w in predicate and question[at].isupper() and at}
     if all(len(predicate & words) >= MIN_PREDICATE_SHARE * len(predicate) and names <= words for words in known):
         return "yes", best
-    return ("no", [first.own[0], second.own[0]]) if _differ_in_nationality(names, entities, known) else None
+    openings = [_opening(first.own), _opening(second.own)]
+    return ("no", openings) if _differ_in_nationality(names, entities, known) else None
 
 
-def decides_surely(question: str, basis: Sequence[Sentence]) -> bool:
-    """Return whether a yes or no may be asserted: "same" asks for a place, and no sentence behind it has a doubt."""
+def decides_surely(question: str, basis: Sequence[Sentence], answer: str = "") -> bool:
+    """Return whether a yes or no may be asserted: "same" asks for a place, and no sentence behind it has a doubt.
+
+    For "yes" to "Are both X and Y ...?" one sentence of each has all words of it.
+    """
     if _SAME.search(question) and not _SAME_PLACE.search(question):
         return False
+    if answer == "yes" and not _SAME.search(question):
+        titles = {word for s in basis for word, _ in find_content_stems(s.passage.title)}
+        wanted = {word for word, _ in find_content_stems(question)} - titles - {"both"}
+        if not all(wanted <= s.stem_set for s in basis):
+            return False
     years = set(find_years(question))
     return all(years <= set(find_years(s.text)) and not DOUBT.search(s.text) for s in basis)
 
 
 def dates_are_of_event(question: str, options: Sequence[Candidate]) -> bool:
-    """Return whether the sentence that dates each option says of it what is compared.
+    """Return whether the sentence that dates each option says of it what is compared, and the years differ.
 
-    The first sentence of a passage tells when its subject began, and no other event: "Which was burned down first?" is
-    not decided by the years in which the two were built.
+    "Which was burned down first?" is not decided by the years in which the two were built, nor "Who was born first?"
+    by that of a death.
     """
-    events = {ENGLISH.stem(word) for word in _EVENT.findall(question)}
-    asked = events - _BEGINNINGS
-    dated = [option.sentences[-1] for option in options]
+    event = find_compared_event(question)
+    dated = [option.sentences[0] for option in options]
     if any(DOUBT.search(sentence.text) for sentence in dated):
         return False
-    if _DEATH.search(question):  # `_find_date` has read a death, or the last year of a life in brackets
-        return True
-    return all(asked & s.stem_set if asked else s.start == 0 or events & s.stem_set for s in dated)
+    return len({option.score for option in options}) > 1 and all(find_event_year(event, s) is not None for s in dated)
 
 
 def _differ_in_nationality(names: set[str], entities: Sequence[ComparedEntity], known: Sequence[set[str]]) -> bool:
     """Whether a name of the predicate is the nationality of one entity, and the other is said to be of another."""
-    found = [{w for w, _ in find_content_stems(find_nationality(entity.own[0].text))} & names for entity in entities]
-    stated = [bool(find_nationality(entity.own[0].text)) for entity in entities]
+    found = [
+        {w for w, _ in find_content_stems(find_nationality(_opening(entity.own).text))} & names for entity in entities
+    ]
+    stated = [bool(find_nationality(_opening(entity.own).text)) for entity in entities]
     return all(stated) and any(found[i] - known[1 - i] for i in (0, 1))
 
 
@@ -195,17 +194,25 @@ def _names_role(question: str) -> bool:
     return any(is_person_noun(key.removesuffix("s")) for key in token_keys(question))
 
 
+def _opening(sentences: Sequence[Sentence]) -> Sentence:
+    """Return the first sentence of an entity that says something: no bare title."""
+    return next((s for s in sentences if not is_bare_title(s)), sentences[0])
+
+
 def _place_prefixes(entity: ComparedEntity) -> set[str]:
-    """Return the beginnings of the names in the first sentence that are not in the title."""
+    """Return the beginnings of the names in the first sentence that are not in the title, without "District" and so."""
+    opening = _opening(entity.about)
     title = token_keys(strip_parentheses(entity.about[0].passage.title))
-    names = [name_key(m.name) for m in entity.about[0].mentions if m.kind in ("name", "acronym")]
-    return {key.split(" ")[-1][:_PREFIX] for key in names if not set(key.split(" ")) & set(title)}
+    names = [name_key(m.name).split(" ") for m in opening.mentions if m.kind in ("name", "acronym")]
+    last = {words[-1] for words in names if not set(words) & set(title)}
+    return {word[:_PREFIX] for word in last if word.removesuffix("s") not in NAME_NOUNS}
 
 
 def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidate]:
     """Return the two options of "X or Y" whose dates decide it, the right one first; [] where none do.
 
-    The text of an option is what a sentence of its passage has word for word; the score is the difference in years.
+    The text of an option is what a sentence of its passage has word for word; the score is the year, negative where the
+    earlier one is asked for. The first sentence of an option is the one with its date.
     """
     entities = find_compared(question, sentences)
     pair, later = _find_pair(question, entities), _LATER.search(question)
@@ -215,16 +222,23 @@ def decide_option(question: str, sentences: Sequence[Sentence]) -> list[Candidat
         return [] if QUANTITY_COMPARISON.search(question) else _rank_by_description(question, pair)
     if _names_role(question) and pair[0].about is pair[0].own and pair[1].about is pair[1].own and _is_work(pair):
         return []
-    predicate = _predicate(question, entities)
-    dated = [_find_date(entity, predicate, death=_DEATH.search(question) is not None) for entity in pair]
+    predicate, event = _predicate(question, entities), find_compared_event(question)
+    dated = [
+        find_dated(event, entity.about) or _find_date(entity, predicate, death=event.kind == DEATH) for entity in pair
+    ]
     held = [next((s for s in e.own if e.name in s.text), None) for e in pair]
     candidates = []
     for entity, date, holder in zip(pair, dated, held, strict=True):
         if date is None or holder is None:
             return []
         score = float(date[1] if later else -date[1])
-        candidates.append(Candidate(entity.name, score, (holder, date[0])))
+        candidates.append(Candidate(entity.name, score, _proof(entity, date[0], holder)))
     return sorted(candidates, key=lambda candidate: -candidate.score)
+
+
+def _proof(entity: ComparedEntity, decisive: Sentence, holder: Sentence) -> tuple[Sentence, ...]:
+    """Return the sentence that decides, then the one that has the entity's name where it is another."""
+    return (decisive,) if entity.name in decisive.text else (decisive, holder)
 
 
 def compares_dates(question: str) -> bool:
@@ -242,7 +256,7 @@ def _rank_by_description(question: str, pair: Sequence[ComparedEntity]) -> list[
         score = len(predicate & {word for s in entity.own for word in s.stem_set}) / max(1, len(predicate))
         if holder is None:
             return []
-        candidates.append(Candidate(entity.name, score, (holder, best)))
+        candidates.append(Candidate(entity.name, score, _proof(entity, best, holder)))
     if candidates[0].score == candidates[1].score:
         return []
     return sorted(candidates, key=lambda candidate: -candidate.score)
