@@ -186,3 +186,25 @@ def test_a_file_of_another_kind_is_no_text(tmp_path: Path, suffix: str, content:
     failure = read_failure(write_file(tmp_path / f"a{suffix}", content))
     assert words in failure.reason
     assert "give it the suffix of its kind" in failure.reason
+
+
+def test_a_record_may_lack_its_title_and_a_part_of_its_text_but_not_all_of_it(tmp_path: Path) -> None:
+    rows = [
+        {"key": "a", "subject": "Gate", "body": "It is stuck."},
+        {"key": "b", "body": "It is open."},
+        {"key": "c", "subject": "Lamp"},
+        {"key": "d", "prio": 1},
+        {"subject": "No key", "body": "words"},
+    ]
+    path = write_file(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows)))
+    columns = RecordColumns(text=("subject", "body"), title="subject", id="key")
+    *documents, no_text, no_id = read_documents([path], columns=columns)
+    assert [(one.id, one.title, one.text) for one in documents if isinstance(one, Document)] == [
+        ("a", "Gate", "Gate\nIt is stuck."),
+        ("b", "", "It is open."),
+        ("c", "Lamp", "Lamp"),
+    ]
+    assert isinstance(no_text, Failure)
+    assert isinstance(no_id, Failure)
+    assert 'it has no "subject", only: key, prio' in no_text.reason
+    assert 'it has no "key", only: body, subject' in no_id.reason
