@@ -269,6 +269,17 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
     assert run_clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "0").code == 1
     same = run_clew("diff", tmp_path / "other", tmp_path / "other")
     assert (same.code, same.out, same.err) == (0, "equal: the same passages, entities and triples\n", "")
+    found = run_clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "1", "--json")
+    changes = json.loads(found.out)
+    assert (found.code, found.err, changes["equal"], changes["changed"]) == (1, "", False, [])
+    assert {id_.partition("#")[0] for id_ in changes["added"]["passages"]} == {"copy-0", "copy-1", "copy-2"}
+    assert {id_.partition("#")[0] for id_ in changes["removed"]["passages"]} == {"log"}
+    none = {"passages": [], "entities": [], "triples": []}
+    equal = run_clew("diff", tmp_path / "one", tmp_path / "one", "--json")
+    assert (equal.code, json.loads(equal.out)) == (
+        0,
+        {"equal": True, "added": none, "removed": none, "changed": []},
+    )
 
 
 @pytest.mark.parametrize(

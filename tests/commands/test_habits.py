@@ -3,6 +3,7 @@
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,12 @@ from clew.commands.health.findings import FAULT, OK, WARNING
 from tests.faults.commands import load_command, run_clew
 
 QUESTION = "Where was the commander of the Vega born?"
+WITHOUT_JSON = {
+    *(("adapt",), ("chat",), ("corpus",), ("export",), ("help",), ("mcp",), ("serve",), ("watch",)),
+    *(("keys", "add"), ("keys", "remove"), ("questions", "sample"), ("weights", "import")),
+    *(("train", name) for name in GROUPS["train"][1]),
+}
+"""Conversations, commands that run until they are stopped, training, and those whose lines are made for programs."""
 PATHS = [(name,) for name in COMMANDS] + [(group, name) for group, (_, own) in GROUPS.items() for name in own]
 
 
@@ -117,11 +124,70 @@ class TestTheStreamOfErrors:
         assert len(flags) == len(set(flags))
 
 
-class TestTheLanguageModel:
+class TestJson:
     @pytest.mark.parametrize("path", PATHS, ids="-".join)
-    def test_json_is_a_flag_everywhere(self, path: tuple[str, ...]) -> None:
-        assert all(option.is_flag for option in load_command(*path).params if "--json" in option.opts)
+    def test_is_a_flag_of_every_command_that_prints_what_a_program_may_read(self, path: tuple[str, ...]) -> None:
+        flags = [option.is_flag for option in load_command(*path).params if "--json" in option.opts]
+        assert flags == [] if path in WITHOUT_JSON else [True]
 
+    @pytest.mark.parametrize(
+        ("name", "keys"),
+        [
+            ("", {"retrievers", "rerankers"}),
+            ("gfm", {"name", "summary", "settings"}),
+            ("frag-simple", {"name", "summary", "settings"}),
+            ("g-rag", {"name", "summary", "settings"}),
+        ],
+    )
+    def test_of_the_retrievers_has_all_that_the_tables_have(self, name: str, keys: set[str]) -> None:
+        words = ("retrievers", name) if name else ("retrievers",)
+        done, shown = run_clew(*words, "--json"), " ".join(run_clew(*words).out.split())
+        found = json.loads(done.out)
+        assert (done.code, done.err, set(found)) == (0, "", keys)
+        entries = found["settings"] if name else found["retrievers"] + found["rerankers"]
+        assert entries
+        assert all(entry["name"] in shown for entry in entries)
+        if not name:
+            wanted = [entry.get("needs", entry.get("spelling")) for entry in entries]
+            assert wanted[0] == "passages"
+            assert wanted[-1] == "llm:MODEL"
+
+    def test_of_the_retrievers_refuses_an_unknown_name_in_words(self) -> None:
+        done = run_clew("retrievers", "pagernk", "--json")
+        assert (done.code, done.out) == (2, "")
+        assert "did you mean pagerank?" in done.err
+
+    def test_is_one_object_of_every_command_that_changes_an_index(self, folder: Path) -> None:
+        (folder / "a.txt").write_text("Ann Lind lives in Oslo. Oslo is in Norway.", encoding="utf-8")
+        (folder / "g.tsv").write_text("Oslo\tcapital of\tNorway\n", encoding="utf-8")
+        assert run_clew("index", "a.txt", "--index", "i", "--encoder", "none", "--json").code == 0
+
+        def read(*words: str) -> Any:
+            done = run_clew(*words, "--index", "i", "--json")
+            assert done.code == 0, done
+            return json.loads(done.out)
+
+        assert read("kg", "import", "g.tsv")["triples"] == 1
+        assert read("reencode", "--encoder", "hashing")["encoder"] == "hashing"
+        assert read("reencode", "--encoder", "hashing")["is_unchanged"]
+        assert read("repair")["lost"] is False
+        assert [made["action"] for made in read("entities", "rename", "Oslo", "Christiania")] == ["rename"]
+        assert [made["action"] for made in read("entities", "undo")] == ["undo"]
+        versions = [entry["version"] for entry in read("restore", "--list")]
+        assert read("restore", str(versions[1])) == {"version": versions[0] + 1, "restored": versions[1]}
+        assert read("compact")["dropped_versions"] > 0
+        assert read("cache", "prune") == {"dropped_replies": 0}
+        assert read("remove", "a.txt") == {"removed": 1, "removed_graphs": 0}
+
+    def test_of_an_explanation_is_its_format_json(self, small_folder: Path, folder: Path) -> None:
+        words = ("explain", QUESTION, "--target", "Vega", "--index", small_folder)
+        refused = run_clew(*words, "--json", "--format", "svg")
+        assert (refused.code, refused.out) == (2, "")
+        assert "--json and --format svg are two formats" in refused.err
+        assert run_clew(*words, "--json").err == run_clew(*words, "--format", "json").err
+
+
+class TestTheLanguageModel:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

@@ -91,6 +91,11 @@ def test_the_commands_make_list_and_remove(tmp_path: Path) -> None:
     id_ = made.out.split("_")[1]
     listed = run_clew("keys", "list", "--keys", path)
     assert listed.out == f"{id_}  Phone  wiki, reads, where year > 1990\n"
+    entries = json.loads(run_clew("keys", "list", "--json", "--keys", path).out)
+    assert [(entry["id"], entry["label"], entry["indexes"], entry["where"], entry["write"]) for entry in entries] == [
+        (id_, "Phone", ["wiki"], "year > 1990", False)
+    ]
+    assert "hash" not in entries[0]
     assert run_clew("keys", "remove", "none", "--keys", path).code == 2
     assert run_clew("keys", "remove", id_, "--keys", path).code == 0
     assert json.loads(Path(path).read_text())["keys"] == []

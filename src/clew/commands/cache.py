@@ -31,9 +31,14 @@ def prune(
     index: IndexOption,
     model: Annotated[str | None, typer.Option(help="Only replies of this model.")] = None,
     days: Annotated[float, typer.Option(min=0.0, help="Only replies older than this.")] = 0.0,
+    json_: JsonFlag = False,
 ) -> None:
     """Drop stored replies; what was extracted from them stays in the index."""
-    print(f"dropped {format_count(_open_reply_cache(index).prune(days * _SECONDS_PER_DAY, model), 'reply')}")
+    dropped = _open_reply_cache(index).prune(days * _SECONDS_PER_DAY, model)
+    if json_:
+        print_json({"dropped_replies": dropped})
+    else:
+        print(f"dropped {format_count(dropped, 'reply')}")
 
 
 def _open_reply_cache(location: str) -> ReplyCache:

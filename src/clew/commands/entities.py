@@ -64,9 +64,10 @@ def merge(
     names: Annotated[list[str], typer.Argument(help="Names of two or more entities.")],
     index: IndexOption,
     into: Annotated[str | None, typer.Option(help="Name of what they become; by default the first.")] = None,
+    json_: JsonFlag = False,
 ) -> None:
     """Make several entities one, which is found by all of their names."""
-    _print_decided(*_change(index, lambda opened: [opened.merge_entities(names, into)]))
+    _print_decided(_change(index, lambda opened: [opened.merge_entities(names, into)]), json_=json_)
 
 
 def split(
@@ -80,6 +81,7 @@ def split(
     by_context: Annotated[
         bool, typer.Option("--by-context", help="Each group of documents that shares nothing with the others.")
     ] = False,
+    json_: JsonFlag = False,
 ) -> None:
     """Make the mentions of an entity in some passages another entity.
 
@@ -94,7 +96,7 @@ def split(
     if by_context:
         if as_ is not None:
             raise InputError("--by-context names what it splits by itself: leave --as out, and rename it after that")
-        _print_decided(*_change(index, lambda opened: opened.split_entity_by_context(name)))
+        _print_decided(_change(index, lambda opened: opened.split_entity_by_context(name)), json_=json_)
         return
     if as_ is None:
         raise InputError("give the name of what is split off by --as")
@@ -103,27 +105,31 @@ def split(
         parts = document or (), passage or ()
         return [opened.split_entity(name, as_, documents=parts[0], passages=parts[1], where=where, form=written)]
 
-    _print_decided(*_change(index, work))
+    _print_decided(_change(index, work), json_=json_)
 
 
 def rename(
-    name: NameArgument, new_name: Annotated[str, typer.Argument(help="Its new name.")], index: IndexOption
+    name: NameArgument,
+    new_name: Annotated[str, typer.Argument(help="Its new name.")],
+    index: IndexOption,
+    json_: JsonFlag = False,
 ) -> None:
     """Give an entity another name; it is found by the old one, too."""
-    _print_decided(*_change(index, lambda opened: [opened.rename_entity(name, new_name)]))
+    _print_decided(_change(index, lambda opened: [opened.rename_entity(name, new_name)]), json_=json_)
 
 
-def forget(name: NameArgument, index: IndexOption) -> None:
+def forget(name: NameArgument, index: IndexOption, json_: JsonFlag = False) -> None:
     """Take an entity out of the graph: its mentions link nothing any more."""
-    _print_decided(*_change(index, lambda opened: [opened.forget_entity(name)]))
+    _print_decided(_change(index, lambda opened: [opened.forget_entity(name)]), json_=json_)
 
 
 def undo(
     index: IndexOption,
     number: Annotated[int | None, typer.Argument(min=1, help="Number of the decision; by default the last.")] = None,
+    json_: JsonFlag = False,
 ) -> None:
     """Undo a decision, by default the last that is in force; it stays in the log."""
-    _print_decided(*_change(index, lambda opened: [opened.undo_entity_decision(number)]))
+    _print_decided(_change(index, lambda opened: [opened.undo_entity_decision(number)]), json_=json_)
 
 
 def log(index: IndexOption, json_: JsonFlag = False) -> None:
@@ -140,7 +146,9 @@ def log(index: IndexOption, json_: JsonFlag = False) -> None:
 
 
 def import_log(
-    file: Annotated[Path, typer.Argument(help="A file of what clew entities log --json printed.")], index: IndexOption
+    file: Annotated[Path, typer.Argument(help="A file of what clew entities log --json printed.")],
+    index: IndexOption,
+    json_: JsonFlag = False,
 ) -> None:
     """Read decisions that clew entities log --json printed.
 
@@ -156,8 +164,8 @@ def import_log(
         raise InputError(f"{file} is no list: give what clew entities log --json printed")
     decisions = [decision_from_json(entry) for entry in entries]
     made = _change(index, lambda opened: opened.add_entity_decisions(decisions))
-    _print_decided(*made)
-    if not made:
+    _print_decided(made, json_=json_)
+    if not made and not json_:
         print_line("nothing new")
 
 
@@ -172,7 +180,10 @@ def _change(location: str, work: Callable[[Index], list[EntityDecision]]) -> lis
     return made
 
 
-def _print_decided(*decisions: EntityDecision) -> None:
+def _print_decided(decisions: Sequence[EntityDecision], *, json_: bool) -> None:
+    if json_:
+        print_json([decision.to_json() for decision in decisions])
+        return
     for decision in decisions:
         print_line(f"decision {decision.number}: {decision.describe()}")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, IndexOption, StrictOption, WhereOption, check_file
+from clew.commands.options import DeviceOption, IndexOption, JsonFlag, StrictOption, WhereOption, check_file
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
@@ -37,7 +37,8 @@ class ExplainOptions:
     where: WhereOption = None
     strict_filters: StrictOption = False
     device: DeviceOption = None
-    form: Annotated[str, typer.Option("--format", help="text, json, svg or html.")] = "text"
+    form: Annotated[str | None, typer.Option("--format", help="text, json, svg or html; text by default.")] = None
+    json_: JsonFlag = False
     out: Annotated[Path | None, typer.Option(help="File to write to, in place of standard output.")] = None
 
 
@@ -56,17 +57,17 @@ def explain(
     from clew.commands.explanation_output import format_explanation
     from clew.store.atomic import atomic_file
 
-    for name, value, wanted in (("--score", options.score, _SCORES), ("--format", options.form, _FORMATS)):
-        if value not in wanted:
-            raise InputError(f"{name} is {value!r}; wanted one of {', '.join(wanted)}")
+    form = _choose_format(options)
+    if options.score not in _SCORES:
+        raise InputError(f"--score is {options.score!r}; wanted one of {', '.join(_SCORES)}")
     if options.out is not None:
         check_file("--out", options.out)
     if options.rerank is not None:
-        text = _explain_reranker(question, index, target, options)
+        text = _explain_reranker(question, index, target, options, form)
     elif target is None:
         raise InputError("there is no --target: name an entity, or the id or title of a passage")
     else:
-        text = format_explanation(_explain(question, index, target, options), options.form)
+        text = format_explanation(_explain(question, index, target, options), form)
     text = escape_control(text)
     if options.out is None:
         print_line(text)
@@ -75,11 +76,23 @@ def explain(
         temporary.write_text(f"{text}\n", encoding="utf-8")
 
 
-def _explain_reranker(question: str, location: str, target: str | None, options: ExplainOptions) -> str:
+def _choose_format(options: ExplainOptions) -> str:
+    """Return the format of the output; --json is --format json, as of the other commands."""
+    if options.json_:
+        if options.form not in (None, "json"):
+            raise InputError(f"--json and --format {options.form} are two formats: give one of them")
+        return "json"
+    form = options.form or "text"
+    if form not in _FORMATS:
+        raise InputError(f"--format is {options.form!r}; wanted one of {', '.join(_FORMATS)}")
+    return form
+
+
+def _explain_reranker(question: str, location: str, target: str | None, options: ExplainOptions, form: str) -> str:
     from clew.commands.rerank_explanation import FORMATS, explain_reranker, format_reranking
 
-    if options.form not in FORMATS:
-        raise InputError(f"--format is {options.form!r}; with --rerank wanted one of {', '.join(FORMATS)}")
+    if form not in FORMATS:
+        raise InputError(f"--format is {form!r}; with --rerank wanted one of {', '.join(FORMATS)}")
     if options.score != _SCORES[0] or not options.loops:
         raise InputError("--score and --no-loops are of walks, and --rerank has edges: leave them out")
     name = f"{options.retriever}{',' if ':' in options.retriever else ':'}rerank={options.rerank}"
@@ -95,7 +108,7 @@ def _explain_reranker(question: str, location: str, target: str | None, options:
             progress,
             strict=options.strict_filters,
         )
-    return format_reranking(found, options.form)
+    return format_reranking(found, form)
 
 
 def _explain(question: str, location: str, target: str, options: ExplainOptions) -> "TargetExplanation":

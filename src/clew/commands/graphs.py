@@ -1,6 +1,6 @@
 """`clew kg`: graphs of triples that users bring themselves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
 import typer
@@ -66,6 +66,7 @@ def import_graph(
     encoder: EncoderOption = None,
     device: DeviceOption = None,
     memory: MemoryOption = None,
+    json_: JsonFlag = False,
     *,
     options: GraphFileOptions,
 ) -> None:
@@ -86,7 +87,11 @@ def import_graph(
         report = opened.import_graph(source, graph_name, memory=budget)
         snapshot = opened.snapshot
     report = replace(report, seconds=seconds_since_start())
-    print_graph_report(report, len(snapshot.entities), len(snapshot.triples), len(snapshot.passage_ids))
+    if json_:
+        sizes = {"index_entities": len(snapshot.entities), "index_triples": len(snapshot.triples)}
+        print_json({**asdict(report), "faults": [str(fault) for fault in report.faults], **sizes})
+    else:
+        print_graph_report(report, len(snapshot.entities), len(snapshot.triples), len(snapshot.passage_ids))
 
 
 def _parse_prefixes(text: str | None) -> tuple[str, ...]:

@@ -1,13 +1,18 @@
 """`clew keys`: the keys of a server."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.commands.output import print_line
+from clew.commands.options import JsonFlag
+from clew.commands.output import print_json, print_line
 from clew.commands.strict_filters import check_strict
 from clew.text.counts import format_count
+
+if TYPE_CHECKING:
+    from clew.server.keys import StoredKey
 
 KeysOption = Annotated[Path, typer.Option("--keys", help="The file of keys; only hashes of keys stand in it.")]
 
@@ -36,16 +41,25 @@ def add(
     print_line(KeyFile(keys).add(label, index, where, write=write, strict=strict_filters))
 
 
-def list_keys(keys: KeysOption) -> None:
+def list_keys(keys: KeysOption, json_: JsonFlag = False) -> None:
     """Print the keys of a file: their ids, and what each allows."""
     from clew.server.keys import KeyFile
 
-    for key in KeyFile(keys).list_keys():
+    stored = KeyFile(keys).list_keys()
+    if json_:
+        print_json([_describe_key(key) for key in stored])
+        return
+    for key in stored:
         names = "all indexes" if key.indexes is None else ", ".join(key.indexes)
         rights = "may write" if key.write else "reads"
         seen = f", where {key.where}" if key.where is not None else ""
         seen += " (strict)" if key.strict else ""
         print_line(f"{key.id}  {key.label or '-'}  {names}, {rights}{seen}")
+
+
+def _describe_key(key: "StoredKey") -> dict[str, Any]:
+    """Return a key without its hash."""
+    return {name: value for name, value in asdict(key).items() if name != "hash"}
 
 
 def remove(

@@ -14,6 +14,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_difference, print_stats
 from clew.errors import InputError
 from clew.graph.snapshot.diff import diff_snapshots
+from clew.indexing.reencoding import ReencodingReport
 from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
 from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN
@@ -78,7 +79,9 @@ def verify(index: IndexOption, json_: JsonFlag = False) -> None:
 
 
 def repair(
-    index: IndexOption, yes: Annotated[bool, typer.Option("--yes", help="Lose what cannot be read, unasked.")] = False
+    index: IndexOption,
+    yes: Annotated[bool, typer.Option("--yes", help="Lose what cannot be read, unasked.")] = False,
+    json_: JsonFlag = False,
 ) -> None:
     """Repair a damaged index with the least loss, by an older version or without what is damaged; it asks first."""
 
@@ -88,9 +91,13 @@ def repair(
         return sys.stdin.isatty() and typer.confirm("Repair?", err=True)
 
     actions = repair_index(index, None if yes else confirm)
+    lost = bool({ADD_AGAIN, REMOVE_AGAIN} & set(actions))
+    if json_:
+        print_json({"actions": list(actions), "lost": lost})
+        return
     for action in actions:
         print_line(action)
-    print("done" if {ADD_AGAIN, REMOVE_AGAIN} & set(actions) else "done: nothing was lost")
+    print("done" if lost else "done: nothing was lost")
 
 
 def restore(
@@ -110,7 +117,10 @@ def restore(
         raise InputError("give the number of a version, or --list")
     if version is not None:
         opened.restore(version, budget)
-        print(f"version {opened.table.version} has what version {version} had")
+        if json_:
+            print_json({"version": opened.table.version, "restored": version})
+        else:
+            print(f"version {opened.table.version} has what version {version} had")
     elif json_:
         print_json([asdict(found) | {"time": found.time.isoformat()} for found in opened.versions()])
     else:
@@ -119,10 +129,14 @@ def restore(
             print(f"{found.version:>8}  {time}  passages and shards of graphs: {found.rows:>10,}")
 
 
-def compact(index: IndexOption, shred: ShredFlag = False, memory: MemoryOption = None) -> None:
+def compact(index: IndexOption, shred: ShredFlag = False, memory: MemoryOption = None, json_: JsonFlag = False) -> None:
     """Rewrite many small files as few, and drop older versions."""
     budget = parse_merge_memory(memory)
-    print(f"dropped {format_count(open_index(index).compact(budget, shred=shred), 'older version')}")
+    dropped = open_index(index).compact(budget, shred=shred)
+    if json_:
+        print_json({"dropped_versions": dropped})
+    else:
+        print(f"dropped {format_count(dropped, 'older version')}")
 
 
 def reencode(
@@ -136,6 +150,7 @@ def reencode(
     sentences: SentencesOption = None,
     device: DeviceOption = None,
     memory: MemoryOption = None,
+    json_: JsonFlag = False,
 ) -> None:
     """Give all passages the vectors of another encoder, in one new version; nothing is extracted again."""
     budget = parse_merge_memory(memory)
@@ -145,22 +160,37 @@ def reencode(
         opened = open_index(index, progress, device=device)
         name = opened.table.settings["encoder"] if encoder is None else encoder
         report = opened.reencode(name, sentences, budget)
-    staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
     name = opened.table.settings["encoder"]
-    vectors = "no vectors now" if not opened.table.dimension else f"vectors of {name}"
-    if report.is_unchanged:
-        seen = format_count(report.passages, "passage has", "passages have")
-        print(f"nothing to do: {seen} {vectors.removesuffix(' now')} already")
+    if json_:
+        figures = asdict(report) | {"encoder": name, "unfitting_weights": list(map(str, report.unfitting_weights))}
+        print_json(figures)
     else:
-        seen = format_count(report.passages, "passage has", "passages have")
-        print(f"{seen} {vectors}{staged}, in {report.seconds:.1f} s")
+        _print_reencoding(report, "vectors of " + name if opened.table.dimension else "")
     for folder in report.unfitting_weights:
         print_note(f"the weights in {folder} were adapted to other vectors: run clew adapt again, or remove them")
 
 
-def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Names shown per kind.")] = 10) -> None:
+def _print_reencoding(report: ReencodingReport, vectors: str) -> None:
+    """Print how many passages have other vectors now; `vectors` is empty where they have none."""
+    seen = format_count(report.passages, "passage has", "passages have")
+    if report.is_unchanged:
+        print(f"nothing to do: {seen} {vectors or 'no vectors'} already")
+        return
+    staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
+    print(f"{seen} {vectors or 'no vectors now'}{staged}, in {report.seconds:.1f} s")
+
+
+def diff(
+    old: str,
+    new: str,
+    limit: Annotated[int, typer.Option(min=0, help="Names shown per kind; --json has them all.")] = 10,
+    json_: JsonFlag = False,
+) -> None:
     """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
     changes = diff_snapshots(open_index(old).snapshot, open_index(new).snapshot)
-    print_difference(changes, limit)
+    if json_:
+        print_json({"equal": changes.is_empty, **asdict(changes)})
+    else:
+        print_difference(changes, limit)
     if not changes.is_empty:
         raise typer.Exit(1)

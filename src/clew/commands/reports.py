@@ -152,19 +152,19 @@ def print_stats(stats: "IndexStats") -> None:
     """Print counts, then the settings of the index."""
     for name, value in asdict(stats).items():
         if name == "sentence_bytes":
-            print_line(f"{'bytes of sentences':18} {value}, {stats.sentence_vector_bytes} of them vectors")
+            print_line(f"{'bytes of sentences':20} {value}, {stats.sentence_vector_bytes} of them vectors")
         elif name not in ("manifest", "graphs", "sentence_vector_bytes"):
-            print_line(f"{name.replace('_', ' '):18} {value}")
+            print_line(f"{name.replace('_', ' '):20} {value}")
     for graph in stats.graphs:
         print_line(
-            f"{'graph':18} {graph.name} ({format_count(graph.triples, 'triple')}, {format_count(graph.names, 'name')})"
+            f"{'graph':20} {graph.name} ({format_count(graph.triples, 'triple')}, {format_count(graph.names, 'name')})"
         )
     manifest = stats.manifest
     for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
-        print_line(f"{name.replace('_', ' '):18} {value}")
+        print_line(f"{name.replace('_', ' '):20} {value}")
     for extractor, count in manifest["extractors"].items():
-        print_line(f"{'extracted by':18} {extractor} ({format_count(count, 'passage')})")
-    print_line(f"{'failures':18} {manifest['failures']}")
+        print_line(f"{'extracted by':20} {extractor} ({format_count(count, 'passage')})")
+    print_line(f"{'failures':20} {manifest['failures']}")
 
 
 def print_difference(changes: "SnapshotDiff", limit: int) -> None:

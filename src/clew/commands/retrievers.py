@@ -1,15 +1,18 @@
 """`clew retrievers`: the retrievers and rerankers there are, what each needs, and its settings."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from clew.commands.options import JsonFlag
+from clew.commands.output import print_json
 from clew.errors import InputError
 from clew.plugins.names import nearest
-from clew.plugins.records import SettingsRecord, setting_rows
+from clew.plugins.records import SettingRow, setting_rows
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RERANKING_SETTINGS, RETRIEVERS, record_of
 
@@ -18,8 +21,12 @@ _MORE = f"Every retriever of passages also takes {', '.join(RERANKING_SETTINGS)}
 
 def retrievers(
     name: Annotated[str, typer.Argument(help="A retriever or reranker whose settings are printed.")] = "",
+    json_: JsonFlag = False,
 ) -> None:
     """List the retrievers and what each needs, or print the settings of one."""
+    if json_:
+        print_json(_describe_settings(name) if name else _describe_all())
+        return
     console = Console()
     if name:
         _print_settings(console, name)
@@ -31,29 +38,45 @@ def retrievers(
     console.print("clew retrievers NAME prints the settings of one.", markup=False)
 
 
+def _describe_all() -> dict[str, Any]:
+    """Return the lists of the command as one JSON object."""
+    return {
+        "retrievers": [
+            {"name": known, "summary": entry.summary, "needs": entry.needs}
+            for known, entry in RETRIEVERS.usable_entries().items()
+        ],
+        "rerankers": [
+            {"name": known, "summary": entry.summary, "spelling": entry.spelling or known}
+            for known, entry in RERANKERS.usable_entries().items()
+        ],
+    }
+
+
+def _describe_settings(name: str) -> dict[str, Any]:
+    """Return the settings of a retriever or reranker as a JSON object; every value is as a user writes it."""
+    summary, rows = _find(name)
+    return {"name": name, "summary": summary, "settings": [asdict(row) for row in rows]}
+
+
 def _print_settings(console: Console, name: str) -> None:
-    record, summary, preset = _find(name)
+    summary, rows = _find(name)
     console.print(f"{name}: {summary}", markup=False, highlight=False)
-    rows = [
-        (row.name, row.wanted, row.default, row.description, row.source)
-        for row in setting_rows(record)
-        if row.name not in preset
-    ]
     if rows:
-        console.print(_make_table(("setting", "values", "default", "meaning", "source"), rows))
+        cells = [(row.name, row.wanted, row.default, row.description, row.source) for row in rows]
+        console.print(_make_table(("setting", "values", "default", "meaning", "source"), cells))
     else:
         console.print("It has no settings of its own.", markup=False)
     if name in RETRIEVERS:
         console.print(_MORE, markup=False, soft_wrap=True, highlight=False)
 
 
-def _find(name: str) -> tuple[type[SettingsRecord], str, tuple[str, ...]]:
-    """Return the settings record of a retriever or reranker, its summary, and the settings that its name fixes."""
+def _find(name: str) -> tuple[str, list[SettingRow]]:
+    """Return the summary of a retriever or reranker, and the settings that its name does not fix."""
     if name in RETRIEVERS:
         entry = RETRIEVERS.entry(name)
-        return record_of(name), entry.summary, tuple(entry.preset)
+        return entry.summary, [row for row in setting_rows(record_of(name)) if row.name not in entry.preset]
     if name in RERANKERS:
-        return RERANKERS.record(name), RERANKERS.entry(name).summary, ()
+        return RERANKERS.entry(name).summary, list(setting_rows(RERANKERS.record(name)))
     close = nearest(name, (*RETRIEVERS, *RERANKERS))
     hint = f"did you mean {close}?" if close else "clew retrievers lists them"
     raise InputError(f"no retriever or reranker is called {name!r}; {hint}")

@@ -120,3 +120,14 @@ def test_a_file_of_hidden_text_alone_says_so() -> None:
 def test_the_note_of_a_page_in_a_message() -> None:
     message = b"Subject: a\nContent-Type: text/html\n\n<p>one</p><p hidden>two</p>"
     assert read(".eml", message).notes == ("left out: 3 characters of hidden text",)
+
+
+def test_a_notice_on_cookies_is_left_out_and_an_article_on_them_is_not() -> None:
+    notice = '<div id="cookie-banner" class="box"><h2>We value your privacy</h2><p>We use cookies.</p></div>'
+    other = "<section class='x-consent-modal'><p>Accept all?</p></section>"
+    article = '<div class="cookie-policy-notice"><h1>Baking</h1><p>Cookies of Leith are round.</p></div>'
+    contents = read(
+        ".html", f"<body>{notice}{other}{article}<p class='cookie-bar'>It closes at six.</p></body>".encode()
+    )
+    assert contents.text == "Baking\n\nCookies of Leith are round.\n\nIt closes at six."
+    assert contents.notes == ("left out: 48 characters of cookie-notice text",)

@@ -1,5 +1,6 @@
 """Texts, code and records as they lie on a desk: encodings, titles, columns, delimiters, and the report of it."""
 
+import json
 from pathlib import Path
 from unittest.mock import patch
 
@@ -155,3 +156,55 @@ def test_files_have_a_path_and_a_time(tmp_path: Path) -> None:
     assert document.origin["modified"].endswith("Z")
     path.touch()
     assert progress.report.summary == "1 .md"
+
+
+def test_what_stands_beside_the_list_of_a_json_file_is_not_lost(tmp_path: Path) -> None:
+    content = {"service": {"owner": "Team Leith", "ports": [80]}, "people": [{"name": "Ann"}, {"name": "Bob"}]}
+    report = ReadingProgress()
+    path = write_file(tmp_path / "a.json", json.dumps(content))
+    documents = only_documents(list(read_documents([path], progress=report)))
+    assert [(one.id, one.text) for one in documents] == [
+        ("a.json", "service.owner: Team Leith\nservice.ports: 80"),
+        ("a.json:1", "name: Ann"),
+        ("a.json:2", "name: Bob"),
+    ]
+    assert report.report.notes == [f"{path}: what stands beside its list of records is a document of its own"]
+    counts = write_file(tmp_path / "b.json", json.dumps({"total": 2, "next": None, "people": content["people"]}))
+    assert [one.id for one in only_documents(list(read_documents([counts])))] == ["b.json:1", "b.json:2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"%PDF-1.3\n1 0 obj\n<< >>\nendobj", "it begins as a PDF does"),
+        (b"PK\x03\x04 and no zero byte", "it begins as a zip archive does"),
+        (rb"{\rtf1\ansi Ann Lind}", "it begins as a Rich Text file does"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".txt", ".md", ".py"])
+def test_a_file_of_another_kind_is_no_text(tmp_path: Path, suffix: str, content: bytes, words: str) -> None:
+    failure = read_failure(write_file(tmp_path / f"a{suffix}", content))
+    assert words in failure.reason
+    assert "give it the suffix of its kind" in failure.reason
+
+
+def test_a_record_may_lack_its_title_and_a_part_of_its_text_but_not_all_of_it(tmp_path: Path) -> None:
+    rows = [
+        {"key": "a", "subject": "Gate", "body": "It is stuck."},
+        {"key": "b", "body": "It is open."},
+        {"key": "c", "subject": "Lamp"},
+        {"key": "d", "prio": 1},
+        {"subject": "No key", "body": "words"},
+    ]
+    path = write_file(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows)))
+    columns = RecordColumns(text=("subject", "body"), title="subject", id="key")
+    *documents, no_text, no_id = read_documents([path], columns=columns)
+    assert [(one.id, one.title, one.text) for one in documents if isinstance(one, Document)] == [
+        ("a", "Gate", "Gate\nIt is stuck."),
+        ("b", "", "It is open."),
+        ("c", "Lamp", "Lamp"),
+    ]
+    assert isinstance(no_text, Failure)
+    assert isinstance(no_id, Failure)
+    assert 'it has no "subject", only: key, prio' in no_text.reason
+    assert 'it has no "key", only: body, subject' in no_id.reason

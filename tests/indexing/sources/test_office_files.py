@@ -10,6 +10,7 @@ import pytest
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
 from tests.indexing.sources.reading import read_failure, read_single, write_file
+from tests.indexing.sources.test_readers import pdf_bytes
 
 
 def write_docx(path: Path) -> None:
@@ -128,3 +129,17 @@ def test_without_a_package_it_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     assert isinstance(broken, Failure)
     assert "pip install 'clew[files]'" in broken.reason
     assert isinstance(fine, Document)
+
+
+def test_a_file_of_another_kind_is_said(tmp_path: Path) -> None:
+    assert 'does not begin with "%PDF"' in read_failure(write_file(tmp_path / "a.pdf", "only words")).reason
+    with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
+        archive.writestr("a.txt", "words")
+    assert "an archive without [Content_Types].xml, so no file of Office" in read_failure(tmp_path / "a.docx").reason
+
+
+def test_a_pdf_of_pictures_is_told_once(tmp_path: Path) -> None:
+    reason = read_failure(write_file(tmp_path / "a.pdf", pdf_bytes([[]]))).reason
+    assert reason == (
+        "empty: the file has no text (1 of 1 page has no text: pages that are pictures need OCR first); leave it out"
+    )

@@ -26,14 +26,18 @@ def sentence(number: int) -> str:
     return f"The {OFFICES[number]} office holds {number + 3} crates of rope for the ferry to Leith."
 
 
-def pdf_bytes(pages: list[list[str]], outline: dict[int, str] | None = None, title: str = "") -> bytes:
-    """Return a PDF of lines of text, with an outline entry for some pages."""
+def pdf_bytes(
+    pages: list[list[str]], outline: dict[int, str] | None = None, title: str = "", sizes: dict[str, int] | None = None
+) -> bytes:
+    """Return a PDF of lines in letters of ten points or a size of their own, with an outline entry for some pages."""
     marks = outline or {}
     objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     kids = []
     for lines in pages:
-        rows = b"".join(b"(%s) Tj 0 -14 Td " % line.encode("latin-1") for line in lines)
-        stream = b"BT /F1 10 Tf 40 760 Td " + rows + b"ET"
+        rows = b"".join(
+            b"/F1 %d Tf (%s) Tj 0 -24 Td " % ((sizes or {}).get(line, 10), line.encode("latin-1")) for line in lines
+        )
+        stream = b"BT 40 760 Td " + rows + b"ET"
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
@@ -206,6 +210,18 @@ def test_running_heads_and_page_numbers_are_no_text_of_a_pdf() -> None:
 def test_a_title_of_a_pdf_that_is_a_file_name_is_none() -> None:
     assert read_one(".pdf", pdf_bytes([["Some words."]], title="Rope guide")).titles == ("Rope guide",)
     assert read_one(".pdf", pdf_bytes([["Some words."]], title="report_v3.docx")).titles == ()
+
+
+def test_the_title_of_a_pdf_without_one_is_its_largest_line_and_a_paragraph_of_its_own() -> None:
+    head, title, second = "Journal of Coastal Lights and Harbours", "The Lighthouse of Quarry Bay and its", "Keepers"
+    words = ["It was finished by the engineer Anna Reid in", "the year 1911, of stone from the island of Hitra."]
+    sizes = {head: 8, title: 16, second: 16}
+    contents = read_one(".pdf", pdf_bytes([[head, title, second, *words], words], sizes=sizes))
+    assert contents.titles == (f"{title} {second}",)
+    assert contents.text.split("\n")[:3] == [head, f"{title} {second}", " ".join(words)]
+    assert read_one(".pdf", pdf_bytes([[head, title, *words]], title="Lights", sizes=sizes)).titles == ("Lights",)
+    assert read_one(".pdf", pdf_bytes([[head, title, *words]], sizes={head: 8, title: 11})).titles == ()
+    assert read_one(".pdf", pdf_bytes([["12", *words]], sizes={"12": 30})).titles == ()
 
 
 def test_pages_without_text_are_noted() -> None:

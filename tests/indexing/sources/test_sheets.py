@@ -10,6 +10,7 @@ import pytest
 
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.conversion import convert
+from clew.indexing.sources.readers import sheet_layout
 from clew.types import Place
 
 Rows = Sequence[Sequence[Any]]
@@ -119,3 +120,29 @@ def test_a_merged_cell_of_a_whole_sheet_ends() -> None:
     assert len(contents.text) < 20_000
     contents = replaced(data, b'ref="A1:A2"', b'ref="A2:XFD1048576"')
     assert contents.text.split("\n\n") == ["ship: Fram 0", "ship: Fram 1", "ship: Fram 2"]
+
+
+def test_formulas_without_a_stored_value_are_noted_and_empty_strings_are_not() -> None:
+    data = save([["route", "adult"], ["Molde", 49], ["Return", "=B2*2"], ["Both", "=SUM(B2:B3)"]])
+    (contents,) = convert(".xlsx", data)
+    assert contents.notes == (
+        "2 formulas have no stored value: open the file in a spreadsheet program and save it to have them read",
+    )
+    file = io.BytesIO()
+    with ZipFile(io.BytesIO(data)) as made, ZipFile(file, "w") as stored:
+        for name in made.namelist():
+            sheet = made.read(name).replace(b"<f>B2*2</f><v></v>", b"<f>B2*2</f><v>98</v>")
+            sheet = sheet.replace(b'<c r="B4"><f>', b'<c r="B4" t="str"><f>')
+            stored.writestr(name, sheet)
+    (contents,) = convert(".xlsx", file.getvalue())
+    assert contents.text.split("\n\n")[1:] == ["route: Return; adult: 98", "route: Both"]
+    assert contents.notes == ()
+
+
+@pytest.mark.parametrize("block", [7, 64, 301])
+def test_formulas_are_counted_once_wherever_a_block_of_the_file_ends(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sheet_layout, "_BLOCK", block)
+    note = read([["route", "adult"], ["Molde", 49], *[["Return", f"=B{n}*2"] for n in range(2, 9)]]).notes[0]
+    assert note.startswith("7 formulas have no stored value")

@@ -5,6 +5,8 @@ import io
 import docx
 import pptx
 import pytest
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import parse_xml
 from pptx.util import Inches
 
@@ -76,3 +78,37 @@ def test_rows_that_are_deleted_in_a_tracked_change_are_no_text() -> None:
 def test_prompts_and_the_table_of_contents_are_no_text(properties: str) -> None:
     control = f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent><w:p>{run('Click')}</w:p></w:sdtContent></w:sdt>"
     assert read_word(control, f"<w:p>{run('Fram')}</w:p>") == "Fram"
+
+
+@pytest.mark.parametrize(("kind", "word"), [("footnote", "Footnote"), ("endnote", "Endnote")])
+def test_notes_of_a_word_file_stand_below_what_refers_to_them(kind: str, word: str) -> None:
+    document = docx.Document()
+    reference = f'<w:r><w:{kind}Reference w:id="2"/></w:r>'
+    cell = f"<w:tc><w:p>{run('Leith')}{reference.replace('2', '3')}</w:p></w:tc>"
+    grid = '<w:tblPr/><w:tblGrid><w:gridCol w:w="9"/></w:tblGrid>'
+    for block in (
+        f"<w:p>{run('The harbour is deep.')}{reference}</w:p>",
+        f"<w:p>{run('It is old.')}</w:p>",
+        f"<w:tbl>{grid}<w:tr>{cell}</w:tr></w:tbl>",
+    ):
+        document.element.body.append(parse_xml(block.replace(">", f" {KIND}>", 1)))
+    own = (
+        f'<w:{kind} w:id="2"><w:p>{run("Measured by ")}<w:ins>{run("Anna Reid.")}</w:ins>'
+        f"<w:del>{run('Nobody.', 'delText')}</w:del></w:p><w:p>{run('In 1892.')}</w:p></w:{kind}>"
+        f'<w:{kind} w:id="3"><w:p>{run("By rail.")}</w:p></w:{kind}>'
+    )
+    separator = f'<w:{kind} w:type="separator" w:id="0"><w:p><w:r><w:separator/></w:r></w:p></w:{kind}>'
+    part = Part(
+        PackURI(f"/word/{kind}s.xml"),
+        f"application/vnd.openxmlformats-officedocument.wordprocessingml.{kind}s+xml",
+        f"<w:{kind}s {KIND}>{separator}{own}</w:{kind}s>".encode(),
+        document.part.package,
+    )
+    document.part.relate_to(part, f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}s")
+    file = io.BytesIO()
+    document.save(file)
+    (contents,) = convert(".docx", file.getvalue())
+    assert contents.text == (
+        f"The harbour is deep.\n{word}: Measured by Anna Reid. In 1892.\n\nIt is old.\n\nLeith\n{word}: By rail."
+    )
+    assert contents.notes == ("left out: 7 characters of deleted text",)

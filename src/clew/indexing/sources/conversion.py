@@ -33,6 +33,8 @@ _MAX_CHARACTERS = 64 * MEBIBYTE
 
 _READERS = "clew.indexing.sources.readers"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"  # Office files before 2007, and newer ones that are encrypted
+_OFFICE_PART = "[Content_Types].xml"
+_PDF_BEGINNING = 1024  # bytes in which the mark of a PDF may stand
 _MAX_ATTACHMENT_DEPTH = 3
 # What parsers raise on bytes that are no file of their kind.
 _FAULTS: tuple[type[Exception], ...] = (
@@ -91,6 +93,16 @@ def _read(suffix: str, data: bytes, depth: int) -> list[FileContents]:
             f"the {suffix} file is damaged or locked (it is encrypted, or of Office before 2007); save it again, "
             "without a password, or leave it out"
         )
+    if suffix in (".docx", ".pptx", ".xlsx") and not _holds_member(data, _OFFICE_PART):
+        raise InputError(
+            f"the {suffix} file is damaged or locked (it is an archive without {_OFFICE_PART}, so no file of Office); "
+            "save it again or leave it out"
+        )
+    if suffix == ".pdf" and b"%PDF" not in data[:_PDF_BEGINNING]:
+        raise InputError(
+            'the .pdf file is damaged or locked (it does not begin with "%PDF", so it may be of another kind); give it '
+            "the suffix of its kind, or leave it out"
+        )
     for package in kind.packages:
         import_extra(package, "files", f"reading {suffix} files")
     read = getattr(import_module(f"{_READERS}.{kind.module}"), kind.function)
@@ -124,6 +136,15 @@ def _read_attachment(suffix: str, data: bytes, depth: int) -> FileContents:
     if depth >= _MAX_ATTACHMENT_DEPTH:
         raise InputError(f"it lies in more than {_MAX_ATTACHMENT_DEPTH} messages")
     return _read(suffix, data, depth + 1)[0]
+
+
+def _holds_member(data: bytes, name: str) -> bool:
+    """Return whether an archive has a file of this name; true where it is no archive that can be read."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return name in archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return True  # the reader says what is wrong with it
 
 
 def _check_archive(suffix: str, data: bytes) -> None:

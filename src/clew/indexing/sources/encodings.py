@@ -17,6 +17,15 @@ _GUESSED = (
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r"),
     *("cp932", "euc_jp", "gb18030", "big5", "euc_kr"),
 )
+_OTHER_FORMATS = (  # whose first bytes may come without a NUL byte, and so pass for a text
+    (b"%PDF-", "a PDF does"),
+    (b"PK\x03\x04", "a zip archive does, such as a file of Word or Excel"),
+    (b"{\\rtf", "a Rich Text file does"),
+    (b"\x1f\x8b\x08", "a gzip archive does"),
+    (b"\x89PNG\r\n", "a PNG picture does"),
+    (b"\xff\xd8\xff", "a JPEG picture does"),
+    (b"\xd0\xcf\x11\xe0", "an Office file before 2007 does"),
+)
 _COMMONEST = "cp1252"  # of several that make the same text
 _GUESSED_BYTES = 1 << 18
 
@@ -26,6 +35,9 @@ def find_encoding(data: bytes) -> tuple[str, int]:
 
     Binary bytes, and those of which no encoding makes a text, are an InputError.
     """
+    for beginning, words in _OTHER_FORMATS:
+        if data.startswith(beginning):
+            raise InputError(f"it begins as {words}, so it is no text: give it the suffix of its kind, or leave it out")
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding, len(mark)

@@ -18,6 +18,6 @@ def convert_file(suffix: str, data: bytes) -> list[FileContents]:
         require_extra(KINDS[suffix].packages, "files", f"reading {suffix} files")
     contents = CONVERTER.convert(suffix, data)
     if not any(part.text.strip() for part in contents):
-        notes = "".join(f" ({note})" for part in contents for note in part.notes)
-        raise InputError(f"empty: the file has no text{notes}; pages that are pictures need OCR first")
+        notes = "; ".join(note for part in contents for note in part.notes)
+        raise InputError(f"empty: the file has no text{f' ({notes})' if notes else ''}; leave it out")
     return contents

@@ -3,7 +3,7 @@
 import csv
 import json
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from typing import IO
 
@@ -103,7 +103,7 @@ def read_json_file(
 ) -> Iterator[SourcedDocument | Failure]:
     """Yield the documents of a file of JSON: of each object of a list, or of the only list in an object, else one.
 
-    An object without a text is one by its keys and values, a line each.
+    An object without a text is one by its keys and values, a line each, and so is what has words beside such a list.
     """
     if (size := source.path.stat().st_size) > _MAX_JSON_BYTES:
         raise InputError(f"a file of JSON of {size} bytes is read as a whole; save it as JSON lines (.jsonl)")
@@ -117,6 +117,9 @@ def read_json_file(
     if records is None:
         yield SourcedDocument(source.item, _make_whole_document(source, value))
         return
+    if (rest := _find_rest(value, records)) is not None:
+        report.notes.append(f"{source.item}: what stands beside its list of records is a document of its own")
+        yield SourcedDocument(source.item, _make_whole_document(source, rest))
     for number, record in enumerate(records, 1):
         item = f"{source.item}:{number}"
         try:
@@ -191,6 +194,24 @@ def find_records(value: object) -> list[Mapping[str, object]] | None:
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return value
     return None
+
+
+def _find_rest(value: object, records: Sequence[object]) -> dict[str, object] | None:
+    """Return what an object holds beside its list of records, None where that has no words."""
+    if not isinstance(value, dict):
+        return None
+    rest = {key: item for key, item in value.items() if item is not records}
+    return rest if any(_has_words(item) for item in rest.values()) else None
+
+
+def _has_words(value: object) -> bool:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str) and any(letter.isalpha() for letter in item):
+            return True
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return False
 
 
 def _make_document(record: Mapping[str, object], fallback_id: str, columns: RecordColumns) -> Document:

@@ -38,14 +38,21 @@ class RecordColumns:
         return not (self.text or self.title or self.id)
 
     def rename(self, record: Mapping[str, object]) -> dict[str, object]:
-        """Return a record with the keys `text`, `title` and `id`; one that is not there is an InputError."""
+        """Return a record with the keys `text`, `title` and `id`.
+
+        A record may lack its title, and some of the keys of its text; without all of those, or its id, it is an
+        InputError.
+        """
         renamed = dict(record)
-        for key, own in (("title", self.title), ("id", self.id)):
-            if own and own != key:
-                renamed[key] = _value(record, own)
-                renamed.pop(own, None)
+        if self.title and self.title != "title":
+            renamed["title"] = record.get(self.title)
+            renamed.pop(self.title, None)
+        if self.id and self.id != "id":
+            renamed["id"] = _value(record, self.id)
+            renamed.pop(self.id, None)
         if self.text and self.text != ("text",):
-            values = [_value(record, own) for own in self.text]
+            present = [own for own in self.text if own in record] or self.text[:1]
+            values = [_value(record, own) for own in present]
             renamed["text"] = "\n".join(str(value) for value in values if value not in (None, ""))
             for own in {*self.text} - {"text"}:
                 renamed.pop(own, None)

@@ -1,9 +1,11 @@
 """PDF by `pypdfium2`: the words of each page, without running heads, feet and page numbers."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
@@ -11,15 +13,19 @@ from clew.text.counts import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument
+    from pypdfium2 import PdfDocument, PdfTextPage
 
 _HYPHENS = re.compile("[\ufffe\x02]\n?|\u00ad\n")  # pdfium's marks of a word that goes on in the next line
+_LINE = re.compile("(?:[\ufffe\x02](?:\r\n?|\n)?|\u00ad(?:\r\n?|\n)|[^\r\n])+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PAGE_NUMBER = re.compile(
     r"\W*(?:page|p\.|seite|стр\.|第)?\s*(?:[ivxlc]{1,7}|\d{1,4})\s*(?:(?:of|/|von|из)\s*\d{1,4}|页)?\W*", re.I
 )
 _EDGE_LINES = 2  # at the top and at the bottom of a page where heads and feet stand
 _MIN_PAGES = 3
+_OTHER_SIZE = 0.12  # of the larger of two sizes of letters: from this difference on they are of two paragraphs
+_TITLE_SIZE = 1.3  # of the size of most letters
+_MAX_TITLE_LINES, _MAX_TITLE_CHARACTERS = 4, 200
 _FULL_LINE = 0.6  # of the length of a page's long lines: shorter ones end a paragraph
 _NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_].{0,70}(?<![.,;:])")
 _FILE_TITLE = re.compile(
@@ -27,8 +33,20 @@ _FILE_TITLE = re.compile(
 )
 
 
+class _Line(NamedTuple):
+    """A line of a page."""
+
+    text: str
+    size: (
+        float  # of most of its letters, in points; 0 where it is not known, or the line does not run from left to right
+    )
+
+
 def read_pdf(data: bytes) -> FileContents:
-    """Return the text of a PDF, with the page of each part, and its headings where it has an outline."""
+    """Return the text of a PDF, with the page of each part, and its headings where it has an outline.
+
+    Where its properties have no title, that is the line of the first page in the largest letters.
+    """
     from pypdfium2 import PdfDocument, PdfiumError
 
     try:
@@ -45,14 +63,15 @@ def read_pdf(data: bytes) -> FileContents:
 
 def _read_pages(document: "PdfDocument") -> FileContents:
     pages = [_page_lines(document, number) for number in range(len(document))]
-    repeated = _find_repeated(pages)
+    repeated = _find_repeated([[line.text for line in lines] for lines in pages])
     outline = _read_outline(document)
     builder, headings, seen = TextBuilder(), HeadingPath(), set[str]()
     for number, lines in enumerate(pages):
         entries = outline.get(number, [])
         titles = {_key(title) for _, title in entries}
-        body = [line for at, line in enumerate(lines) if _key(line) in titles or not _is_margin(lines, at, seen)]
-        seen |= {key for at in _edges(lines) if (key := _edge_key(lines, at)) in repeated}  # the first one stays
+        texts = [line.text for line in lines]
+        body = [line for at, line in enumerate(lines) if _key(line.text) in titles or not _is_margin(texts, at, seen)]
+        seen |= {key for at in _edges(texts) if (key := _edge_key(texts, at)) in repeated}  # the first one stays
         for line in _join_lines(body, titles):
             if entries and (match := next((e for e in entries if _key(e[1]) == _key(line)), None)):
                 for level, title in entries[: entries.index(match) + 1]:
@@ -65,24 +84,66 @@ def _read_pages(document: "PdfDocument") -> FileContents:
     if empty:
         verb = "has" if empty == 1 else "have"
         counts = f"{empty} of {format_count(len(pages), 'page')} {verb}"
-        builder.notes.append(f"{counts} no text; pages that are pictures need OCR first")
+        builder.notes.append(f"{counts} no text: pages that are pictures need OCR first")
     title = " ".join((document.get_metadata_dict().get("Title") or "").split())
-    return builder.contents([] if _FILE_TITLE.fullmatch(title) else [title])
+    return builder.contents([_find_large_title(pages) if not title or _FILE_TITLE.fullmatch(title) else title])
 
 
-def _page_lines(document: "PdfDocument", number: int) -> list[str]:
+def _find_large_title(pages: Sequence[Sequence[_Line]]) -> str:
+    """Return the first lines of the first page that are in its largest letters, "" where they are of the usual size."""
+    characters: Counter[float] = Counter()
+    for lines in pages:
+        for line in lines:
+            characters[line.size] += len(line.text)
+    del characters[0.0]
+    if not characters or not pages[0]:
+        return ""
+    usual = max(characters, key=lambda size: characters[size])
+    largest = max(line.size for line in pages[0])
+    if largest < _TITLE_SIZE * usual:
+        return ""
+    start = next(at for at, line in enumerate(pages[0]) if line.size == largest)
+    lines = pages[0][start : start + _MAX_TITLE_LINES + 1]
+    title = " ".join(line.text for line in takewhile(lambda line: line.size and not _differ(line.size, largest), lines))
+    is_title = len(title) <= _MAX_TITLE_CHARACTERS and any(letter.isalpha() for letter in title)
+    return title if is_title and not _PAGE_NUMBER.fullmatch(title) else ""
+
+
+def _differ(size: float, other: float) -> bool:
+    return bool(size and other) and abs(size - other) > _OTHER_SIZE * max(size, other)
+
+
+def _page_lines(document: "PdfDocument", number: int) -> list[_Line]:
     page = document[number]
     try:
         text_page = page.get_textpage()
         try:
-            text: str = text_page.get_text_range()
+            return list(_read_lines(text_page))
         finally:
             text_page.close()
     finally:
         page.close()
-    text = _HYPHENS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    lines = (" ".join(_CONTROL.sub(" ", line).split()) for line in text.split("\n"))
-    return [line for line in lines if line]
+
+
+def _read_lines(page: "PdfTextPage") -> Iterator[_Line]:
+    """Yield the lines of a page that have words; words that go on in the next line are whole again."""
+    for match in _LINE.finditer(page.get_text_range()):
+        words = _HYPHENS.sub("", match[0].replace("\r\n", "\n").replace("\r", "\n"))
+        if line := " ".join(_CONTROL.sub(" ", words).split()):
+            yield _Line(line, _letter_size(page, *match.span()))
+
+
+def _letter_size(page: "PdfTextPage", start: int, end: int) -> float:
+    """Return the size of the letters of a line in half points, 0.0 where it is not known or the line is turned."""
+    from pypdfium2.raw import FS_MATRIX, FPDFText_GetFontSize, FPDFText_GetMatrix
+
+    sizes = []
+    for at in (start + (end - start) * part // 4 for part in (1, 2, 3)):
+        matrix = FS_MATRIX()
+        if FPDFText_GetMatrix(page.raw, at, matrix) and abs(matrix.a) > abs(matrix.b):
+            sizes.append(FPDFText_GetFontSize(page.raw, at) * math.hypot(matrix.c, matrix.d))
+    known = sorted(size for size in sizes if size > 0)
+    return round(2 * known[len(known) // 2]) / 2 if known else 0.0
 
 
 def _read_outline(document: "PdfDocument") -> dict[int, list[tuple[int, str]]]:
@@ -134,19 +195,22 @@ def _is_margin(lines: Sequence[str], at: int, seen: set[str]) -> bool:
     )
 
 
-def _join_lines(lines: Sequence[str], headings: set[str]) -> list[str]:
-    """Return the paragraphs of a page: a line that is nearly as long as the long ones goes on in the next one."""
+def _join_lines(lines: Sequence[_Line], headings: set[str]) -> list[str]:
+    """Return the paragraphs of a page: a line that is nearly as long as the long ones goes on in the next one.
+
+    Letters of another size are of another paragraph, unless the line begins with a small one, as below a line of code.
+    """
     if not lines:
         return []
-    lengths = sorted(map(len, lines))
+    lengths = sorted(len(line.text) for line in lines)
     full = _FULL_LINE * lengths[int(0.9 * (len(lengths) - 1))]
     paragraphs: list[str] = []
-    goes_on = False
-    for line in lines:
+    goes_on, last_size = False, 0.0
+    for line, size in lines:
         is_heading = _key(line) in headings or (len(line) < full and _NUMBERED.fullmatch(line) is not None)
-        if goes_on and not is_heading:
+        if goes_on and not is_heading and (line[0].islower() or not _differ(size, last_size)):
             paragraphs[-1] += f" {line}"
         else:
             paragraphs.append(line)
-        goes_on = len(line) >= full and not is_heading and len(lines) > 2
+        goes_on, last_size = len(line) >= full and not is_heading and len(lines) > 2, size
     return paragraphs

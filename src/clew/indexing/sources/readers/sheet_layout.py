@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 _RANGE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7}):\$?([A-Z]{1,3})\$?(\d{1,7})")
+_BARE_FORMULA = re.compile(  # an empty value of a cell of strings is an empty string
+    rb'<(?:\w+:)?c\b(?![^<>]*\bt="str")[^<>]*>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*'
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_BLOCK, _MAX_CELL = 1 << 20, 10_000  # bytes: read at once, and of the longest cell with a formula
 _MAX_COLUMNS = 1 << 14
 _MAX_REPEATED_CHARACTERS = 1 << 24  # of a sheet: far more than any that is written by hand
 
@@ -49,6 +54,19 @@ def read_layout(sheet: "ReadOnlyWorksheet") -> SheetLayout:
             layout.merges.append(_Merge(int(top), _column_number(left), int(bottom), _column_number(right)))
     layout.merges.sort()
     return layout
+
+
+def count_bare_formulas(sheet: "ReadOnlyWorksheet") -> int:
+    """Return how many formulas of a sheet have no value, as where a program wrote the file and none computed it."""
+    count, tail = 0, b""
+    with sheet._get_source() as source:  # noqa: SLF001 - as below
+        while block := source.read(_BLOCK):
+            data = tail + block
+            matches = list(_BARE_FORMULA.finditer(data))
+            count += len(matches)
+            start = matches[-1].end() if matches else 0
+            tail = data[max(start, len(data) - _MAX_CELL) :]
+    return count
 
 
 def _elements(sheet: "ReadOnlyWorksheet") -> Iterator[tuple[str, Any]]:

@@ -7,8 +7,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
-from clew.indexing.sources.readers.sheet_layout import MergedCells, read_layout
+from clew.indexing.sources.readers.sheet_layout import MergedCells, count_bare_formulas, read_layout
 from clew.indexing.sources.tables import EMPTY_CELL, Cell, column_names, count_header_rows, own_texts, row_text
+from clew.text.counts import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:
@@ -48,16 +49,20 @@ def read_spreadsheet(data: bytes) -> FileContents:
     from openpyxl import load_workbook
 
     book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-    builder = TextBuilder()
+    builder, bare = TextBuilder(), 0
     try:
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
                 builder.left_out["hidden sheet"] += 1
             else:
                 _add_rows(builder, sheet.title, _read_rows(sheet, builder))
+                bare += count_bare_formulas(sheet)
         title = (book.properties.title or "").strip()
     finally:
         book.close()
+    if bare:
+        counts = format_count(bare, "formula has no stored value", "formulas have no stored value")
+        builder.notes.append(f"{counts}: open the file in a spreadsheet program and save it to have them read")
     return builder.contents([title])
 
 

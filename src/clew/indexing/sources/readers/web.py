@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _DROPPED = ("script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "button", "select", "dialog")
 _DROPPED_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu"})
+_CONSENT = re.compile(r"cookie|consent|gdpr", re.I)
+_CONSENT_PART = re.compile(r"banner|notice|bar\b|pop-?up|modal|dialog|overlay|manager|consent", re.I)
+_MAX_CONSENT_CHARACTERS = 3000
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.I)
 _HEADING = re.compile(r"h([1-6])")
 _CELLS = ["th", "td"]
@@ -69,6 +72,8 @@ class HtmlWalk:
         for tag in root.find_all(["header", "footer", "div", "ul", "aside"]):
             if not tag.decomposed and _is_site_frame(tag):
                 tag.decompose()
+        for tag in root.find_all(_is_consent_notice):
+            self._leave_out(tag, "cookie-notice")
         for tag in root.find_all(_is_hidden):
             self._leave_out(tag, "hidden")
         for tag in root.find_all("del"):
@@ -156,6 +161,16 @@ def _is_site_frame(tag: "Tag") -> bool:
     if tag.name not in ("header", "footer"):
         return False
     return tag.find_parent(["article", "main", "section", "blockquote"]) is None and tag.find(["h1", "h2"]) is None
+
+
+def _is_consent_notice(tag: "Tag") -> bool:
+    """Return whether a part asks for consent to cookies, by its id and classes; the words of an article never do."""
+    if tag.name in ("html", "body", "main", "article", "a", "p") or tag.find(["h1", "main", "article"]):
+        return False
+    classes = tag.get("class") or ()
+    own = " ".join([str(tag.get("id") or ""), *([classes] if isinstance(classes, str) else classes)])
+    is_notice = _CONSENT.search(own) is not None and _CONSENT_PART.search(own) is not None
+    return is_notice and len(tag.get_text()) <= _MAX_CONSENT_CHARACTERS
 
 
 def _is_hidden(tag: "Tag") -> bool:

@@ -19,6 +19,7 @@ _HEADING = re.compile(r"heading (\d)", re.I)
 _STOCK_TITLES = frozenset({"word document"})
 
 _WRAPPERS = ("ins", "moveTo", "sdt", "smartTag", "customXml")
+_NOTES = {"footnotes": ("footnoteReference", "Footnote"), "endnotes": ("endnoteReference", "Endnote")}
 _DELETED = ("del", "moveFrom")
 _DELETED_TEXT, _HIDDEN_TEXT = "character of deleted text", "character of hidden text"
 
@@ -33,13 +34,16 @@ def read_word(data: bytes) -> FileContents:
 
     document = Document(io.BytesIO(data))
     builder, headings = TextBuilder(), HeadingPath()
+    hidden_styles = _find_hidden_styles(document)
     _accept_changes(document.element.body, builder.left_out)
-    _take_out_hidden(document.element.body, _find_hidden_styles(document), builder.left_out)
+    _take_out_hidden(document.element.body, hidden_styles, builder.left_out)
+    notes = _read_notes(document, hidden_styles, builder.left_out)
     title, first = "", ""
     for block in document.iter_inner_content():
         if isinstance(block, Table):
             for row in _rows(block):
                 builder.add(row, Place(heading=headings.path))
+            _add_notes(builder, block._tbl, notes)  # noqa: SLF001 - python-docx does not tell of footnotes
             continue
         style = "" if block.style is None else str(block.style.name or "")
         text, level = _paragraph_text(block), _HEADING.match(style)
@@ -50,11 +54,43 @@ def read_word(data: bytes) -> FileContents:
             first = first or (" ".join(text.split()) if level[1] == "1" else "")
         is_item = _is_item(block, style)
         builder.add(f"- {text}" if is_item else text, Place(heading=headings.path), "\n" if is_item else "\n\n")
+        _add_notes(builder, block._p, notes)  # noqa: SLF001 - as above
         for link in block.hyperlinks:
             if link.address:
                 builder.links[link.address] = None
     own = (document.core_properties.title or "").strip()
     return builder.contents([title, "" if own.lower() in _STOCK_TITLES else own, first])
+
+
+def _read_notes(
+    document: "Document", hidden_styles: frozenset[str], left_out: Counter[str]
+) -> dict[tuple[str, str], str]:
+    """Return the texts of footnotes and endnotes, by the name of what refers to them and their id."""
+    from docx.oxml.parser import parse_xml
+
+    found: dict[tuple[str, str], str] = {}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2]
+        if kind not in _NOTES or relation.is_external:
+            continue
+        root = parse_xml(relation.target_part.blob)
+        _accept_changes(root, left_out)
+        _take_out_hidden(root, hidden_styles, left_out)
+        name, word = _NOTES[kind]
+        for note in root:
+            paragraphs = (
+                "".join(own.text or "" for own in p.iter(_word_name("t"))) for p in note.iter(_word_name("p"))
+            )
+            if text := " ".join(" ".join(paragraphs).split()):
+                found[name, note.get(_word_name("id")) or ""] = f"{word}: {text}"
+    return found
+
+
+def _add_notes(builder: TextBuilder, element: Any, notes: dict[tuple[str, str], str]) -> None:
+    """Add the notes that a paragraph or a table refers to, below it."""
+    for reference in element.iter(*(_word_name(name) for name, _ in _NOTES.values())):
+        name = reference.tag.rpartition("}")[2]
+        builder.add(notes.get((name, reference.get(_word_name("id")) or ""), ""), separator="\n")
 
 
 def _accept_changes(body: Any, left_out: Counter[str]) -> None:
