@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.models.threads import BackgroundThread
+from clew.models.encoders.int8_minilm import Int8MiniLM
+from clew.models.threads import BackgroundThread, PerProcess
 from clew.settings import Settings
 from clew.store.passage_table import PassageTable
 from tests.faults.commands import make_voyage
@@ -154,6 +155,41 @@ def test_a_child_by_fork_searches_as_its_parent(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", str(script), str(tmp_path / "index")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:lance is not fork-safe")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_child_by_fork_does_not_wait_for_a_model_that_a_thread_of_its_parent_was_running() -> None:
+    """The session of ONNX Runtime was taken over with the locks that the thread held: the child waited for ever."""
+    started, release = threading.Event(), threading.Event()
+    made = PerProcess(lambda: threading.Lock())
+
+    def hold() -> None:
+        with made.get():
+            started.set()
+            release.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    started.wait(60)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if made.get().acquire(timeout=5) else 1)
+    status = os.waitpid(child, 0)[1]
+    release.set()
+    thread.join()
+    assert status == 0
+    assert made.get() is made.get()
+
+
+def test_each_process_opens_the_encoder_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = Int8MiniLM()
+    model = encoder._load()
+    rows = encoder.encode(["Fram"])
+    assert encoder._load() is model
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert encoder._load() is not model
+    assert (encoder.encode(["Fram"]) == rows).all()
 
 
 def test_another_process_starts_a_background_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,6 +124,34 @@ def test_a_disk_that_cannot_be_written(disk: Path, corpus: Path) -> None:
     assert mount("-o", "remount,rw", disk)
     shutil.rmtree(index / "derived")
     assert mount("-o", "remount,ro", disk)
-    check_one_line(run_process("search", "Voyage 12", "--index", index))
+    found = run_process("search", "Voyage 12", "--index", index)
+    assert (found.code, found.err.count("\n")) == (0, 1)
+    assert "cannot be written" in found.err
     assert mount("-o", "remount,rw", disk)
     assert run_process("search", "Voyage 12", "--index", index).code == 0
+
+
+@pytest.mark.parametrize("missing", ["derived", "derived/snapshots", "derived/vectors.lance"])
+def test_a_search_on_a_full_disk_answers(disk: Path, corpus: Path, missing: str) -> None:
+    """It failed where something that is derived was to be written: with the line of a command that writes."""
+    index = disk / "index"
+    assert add_documents(corpus, index).code == 0
+    expected = [run_process("search", "Voyagge 12", "--index", index, "--retriever", name) for name in ("frag", "bm25")]
+    shutil.rmtree(index / missing)
+    shutil.rmtree(index / "derived" / "arrays", ignore_errors=True)
+    fill(disk / "fill")
+    for name, whole in zip(("frag", "bm25"), expected, strict=True):
+        found = run_process("search", "Voyagge 12", "--index", index, "--retriever", name)
+        assert (found.code, found.out) == (0, whole.out)
+        assert all(line.startswith("note: ") for line in found.err.splitlines())
+    (disk / "fill").unlink()
+    assert run_process("search", "Voyage 12", "--index", index).err == ""
+    assert verify(index) == []
+
+
+def fill(file: Path) -> None:
+    """Write a file until the disk is full."""
+    with suppress(OSError), file.open("wb") as stream:
+        while True:
+            stream.write(bytes(1 << 12))
+            stream.flush()

@@ -1,11 +1,12 @@
 """One opened version of an index: its table, the arrays that are derived from it, and the models that it asks."""
 
+import logging
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from clew.errors import IndexFormatError, InputError
+from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.paid import PaidEncoder
@@ -15,7 +16,7 @@ from clew.protocols import Encoder, Extractor, LanguageModel
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
 from clew.store.atomic import remove_leftovers
-from clew.store.error_mapping import map_errors
+from clew.store.error_mapping import is_unwritable, map_errors
 from clew.store.location import reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import check_snapshot, folder_state, missing_segments, snapshot_folder
@@ -25,6 +26,8 @@ from clew.types import Filter, Progress, count_progress, ignore_progress
 if TYPE_CHECKING:
     from clew.graph.exports.view import GraphView
     from clew.indexing.entry import IndexStats, PassageSelection
+
+_logger = logging.getLogger(__name__)
 
 # A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
@@ -52,6 +55,7 @@ class IndexVersion:
         self.selection = selection
         self._encoder_opener = EncoderOpener(table, device, llm_factory)
         self._extractor: Extractor | None = None  # that was given as an object
+        self._elsewhere: PassageTable | None = None  # the same version, with derived data in the cache folder
 
     def __enter__(self) -> Self:
         return self
@@ -78,8 +82,8 @@ class IndexVersion:
     @cached_property
     def context(self) -> IndexContext:
         """The resources of this version that retrievers use."""
-        folder = self.snapshot_folder
         while True:
+            folder = self.snapshot_folder
             state = folder_state(folder)
             try:
                 if not folder.is_dir() or missing_segments(folder):
@@ -95,6 +99,20 @@ class IndexVersion:
                 # Where another process has dropped or made it meanwhile it is no damage, and the version is pinned.
                 if folder_state(folder) == state:
                     raise
+            except ProviderError as error:
+                if self._elsewhere is not None or not is_unwritable(error):
+                    raise
+                self._elsewhere = self.table.derived_elsewhere()
+                place = self.table.location.derived
+                _logger.warning("%s cannot be written (%s): %s is used", place, error.__cause__, self._derived_folder)
+
+    @property
+    def _reading(self) -> PassageTable:
+        return self.table if self._elsewhere is None else self._elsewhere
+
+    @property
+    def _derived_folder(self) -> Path:
+        return self._reading.location.derived
 
     def _discard_outdated(self) -> None:
         """Discard the files of a selection of an older version, which may hold what was removed since."""
@@ -102,13 +120,13 @@ class IndexVersion:
             return
         from clew.indexing import entry
 
-        entry.discard_selections(self.table.location.derived)
+        entry.discard_selections(self._derived_folder)
 
     def _open_context(self, folder: Path) -> IndexContext:
         with map_errors(self.table.location.name, "opening"):
             return IndexContext(
                 folder,
-                self.table.location.derived / "vectors.lance",
+                self._derived_folder / "vectors.lance",
                 self._encoder_opener.open,
                 self.open_model,
                 count_progress(self._progress, "encoding short texts"),
@@ -121,10 +139,10 @@ class IndexVersion:
     def snapshot_folder(self) -> Path:
         """The folder of the snapshot of this version, which need not be there before `context` is used."""
         if self.selection is None:
-            return snapshot_folder(self.table)
+            return snapshot_folder(self._reading)
         from clew.indexing import entry
 
-        return entry.selected_snapshot_folder(self.table, self.selection)
+        return entry.selected_snapshot_folder(self._reading, self.selection)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -179,14 +197,14 @@ class IndexVersion:
         from clew.indexing import entry
 
         if self.selection is None:
-            entry.ensure_snapshot(self.table, self._encoder, self._progress, memory)
+            entry.ensure_snapshot(self._reading, self._encoder, self._progress, memory)
         else:
-            entry.ensure_selected_snapshot(self.table, self.selection, self._encoder, self._progress)
+            entry.ensure_selected_snapshot(self._reading, self.selection, self._encoder, self._progress)
 
     def _move_to_version(self, table: PassageTable) -> None:
         if table is not self.table:
             unpin(self.table)
-        self.table = table
+        self.table, self._elsewhere = table, None
         self._let_go()
 
 

@@ -1,9 +1,10 @@
-"""One thread beside the caller, and threads for many parts of the same work."""
+"""One thread beside the caller, threads for many parts of the same work, and values that no fork may share."""
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar, final
 
 from clew.arrays.threads import map_in_threads as map_in_threads
 from clew.arrays.threads import worker_count as worker_count
@@ -28,3 +29,37 @@ class BackgroundThread:
         if self._executor is None or self._owner != os.getpid():
             self._executor, self._owner = ThreadPoolExecutor(1, thread_name_prefix=self._name), os.getpid()
         return self._executor.submit(work)
+
+
+@final
+class PerProcess(Generic[ResultT]):
+    """A value with locks or threads of its own, such as a session of ONNX Runtime, made at first use in each process.
+
+    A child by fork takes over the locks that other threads of its parent held at that moment, and no thread that would
+    open them, so that it makes the value anew.
+    """
+
+    def __init__(self, make: Callable[[], ResultT]) -> None:
+        self._make = make
+        self._state: _ProcessState[ResultT] = _ProcessState()
+        self._inherited: list[_ProcessState[ResultT]] = []  # never freed: freeing may wait for such a lock, too
+
+    def get(self) -> ResultT:
+        """Return the value of this process."""
+        if self._state.owner != os.getpid():
+            self._inherited.append(self._state)
+            self._state = _ProcessState()
+        state = self._state
+        with state.lock:
+            if not state.values:
+                state.values.append(self._make())
+            return state.values[0]
+
+
+class _ProcessState(Generic[ResultT]):
+    """The value in one process, once it is made."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self.lock = threading.Lock()
+        self.values: list[ResultT] = []

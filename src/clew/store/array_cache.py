@@ -1,6 +1,7 @@
 """Disk cache of large arrays that are slow to compute; each index version has a folder of its own."""
 
 import json
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,26 +13,40 @@ from numpy.typing import NDArray
 from clew.arrays.mapped_files import map_array
 from clew.errors import ProviderError
 from clew.store.atomic import atomic_file, atomic_folder, discard_older, file_hash, remove_leftovers
+from clew.store.error_mapping import is_unwritable
 
+_logger = logging.getLogger(__name__)
 _ARRAY_FILE, _CHECKSUM_FILE, _CHECKED_FILE = "array.npy", "checksum", "checked.json"
 
 
 def load_or_compute(folder: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """Return a folder's array, memory-mapped; compute and store it when absent or damaged, or raise a ProviderError.
+    """Return a folder's array, memory-mapped; compute and store it when absent or damaged.
 
-    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest stays. A file
-    is hashed once, and again when its size or time of modification has changed; `array_problems` always hashes.
+    Where the place is full or may not be written it stays in memory; another failure to write is a
+    ProviderError. The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest
+    stays. A file is hashed once, and again when its size or time of modification has changed; `array_problems` always
+    hashes.
     """
     if not _is_intact(folder):
         array = compute()
-        with atomic_folder(folder, replace=lambda other: not _is_intact(other)) as temporary:
-            np.save(temporary / _ARRAY_FILE, array, allow_pickle=False)
-            (temporary / _CHECKSUM_FILE).write_text(file_hash(temporary / _ARRAY_FILE), encoding="ascii")
-            _write_note(temporary / _CHECKED_FILE, _stamp(temporary))
+        try:
+            _store(folder, array)
+        except ProviderError as error:
+            if not is_unwritable(error):
+                raise
+            _logger.info("%s is computed in each process: %s", folder, error)
+            return array
         discard_older(folder.parent, "[0-9a-z]*")
         for parent in (folder.parent, folder.parent.parent):
             remove_leftovers(parent)
     return map_array(folder / _ARRAY_FILE)
+
+
+def _store(folder: Path, array: NDArray[Any]) -> None:
+    with atomic_folder(folder, replace=lambda other: not _is_intact(other)) as temporary:
+        np.save(temporary / _ARRAY_FILE, array, allow_pickle=False)
+        (temporary / _CHECKSUM_FILE).write_text(file_hash(temporary / _ARRAY_FILE), encoding="ascii")
+        _write_note(temporary / _CHECKED_FILE, _stamp(temporary))
 
 
 def array_problems(version: Path) -> list[str]:

@@ -10,6 +10,7 @@ from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputErro
 _DISK_FULL_SIGNS = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
 _OPEN_FILES_SIGNS = ("too many open files", "os error 24)", "os error 23)")
 _FORBIDDEN_SIGNS = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 _CONFLICT_SIGNS = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
 _NETWORK_SIGNS = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
 _BUCKET_SIGNS = ("nosuchbucket", "specified bucket does not exist", "containernotfound")
@@ -75,6 +76,17 @@ def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
     if "(os error " in text or (isinstance(error, OSError) and error.errno is not None):
         return ProviderError(f"{action} {name} failed ({detail}): check the disk and run the same command again")
     return IndexFormatError(f"{name} looks damaged while {action} it ({detail}): run `clew verify`, then `clew repair`")
+
+
+def is_unwritable(error: BaseException) -> bool:
+    """Return whether an error, or what caused it, is that of a place that is full or may not be written."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError):
+            text = str(cause).lower()
+            return cause.errno in _UNWRITABLE or any(sign in text for sign in _DISK_FULL_SIGNS + _FORBIDDEN_SIGNS)
+        cause = cause.__cause__
+    return False
 
 
 def unreadable_error(path: Path, error: OSError) -> ClewError:

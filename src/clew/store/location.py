@@ -3,7 +3,7 @@
 import os
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,6 +42,10 @@ class Location:
                 "or remove it"
             )
 
+    def derived_in_cache(self) -> "Location":
+        """Return a copy whose derived data lie in the user's cache folder, as those of an object store do."""
+        return replace(self, derived=_home_in_cache(self.absolute_name) / "derived")
+
     @property
     def absolute_name(self) -> str:
         """The name by which a process with another working folder finds the index."""
@@ -62,12 +66,16 @@ def locate(location: str | Path | Location, storage_options: Mapping[str, str] |
     if "://" in name and not name.startswith("file://"):
         if not name.partition("://")[2].strip("/"):
             raise InputError(f"the index location is {name!r}, which names no bucket: give s3://bucket/prefix")
-        home = cache_folder() / "indexes" / blake2b(name.rstrip("/").encode(), digest_size=16).hexdigest()
+        home = _home_in_cache(name.rstrip("/"))
         table = f"{name.rstrip('/')}/{TABLE_FOLDER}"
         options = dict(storage_options or {})
         return Location(name, table, home / "derived", home / "clew.lock", remote=True, storage_options=options)
     folder = (_path_of_address(name) if name.startswith("file://") else Path(name).expanduser()).absolute()
     return Location(name, str(folder / TABLE_FOLDER), folder / "derived", folder / "clew.lock")
+
+
+def _home_in_cache(name: str) -> Path:
+    return cache_folder() / "indexes" / blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _path_of_address(address: str) -> Path:

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -114,6 +115,15 @@ class PassageTable:
             if newest == 0 or manifest_path(location, table.version).exists():
                 return table
         return cls(location, open_existing(location))
+
+    def derived_elsewhere(self) -> "PassageTable":
+        """Return this version with another place for data that are derived from it: in the user's cache folder.
+
+        It is for readers, where the index itself may not be written. The version stays marked as read by this object.
+        """
+        table = copy(self)
+        table.location = self.location.derived_in_cache()
+        return table
 
     def open_latest(self) -> "PassageTable":
         """Return a new object for the newest version; this one keeps its version."""

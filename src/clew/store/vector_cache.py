@@ -15,7 +15,7 @@ from clew.arrays import FloatArray, LongArray
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
-from clew.store.error_mapping import map_errors
+from clew.store.error_mapping import is_unwritable, map_errors
 from clew.store.vector_file import VectorFile
 
 if TYPE_CHECKING:
@@ -39,10 +39,13 @@ class VectorCache:
     def get_or_encode(
         self, texts: Sequence[str], encoder: Encoder, on_progress: Callable[[int], None] | None = None
     ) -> FloatArray:
-        """Return unit vectors, (len(texts), dimension); distinct texts not in the cache are encoded and counted."""
+        """Return unit vectors, (len(texts), dimension); distinct texts not in the cache are encoded and counted.
+
+        Where the place is full or may not be written they are not stored, with a warning.
+        """
         distinct = list(dict.fromkeys(texts))
         vectors = np.zeros((len(distinct), encoder.dimension), dtype=np.float32)
-        self.fill(vectors, distinct, encoder, on_progress)
+        self.fill(vectors, distinct, encoder, on_progress, may_lack_place=True)
         if len(distinct) == len(texts):
             return vectors
         positions = {text: position for position, text in enumerate(distinct)}
@@ -54,15 +57,25 @@ class VectorCache:
         texts: Sequence[str],
         encoder: Encoder,
         on_progress: Callable[[int], None] | None = None,
+        *,
+        may_lack_place: bool = False,
     ) -> None:
-        """Write the unit vectors of distinct texts to (len(texts), dimension) `vectors`, as of `get_or_encode`."""
+        """Write the unit vectors of distinct texts to (len(texts), dimension) `vectors`, as of `get_or_encode`.
+
+        With `may_lack_place`, a place that is full or may not be written is no error.
+        """
         keys = text_keys(texts, encoder.fingerprint)
         missing = np.flatnonzero(~self._load(keys, vectors))
         for start in range(0, len(missing), _COMMIT_TEXTS):
             block = missing[start : start + _COMMIT_TEXTS]
             encoded = _encode(encoder, [texts[position] for position in block.tolist()])
-            self._store(keys[block], encoded)
             vectors[block] = encoded
+            try:
+                self._store(keys[block], encoded)
+            except ProviderError as error:
+                if not (may_lack_place and is_unwritable(error)):
+                    raise
+                _log.warning("vectors of texts are not stored: %s", error)
             if on_progress is not None:
                 on_progress(len(block))
 

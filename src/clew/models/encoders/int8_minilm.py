@@ -4,7 +4,6 @@ The file is made by tools/quantise_encoder.py. Each text is one run of the model
 its own text only, whatever the batch and the number of threads; several texts run side by side in several threads.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from clew.arrays import FloatArray, LongArray
-from clew.models.threads import worker_count
+from clew.models.threads import PerProcess, worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
 from clew.protocols import OnStates, SpanVectors
@@ -55,8 +54,7 @@ class Int8MiniLM:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or BUNDLED_FOLDER
-        self._model: _LoadedModel | None = None
-        self._lock = threading.Lock()
+        self._model = PerProcess(lambda: _open_model(self._folder))
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return unit rows (len(texts), 384) of texts, of which the first 256 tokens are read.
@@ -135,10 +133,7 @@ class Int8MiniLM:
             return list(threads.map(run, texts))
 
     def _load(self) -> _LoadedModel:
-        with self._lock:
-            if self._model is None:
-                self._model = _open_model(self._folder)
-            return self._model
+        return self._model.get()
 
 
 def _open_model(folder: Path) -> _LoadedModel:
