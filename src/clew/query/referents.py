@@ -30,6 +30,7 @@ DATE_NOUNS = "year|day|date|month|time|century|decade"
 SHIP_NOUNS = "ship|boat|vessel|icebreaker|steamer|yacht|schooner|barque|lifeboat|whaler|trawler|tug|sealer|airship"
 THING_NOUNS = (
     f"{SHIP_NOUNS}|expedition|voyage|book|film|novel|museum|company|school|college|university|institute|society|yard|"
+    "painting|picture|portrait|statue|sculpture|song|opera|poem|magazine|album|"
     "shipyard|firm|hut|building|train|car|engine|machine|festival|prize|band|club|railway|bridge|newspaper|factory|brewery"
 )
 _NOUNS = {PLACE: PLACE_NOUNS, DATE: DATE_NOUNS, THING: THING_NOUNS, PERSON: PERSON_NOUNS}
@@ -93,7 +94,7 @@ def topic_referent(question: str, name: str, passages: Iterable[Described] = ())
         return Referent(name, PERSON)
     if noun_kind(word) in (THING, PLACE):
         return Referent(name, noun_kind(word), word)
-    if word == "the" or "(" in name:
+    if word == "the" or "(" in name or name.lower().startswith("the "):
         return Referent(name, THING, _noun_after(after), several)
     if re.search(r"\b(?:in|near)\Z", before, re.I):
         return Referent(name, PLACE)
