@@ -192,6 +192,13 @@ def test_names_keep_their_first_word_and_she_is_a_woman_first(
     assert (found.text, found.query) == (whole, "")
 
 
+def test_what_its_passage_calls_she_is_meant() -> None:
+    conversation = Conversation()
+    eight = Described("Old Bertha", "Old Bertha is an eight of 1974. She is kept in the shed.")
+    conversation.add("Where is Old Bertha kept?", "", [eight])
+    assert conversation.resolve("When was she built?").text == "When was Old Bertha built?"
+
+
 def test_she_is_asked_back_where_no_passage_tells_what_a_name_is() -> None:
     conversation = Conversation()
     conversation.add("Where does Heron lie?", "", GALLERY)

@@ -29,7 +29,7 @@ _RANGE_START = re.compile(r"\b(?:from|between)\s\Z")
 _BARE_NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 _INNER_CONNECTOR = re.compile(r"\s(?:[a-z]+\s)+")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
-_NEXT_WORDS = re.compile(r"(?:\s|-)([a-z]{3,})(?:\s([a-z]{3,}))?")
+_NEXT_WORDS = re.compile(r"(?:\s|-)([a-z]{3,})(?!\w)(?:\s([a-z]{3,})(?!\w))?")
 # A name does not go on over the verb after it: "Erik Voss painted". No answer of the training questions has one.
 _VERB = re.compile(
     r"[a-z]+ed|wrote|led|built|made|became|won|ran|held|drew|sang|took|gave|went|left|saw|met|said|says"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clew.answering.candidates import Candidate
-from clew.answering.event_dates import DEATH, find_compared_event, find_dated, find_event_year, is_bare_title
+from clew.answering.event_dates import DEATH, find_compared_event, find_dated, find_event_year
 from clew.answering.question_types import (
     DENIAL,
     EARLIER,
@@ -196,7 +196,7 @@ def _names_role(question: str) -> bool:
 
 def _opening(sentences: Sequence[Sentence]) -> Sentence:
     """Return the first sentence of an entity that says something: no bare title."""
-    return next((s for s in sentences if not is_bare_title(s)), sentences[0])
+    return next((s for s in sentences if not s.is_bare_title), sentences[0])
 
 
 def _place_prefixes(entity: ComparedEntity) -> set[str]:

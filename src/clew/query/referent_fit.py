@@ -39,7 +39,7 @@ def fits_she(one: Referent) -> int:
     """Return how well `she` or `her` fits: 4 for a woman, 3 for a ship, 2 for what may be either, 1 if unknown."""
     if one.kind == PERSON:
         return {"she": 4, "": 2}.get(one.pronoun, 0)
-    if re.fullmatch(SHIP_NOUNS, one.noun):
+    if re.fullmatch(SHIP_NOUNS, one.noun) or one.pronoun == "she":
         return 3
     return 2 if one.kind == THING and not one.noun else int(one.kind == UNKNOWN)
 

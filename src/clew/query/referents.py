@@ -98,7 +98,7 @@ def topic_referent(question: str, name: str, passages: Iterable[Described] = ())
         return Referent(name, THING, _noun_after(after), several)
     if re.search(r"\b(?:in|near)\Z", before, re.I):
         return Referent(name, PLACE)
-    return Referent(name, pronoun=several)
+    return Referent(name, pronoun=several or found.pronoun)
 
 
 def answer_referent(
@@ -173,4 +173,6 @@ def _describe(name: str, noun: str, text: str) -> Referent:
         kind = PERSON
     if not kind and re.search(r"\bwas born\b", text[:_MAX_DEFINITION]):
         kind = PERSON
-    return Referent(name, kind, noun, pronoun if kind == PERSON and pronoun != "it" else "")
+    is_person = kind == PERSON and pronoun != "it"
+    is_she = not kind and pronoun == "she"  # a woman, or a boat of a kind that is not known
+    return Referent(name, kind, noun, pronoun if is_person or is_she else "")
