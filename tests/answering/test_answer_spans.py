@@ -42,6 +42,27 @@ def test_forms_of_answers(text: str, span: str, kind: str) -> None:
     assert (span, kind) in {(text[s.start : s.end], s.kind) for s in find_answer_spans(sentence)}
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Erik Voss painted the harbour in 1901.", "Erik Voss"),
+        ("In 1901 Erik Voss painted harbours.", "Erik Voss"),
+        ("It was Erik Voss wrote that down.", "Erik Voss"),
+        ("The Norwegian captain died in Bergen.", "Norwegian captain"),
+    ],
+)
+def test_a_span_does_not_swallow_the_verb_after_a_name(text: str, name: str) -> None:
+    (sentence,) = sentences(text)
+    spans = {text[s.start : s.end] for s in find_answer_spans(sentence)}
+    assert name in spans
+    assert not [span for span in spans if span.startswith(name) and span != name]
+
+
+def test_a_span_does_not_end_inside_a_word() -> None:
+    (sentence,) = sentences("Er wurde von Karl Lindner gegründet.")
+    assert "Karl Lindner gegr" not in {sentence.passage.text[s.start : s.end] for s in find_answer_spans(sentence)}
+
+
 def test_a_title_counts_where_a_sentence_has_it() -> None:
     found = sentences("The Polar Fox is a ship. It sank in 1911.", "Polar Fox (ship)")
     titles = [c for c in find_candidates(found[1:], found) if c.span.kind == "title"]

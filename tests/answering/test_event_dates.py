@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.answering.event_dates import find_compared_event, find_event_year, is_bare_title
+from clew.answering.event_dates import find_compared_event, find_event_year
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.verdicts import dates_are_of_event, decide_option, decide_yes_or_no, decides_surely
 from tests.answering.test_linked_names import gather
@@ -64,7 +64,7 @@ def test_the_quotes_of_a_comparison_hold_what_is_compared() -> None:
         (True, False),
         (False, True),
     ]
-    assert is_bare_title(sentences_of(nils)[0])
+    assert [s.is_bare_title for s in sentences_of(nils)] == [True, False]
     answer = ExtractiveAnswerer().answer_one("Are Nils Dahl and Otto Lind of the same nationality?", gather(nils, otto))
     assert answer.text == "no"
     assert [word in quote.quote for quote, word in zip(answer.citations, ("Norwegian", "Swedish"), strict=False)] == [
@@ -99,3 +99,10 @@ def test_yes_is_asserted_where_one_sentence_of_each_has_it_all() -> None:
         assert verdict is not None
         assert verdict[0] == "yes"
         assert decides_surely(question, verdict[1], verdict[0]) is is_sure
+
+
+def test_a_title_alone_is_not_quoted() -> None:
+    nils = ("Nils Dahl", "Nils Dahl\n\nHe was a Norwegian captain.")
+    answer = ExtractiveAnswerer().answer_one("What was Nils Dahl?", gather(nils, OTTO))
+    assert answer.citations
+    assert "Nils Dahl" not in [quote.quote for quote in answer.citations]

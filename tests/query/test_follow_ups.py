@@ -160,3 +160,52 @@ def test_passages_say_what_a_name_is(name: str, kind: str, noun: str, pronoun: s
         answer_referent("Which of them is it?", name, passages()),
     ):
         assert (found.name, found.kind, found.noun, found.pronoun) == (name, kind, noun, pronoun)
+
+
+GALLERY = (
+    Described("The Tide", "The Tide is a painting of 1901 by Marta Keller. It hangs in Os."),
+    Described("Old Bertha", "Old Bertha is a ship that was built in 1890. It lies in Vik."),
+    Described("Marta Keller", "Marta Keller was a Swiss painter. She was born in Aarwil."),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "question", "whole"),
+    [
+        ("Who painted The Tide?", "Marta Keller", "Where does it hang?", "Where does The Tide hang?"),
+        ("The Tide was painted by whom?", "Marta Keller", "Where does it hang?", "Where does The Tide hang?"),
+        ("Where does Old Bertha lie?", "", "When was she built?", "When was Old Bertha built?"),
+        ("Which painting did Marta Keller make?", "Tide", "Where does it hang?", "Where does The Tide hang?"),
+        ("Which painting did Marta Keller make?", "The Tide", "Where was she born?", "Where was Marta Keller born?"),
+        ("Did Marta Keller sail on Old Bertha?", "", "Where was she born?", "Where was Marta Keller born?"),
+        ("Who saw Old Bertha?", "Marta Keller", "Where was she born?", "Where was Marta Keller born?"),
+        ("Who painted The Tide?", "Marta Keller", "and Old Bertha?", "Who painted Old Bertha?"),
+        ("Did The Old Bertha sink?", "", "When was it built?", "When was The Old Bertha built?"),
+    ],
+)
+def test_names_keep_their_first_word_and_she_is_a_woman_first(
+    asked: str, answer: str, question: str, whole: str
+) -> None:
+    conversation = Conversation()
+    conversation.add(asked, answer, GALLERY)
+    found = conversation.resolve(question)
+    assert (found.text, found.query) == (whole, "")
+
+
+def test_what_its_passage_calls_she_is_meant() -> None:
+    conversation = Conversation()
+    eight = Described("Old Bertha", "Old Bertha is an eight of 1974. She is kept in the shed.")
+    conversation.add("Where is Old Bertha kept?", "", [eight])
+    assert conversation.resolve("When was she built?").text == "When was Old Bertha built?"
+
+
+def test_she_is_asked_back_where_no_passage_tells_what_a_name_is() -> None:
+    conversation = Conversation()
+    conversation.add("Where does Heron lie?", "", GALLERY)
+    found = conversation.resolve("When was she built?")
+    assert found.text == "When was she built?"
+    assert "Heron" in found.query
+    assert conversation.resolve("Heron").text == "When was Heron built?"
+    conversation.add("Where does The Tide hang?", "", GALLERY)
+    conversation.add("Where was Marta Keller born?", "Aarwil", GALLERY)
+    assert conversation.resolve("When did she die?").text == "When did Marta Keller die?"

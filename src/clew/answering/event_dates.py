@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from clew.answering.languages import ENGLISH
 from clew.answering.question_types import find_years
 from clew.answering.sentence_selection import Sentence
-from clew.text.normalization import name_key, strip_parentheses
+from clew.text.normalization import name_key
 
 BIRTH, DEATH, RELEASE, OTHER = "birth", "death", "release", "other"
 _DEATH = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
@@ -88,12 +88,6 @@ def find_dated(event: ComparedEvent, sentences: Sequence[Sentence]) -> tuple[Sen
     """Return the first of some sentences that dates an event, and the year; None where none does."""
     dated = ((sentence, find_event_year(event, sentence)) for sentence in sentences)
     return next(((sentence, year) for sentence, year in dated if year is not None), None)
-
-
-def is_bare_title(sentence: Sentence) -> bool:
-    """Return whether a sentence is no more than the title of its passage."""
-    titles = {name_key(sentence.passage.title), name_key(strip_parentheses(sentence.passage.title))}
-    return name_key(sentence.text) in titles
 
 
 def _life_year(sentence: Sentence, kind: str) -> int | None:

@@ -85,6 +85,7 @@ def analyze_question(
         scores = [query.overlap(s) + RANK_WEIGHT / (1 + s.rank) for s in preselected]
     chain = chain_sentences(evidence, preselected)
     selected = select_sentences(query, preselected, scores, MAX_QUOTES, best_of_chain(query, chain))
+    selected = [s for s in selected if not s.is_bare_title] or selected  # a title alone proves nothing
     chains = [scored.item for scored in evidence.chains[:CHOSEN_CHAINS]]
     chosen = widen_selection(preselected, scores, selected, chains, CHOSEN_SENTENCES)
     return QuestionAnalysis(

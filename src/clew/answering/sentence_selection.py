@@ -36,6 +36,11 @@ class Sentence:
         """The sentence as written."""
         return self.passage.text[self.start : self.end]
 
+    @property
+    def is_bare_title(self) -> bool:
+        """Whether it is no more than the title of its passage, as the first line of a plain text."""
+        return name_key(self.text) in (name_key(self.passage.title), self.title_key)
+
     def is_part_of(self, quote: Citation) -> bool:
         """Return whether it lies in a quotation."""
         shift = self.passage.start

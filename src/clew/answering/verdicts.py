@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clew.answering.candidates import Candidate
-from clew.answering.event_dates import DEATH, find_compared_event, find_dated, find_event_year, is_bare_title
+from clew.answering.event_dates import DEATH, find_compared_event, find_dated, find_event_year
 from clew.answering.question_types import (
     DENIAL,
     EARLIER,
@@ -121,10 +121,10 @@ def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str,
             return None  # the persons are not in the evidence
         basis = [_opening(first.about), _opening(second.about)]
         nationalities = [find_nationality(s.text) for s in basis]
-        is_decisive = _SAME_COUNTRY.search(question) or len(set(nationalities)) > 1  # not of one state or town
-        if all(nationalities) and is_decisive:
+        asks_country = _SAME_COUNTRY.search(question) or not _SAME_PLACE.search(question)  # and no state or town
+        if all(nationalities) and (asks_country or len(set(nationalities)) > 1):
             return "yes" if nationalities[0] == nationalities[1] else "no", basis
-        adjectives = set() if _SAME_COUNTRY.search(question) else {name_key(name)[:_PREFIX] for name in nationalities}
+        adjectives = set() if asks_country else {name_key(name)[:_PREFIX] for name in nationalities}
         places = [_place_prefixes(entity) - adjectives for entity in entities]
         return ("yes" if places[0] & places[1] else "no", basis) if all(places) else None
     predicate = _predicate(question, entities)
@@ -196,7 +196,7 @@ def _names_role(question: str) -> bool:
 
 def _opening(sentences: Sequence[Sentence]) -> Sentence:
     """Return the first sentence of an entity that says something: no bare title."""
-    return next((s for s in sentences if not is_bare_title(s)), sentences[0])
+    return next((s for s in sentences if not s.is_bare_title), sentences[0])
 
 
 def _place_prefixes(entity: ComparedEntity) -> set[str]:

@@ -18,6 +18,7 @@ _NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
 _MAX_VALUES = 5
 _MAX_PATHS = 10
 _MAX_CHAINS = 3
+_MAX_OTHERS = 5
 
 
 def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
@@ -106,8 +107,7 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         place = f"{citation.document_id}, {where}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
         print_line(f"    \u201c{plain_line(citation.quote)}\u201d")
-    others = [c.item for c in answer.candidates if c.item != answer.text][:5]
-    if others:
+    if others := _other_candidates(answer):
         print_line(f"\nOther candidates: {', '.join(others)}")
     if answer.evidence.paths:
         print_line("\nHow the passages connect:" if answer.evidence.passages else "\nThe paths it stands on:")
@@ -116,6 +116,13 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     _print_chains(answer.evidence, 1)
     _print_notes(answer.notes)
     print_usage(answer.evidence.usage + answer.usage)
+
+
+def _other_candidates(answer: Answer) -> list[str]:
+    """Return the first candidates beside those of the headline, neither part of one nor longer than the answer."""
+    headline, text = answer.headline.casefold(), answer.text.casefold()
+    keys = ((c.item, c.item.casefold()) for c in answer.candidates)
+    return [item for item, key in keys if key not in headline and not (text and text in key)][:_MAX_OTHERS]
 
 
 def _no_answer(answer: Answer) -> str:

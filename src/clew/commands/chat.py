@@ -283,5 +283,5 @@ def _show(name: str, state: ChatState) -> None:
         passage = scored.item
         title = (passage.title or passage.document_id)[:_MAX_SOURCE]
         place = passage.place_at(0)
-        where = f"from {place} on" if place is not None and str(place) else f"characters {passage.start}-{passage.end}"
+        where = f"from {place}" if place is not None and str(place) else f"characters {passage.start}-{passage.end}"
         print_line(f"{number}. {title}  [{passage.id}]  {where}")

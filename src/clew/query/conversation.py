@@ -32,6 +32,7 @@ from clew.query.referents import (
     noun_kind,
     topic_referent,
 )
+from clew.query.whole_names import complete_answer, complete_name
 from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key
 
@@ -130,7 +131,8 @@ def find_names(question: str) -> list[str]:
     """Return the names in a question by its capitals, brackets and quotes, without dates and numbers."""
     bracketed = re.findall(r"\[([^\[\]]+)\]", question)
     mentions = find_mentions(question, 0, len(question))
-    return bracketed or [m.name for m in mentions if m.kind in ("name", "acronym", "quoted", "identifier")]
+    names = [m.name for m in mentions if m.kind in ("name", "acronym", "quoted", "identifier")]
+    return bracketed or [complete_name(question, name) for name in names]
 
 
 @final
@@ -163,14 +165,16 @@ class Conversation:
         """
         self._open = None
         described = list(passages)
-        topics = tuple(topic_referent(question, name, described) for name in dict.fromkeys(self._names(question)))
+        titles = [passage.title for passage in described]
+        found = dict.fromkeys(complete_name(question, name, titles) for name in self._names(question))
+        topics = tuple(topic_referent(question, name, described) for name in found)
         plain = " ".join(answer.split()).rstrip(".")
         if unsure := _UNSURE.fullmatch(plain):
             plain, likely = "", [name for name in unsure.groups() if name]
         known = {name_key(topic.name) for topic in topics}
         names = [plain] if plain else [" ".join(name.split()) for name in likely]
         answers = tuple(
-            answer_referent(question, name, described, is_sure=bool(plain))
+            answer_referent(question, complete_answer(name, titles), described, is_sure=bool(plain))
             for name in names
             if _is_name(name) and name_key(name) not in known
         )
@@ -286,8 +290,8 @@ class Conversation:
             return self._choose(match.group(), lambda one: fit if (fit := fits_noun(one, noun)) >= least else 0)
         if word in _HE:
             return self._choose(word, lambda one: fits_person(one, "he"))
-        if word in _SHE:  # a ship is a she
-            return self._choose(word, fits_she)
+        if word in _SHE:  # a ship is a she, and what passages do not tell may be
+            return self._choose(word, fits_she, least=2)
         if word in _IT:
             is_place = re.search(r"\b(?:found(?:ed)?|population|located|lie|inhabitants|country)\b", text, re.I)
             return self._choose(word, lambda one: fits_it(one, prefers_place=is_place is not None))
@@ -297,10 +301,10 @@ class Conversation:
             return self._choose(word, lambda one: int(one.kind == DATE))
         return self._choose(word, fits_they)
 
-    def _choose(self, word: str, fits: Callable[[Referent], int]) -> Referent | None:
+    def _choose(self, word: str, fits: Callable[[Referent], int], least: int = 1) -> Referent | None:
         """Return the one referent that fits best of the latest turn with any that fits (1 or more), None for none.
 
-        Raises _AmbiguousError where several fit best, or the best is merely likely.
+        Raises _AmbiguousError where several fit best, the best is merely likely, or it fits less than `least`.
         """
         for turn in reversed(self._turns):
             fitting = [(fits(one), one) for one in _referents(turn)]
@@ -310,7 +314,7 @@ class Conversation:
             found = {name_key(one.name): one for fit, one in fitting if fit == best}
             if self._chosen is not None and name_key(self._chosen.name) in found:
                 return self._chosen
-            if len(found) > 1 or not all(one.is_sure for one in found.values()):
+            if len(found) > 1 or best < least or not all(one.is_sure for one in found.values()):
                 raise _AmbiguousError(word, list(found.values()))
             return next(iter(found.values()))
         return None

@@ -36,10 +36,12 @@ def fits_person(one: Referent, pronoun: str) -> int:
 
 
 def fits_she(one: Referent) -> int:
-    """Return how well `she` or `her` fits: a woman or a ship, else a person or thing that may be one."""
-    if one.pronoun == "she" or re.fullmatch(SHIP_NOUNS, one.noun):
+    """Return how well `she` or `her` fits: 4 for a woman, 3 for a ship, 2 for what may be either, 1 if unknown."""
+    if one.kind == PERSON:
+        return {"she": 4, "": 2}.get(one.pronoun, 0)
+    if re.fullmatch(SHIP_NOUNS, one.noun) or one.pronoun == "she":
         return 3
-    return 2 if (one.kind == PERSON and not one.pronoun) or (one.kind == THING and not one.noun) else int(not one.kind)
+    return 2 if one.kind == THING and not one.noun else int(one.kind == UNKNOWN)
 
 
 def fits_it(one: Referent, *, prefers_place: bool) -> int:

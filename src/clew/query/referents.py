@@ -30,6 +30,7 @@ DATE_NOUNS = "year|day|date|month|time|century|decade"
 SHIP_NOUNS = "ship|boat|vessel|icebreaker|steamer|yacht|schooner|barque|lifeboat|whaler|trawler|tug|sealer|airship"
 THING_NOUNS = (
     f"{SHIP_NOUNS}|expedition|voyage|book|film|novel|museum|company|school|college|university|institute|society|yard|"
+    "painting|picture|portrait|statue|sculpture|song|opera|poem|magazine|album|"
     "shipyard|firm|hut|building|train|car|engine|machine|festival|prize|band|club|railway|bridge|newspaper|factory|brewery"
 )
 _NOUNS = {PLACE: PLACE_NOUNS, DATE: DATE_NOUNS, THING: THING_NOUNS, PERSON: PERSON_NOUNS}
@@ -93,11 +94,11 @@ def topic_referent(question: str, name: str, passages: Iterable[Described] = ())
         return Referent(name, PERSON)
     if noun_kind(word) in (THING, PLACE):
         return Referent(name, noun_kind(word), word)
-    if word == "the" or "(" in name:
+    if word == "the" or "(" in name or name.lower().startswith("the "):
         return Referent(name, THING, _noun_after(after), several)
     if re.search(r"\b(?:in|near)\Z", before, re.I):
         return Referent(name, PLACE)
-    return Referent(name, pronoun=several)
+    return Referent(name, pronoun=several or found.pronoun)
 
 
 def answer_referent(
@@ -172,4 +173,6 @@ def _describe(name: str, noun: str, text: str) -> Referent:
         kind = PERSON
     if not kind and re.search(r"\bwas born\b", text[:_MAX_DEFINITION]):
         kind = PERSON
-    return Referent(name, kind, noun, pronoun if kind == PERSON and pronoun != "it" else "")
+    is_person = kind == PERSON and pronoun != "it"
+    is_she = not kind and pronoun == "she"  # a woman, or a boat of a kind that is not known
+    return Referent(name, kind, noun, pronoun if is_person or is_she else "")
