@@ -102,8 +102,10 @@ class Settings(BaseModel):
 
 
 def _read_file() -> dict[str, Any]:
-    if not _FILE.is_file():
+    if not _FILE.exists():
         return {}
+    if not _FILE.is_file():
+        raise InputError("clew.toml is no file: remove it, or write settings into a file of that name")
     with _FILE.open("rb") as file:
         try:
             return {name.lower(): value for name, value in tomllib.load(file).items()}
@@ -134,8 +136,9 @@ def describe_unknown_variables() -> list[str]:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    close = nearest(name, known)
-    return f"; did you mean {close.upper()}?" if close else ""
+    """Return the variable that may be meant; what all of them begin with makes none similar to another."""
+    close = nearest(name.removeprefix(_PREFIX), [other.removeprefix(_PREFIX) for other in known])
+    return f"; did you mean {(_PREFIX + close).upper()}?" if close else ""
 
 
 def _read_value(name: str, text: str) -> Any:

@@ -96,6 +96,45 @@ class TestHelp:
         assert line in done.err
 
 
+class TestAWrongValue:
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            (("search", QUESTION, "-k", "many"), "-k is 'many'; wanted a whole number (see clew search --help)"),
+            (("search", QUESTION, "-k=2.5"), "-k is '2.5'; wanted a whole number (see clew search --help)"),
+            (("diff", "a", "b", "--limit=-1"), "--limit is '-1'; wanted a number of at least 0 (see clew diff --help)"),
+            (
+                ("serve", "--port", "99999"),
+                "--port is '99999'; wanted a number of at most 65535 (see clew serve --help)",
+            ),
+        ],
+    )
+    def test_of_an_option_is_told_with_the_value_that_is_wanted(self, words: tuple[str, ...], line: str) -> None:
+        assert run_clew(*words) == (2, "", f"clew: {line}\n")
+
+    def test_of_a_variable_is_not_likened_to_another_for_their_common_beginning(
+        self, small_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("clew.settings._unknown_names", set())
+        monkeypatch.setenv("CLEW_MEMORY", "4GB")
+        warned = run_clew("search", QUESTION, "--index", small_folder, "--retriever", "bm25")
+        assert warned.err == "note: CLEW_MEMORY is set, and nothing reads it\n"
+
+    def test_a_folder_called_clew_toml_is_refused(self, small_folder: Path, folder: Path) -> None:
+        (folder / "clew.toml").mkdir()
+        done = run_clew("stats", "--index", small_folder)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert "clew.toml is no file" in done.err
+
+    def test_a_folder_without_a_file_is_noted(self, folder: Path) -> None:
+        (folder / "empty").mkdir()
+        (folder / "empty" / ".hidden.txt").write_text("words", encoding="utf-8")
+        done = run_clew("index", "empty", "--index", "i", "--encoder", "none")
+        assert done.err == "note: empty: no file is there to be read, but for hidden ones and indexes\n"
+        notes = json.loads(run_clew("index", "empty", "--index", "i", "--json").out)["notes"]
+        assert notes == [done.err.removeprefix("note: ").rstrip()]
+
+
 class TestTheStreamOfErrors:
     def test_holds_the_warning_of_an_unknown_variable_unless_it_is_quiet(
         self, small_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch

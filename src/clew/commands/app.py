@@ -5,6 +5,7 @@ add a command, write its function and add its line to `COMMANDS` or `GROUPS`.
 """
 
 import os
+import re
 import sys
 from types import TracebackType
 from typing import Annotated, NoReturn
@@ -223,6 +224,7 @@ GROUPS = {
 }
 """By name: the help of a group, and its commands."""
 
+_WRONG_VALUE = re.compile(r"Input should be (?:a )?(.+)")
 _QUESTION, _EXTRA_WORDS = "question", "unexpected extra argument"
 _COMPLETION = "_CLEW_COMPLETE"
 """Environment variable by which a shell asks for completions."""
@@ -304,7 +306,7 @@ def main() -> NoReturn:
 def _describe_usage_error(error: TyperException) -> str:
     """Return what is wrong with the words of a command line, and what to do."""
     # pydantic, which checks the values of options, puts this before messages of its own.
-    message = error.format_message().replace("Value error, ", "")
+    message = _name_value(error, error.format_message().replace("Value error, ", ""))
     context = getattr(error, "ctx", None)
     path = "clew" if context is None else context.command_path
     if context is not None and _EXTRA_WORDS in message:
@@ -313,6 +315,29 @@ def _describe_usage_error(error: TyperException) -> str:
         if path == "clew eval":
             return f"{message}: --json prints the figures and takes no file; write them to one by --out FILE"
     return f"{message} (see {path} --help)"
+
+
+def _name_value(error: TyperException, message: str) -> str:
+    """Return a message on a value of a wrong kind or size with the value that was given, and what is wanted."""
+    wanted = _WRONG_VALUE.search(message)
+    parameter = getattr(error, "param", None)
+    if wanted is None or parameter is None:
+        return message
+    for at, word in enumerate(sys.argv):
+        option, is_joined, value = word.partition("=")
+        if option in parameter.opts and (is_joined or at + 1 < len(sys.argv)):
+            return f"{option} is {value if is_joined else sys.argv[at + 1]!r}; wanted {_describe_wanted(wanted[1])}"
+    return message
+
+
+def _describe_wanted(text: str) -> str:
+    kinds = {"valid integer": "a whole number", "valid number": "a number", "valid boolean": "true or false"}
+    kind = next((words for part, words in kinds.items() if part in text), "")
+    if kind:
+        return kind
+    return text.replace("greater than or equal to", "a number of at least").replace(
+        "less than or equal to", "a number of at most"
+    )
 
 
 def report_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -195,6 +195,8 @@ def index(
         if rows and report.passages == rows and not memory:
             opened.retriever(AUTO, paths=0)
     report.seconds = seconds_since_start()
+    if sources and not (_count_documents(report) or report.failures):
+        report.notes.append(f"{', '.join(sources)}: no file is there to be read, but for hidden ones and indexes")
     _finish(report, rows, opened.llm_factory.budget.spent, as_json=run.json_)
 
 
@@ -228,10 +230,13 @@ def _finish(report: "IndexingReport", passages: int, spent: Usage, *, as_json: b
     if report.stop_error is not None:
         raise report.stop_error
     if report.failures:
-        stored = report.added + report.updated + report.unchanged + report.removed + report.retried
-        rest = "the rest is in the index" if stored else "nothing was added"
+        rest = "the rest is in the index" if _count_documents(report) else "nothing was added"
         print_warning(f"exit code 1: {len(report.failures)} failed, {rest}")
         raise typer.Exit(1)
+
+
+def _count_documents(report: "IndexingReport") -> int:
+    return report.added + report.updated + report.unchanged + report.removed + report.retried
 
 
 def _report_failures(ahead: "ReadAhead") -> "IndexingReport":
