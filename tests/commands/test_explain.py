@@ -149,6 +149,7 @@ def test_edges_that_lift_a_passage_are_named_with_what_they_are_made_of(folder: 
         (("--rerank", "g-rag", "--retriever", "fused", "--score", "sum"), "--score and --no-loops are of walks"),
         (("--rerank", "none", "--retriever", "fused"), "reranks nothing"),
         (("--rerank", "g-rag", "--retriever", "fused", "--target", "none.md"), "has the id or title 'none.md'"),
+        (("--rerank", "g-rag", "--retriever", "fused", "--target", "Dulwich Colege"), "did you mean Dulwich College"),
         ((), "there is no --target"),
     ],
 )

@@ -1,6 +1,7 @@
 """Check that a model exists, with one request, before a library searches for its files with many; and fetch files."""
 
 import importlib
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -75,14 +76,26 @@ def fetch_files(name: str, files: Sequence[str], kind: str) -> Path:
     reached.
     """
     hub = import_package("huggingface_hub", "huggingface_hub", f"a {kind} from the hub", "give a folder")
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     repository, _, revision = name.partition("@")
     wanted = f"give a folder, or the name of a {kind} as hf:owner/name"
     try:
-        paths = [Path(hub.hf_hub_download(repository, file, revision=revision or None)) for file in files]
+        with _without_warnings():
+            is_cached = all(_is_cached(repository, revision or None, file) for file in files)
+            if not is_cached and not hub.constants.HF_HUB_OFFLINE:
+                # One request, for a download repeats its own for half a minute where there is no network.
+                hub.HfApi().model_info(repository, revision=revision or None, timeout=_TIMEOUT_SECONDS)
+            paths = [Path(hub.hf_hub_download(repository, file, revision=revision or None)) for file in files]
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise InputError(f"the hub has no {kind} called {name!r}: {wanted}") from error
+    except RevisionNotFoundError as error:
+        raise InputError(f"{repository!r} on the hub has no revision {revision!r}: {wanted}") from error
     except _connection_errors() as error:
         reason = (str(error) or repr(error)).partition("\n")[0]
         message = f"the {kind} {name!r} is not in the local cache, and the hub cannot be reached ({reason})"
@@ -92,10 +105,22 @@ def fetch_files(name: str, files: Sequence[str], kind: str) -> Path:
     return paths[0].parent
 
 
-def _is_cached(name: str, revision: str | None) -> bool:
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hide the warnings of the hub's library: what fails is raised as an error, of one line."""
+    logger = logging.getLogger("huggingface_hub")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _is_cached(name: str, revision: str | None, file: str = "config.json") -> bool:
     from huggingface_hub import try_to_load_from_cache
 
-    return isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str | os.PathLike)
+    return isinstance(try_to_load_from_cache(name, file, revision=revision), str | os.PathLike)
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:

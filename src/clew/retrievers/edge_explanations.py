@@ -11,6 +11,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.protocols import Reranker, Retriever
 from clew.query.context import IndexContext
+from clew.query.explained_targets import is_same_name, propose_names
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.retrievers.quoted_chains import ChainQuoter
 from clew.types import Filter, Passage, Scored
@@ -91,10 +92,14 @@ def explain_reranking(
 
 
 def _find(pool: tuple[Scored[Passage], ...], target: str) -> int:
-    for names in ([scored.item.id for scored in pool], [scored.item.title for scored in pool]):
-        if target in names:
-            return names.index(target)
-    raise InputError(f"no passage among the {len(pool)} that are reranked has the id or title {target!r}: name another")
+    ids, titles = [scored.item.id for scored in pool], [scored.item.title for scored in pool]
+    if target in ids:
+        return ids.index(target)
+    for place, title in enumerate(titles):
+        if is_same_name(title, target):
+            return place
+    hint = propose_names(target, [*titles, *ids]) or "name another"
+    raise InputError(f"no passage among the {len(pool)} that are reranked has the id or title {target!r}: {hint}")
 
 
 def _bridges(

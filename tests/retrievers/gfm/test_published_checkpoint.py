@@ -1,12 +1,17 @@
 """Published checkpoints: files of their form are read, and rank as described."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 import torch
+from huggingface_hub.errors import RevisionNotFoundError
 
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph
@@ -306,6 +311,7 @@ def test_a_checkpoint_is_fetched_by_its_name_on_the_hub(
         return str(tmp_path / "cache" / file)
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: None)
     outcome = run_clew("weights", "import", "hf:owner/GFM-8M@main", "--out", tmp_path / "ours")
     assert (outcome.code, outcome.err) == (0, "")
     assert asked == [("owner/GFM-8M", name, "main") for name in ("config.json", "model.pth")]
@@ -325,3 +331,26 @@ def test_an_unreachable_hub_is_one_line(
     outcome = run_clew("weights", "import", name, "--out", tmp_path / "ours")
     assert (outcome.code, outcome.err.count("\n")) == (code, 1), outcome
     assert message in outcome.err
+
+
+def test_without_a_network_the_import_prints_our_line_alone(tmp_path: Path) -> None:
+    """In a process of its own, against a port where nothing listens: the hub's library warned on standard error."""
+    closed = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "0"}
+    command = [sys.executable, "-m", "clew", "weights", "import", "hf:owner/GFM-8M", "--out", str(tmp_path / "ours")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | closed)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("clew: the GFM-RAG checkpoint 'owner/GFM-8M' is not in the local cache, and the hub cannot")
+
+
+def test_a_revision_that_the_hub_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        reply: Any = httpx.Response(404, request=httpx.Request("GET", "https://hub"))
+        raise RevisionNotFoundError("no such revision", response=reply)
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", refuse)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    outcome = run_clew("weights", "import", "hf:owner/GFM-8M@old", "--out", tmp_path / "ours")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome
+    assert "has no revision 'old'" in outcome.err

@@ -110,3 +110,30 @@ def test_targets_that_cannot_be_explained_are_refused(gfm: GFMRetriever) -> None
     named = explain_target(gfm, QUESTION, "james-caird.md")
     assert named.walks == ()
     assert "no walk leads to it" in named.notes[-1]
+
+
+def test_a_misspelt_target_is_refused_the_same_way_however_it_is_misspelt(gfm: GFMRetriever) -> None:
+    for misspelt in ("Dulwich Colege", "dulwich-colege.md", "Ernest Shackelton", "Ernst Shackleton"):
+        with pytest.raises(InputError, match="no passage or entity of the index is called so; did you mean ") as error:
+            explain_target(gfm, QUESTION, misspelt)
+        wanted = "Dulwich College" if misspelt.casefold().startswith("dulwich") else "Ernest Shackleton"
+        assert wanted in str(error.value)
+    spaced = explain_target(gfm, QUESTION, "  dulwich   COLLEGE ")
+    assert spaced.passage == "dulwich-college.md"
+    assert spaced.walks == explain_target(gfm, QUESTION, "dulwich-college.md").walks
+
+
+def test_a_passage_that_stands_for_an_entity_is_named(index: Index, gfm: GFMRetriever) -> None:
+    s = index.snapshot
+    single = [e for e in range(len(s.entities)) if len(s.passages_of(e)) == 1 and e not in s.title_entities]
+    reached = [e for e in single if len(s.entities_with_name(s.entities[e])) == 1]
+    notes = [note for e in reached[:8] for note in _explained_notes(gfm, s.entities[e])]
+    assert any("alone, which stands for it" in note for note in notes)
+    assert not any("stands for it" in note for note in explain_target(gfm, QUESTION, "James Caird").notes)
+
+
+def _explained_notes(gfm: GFMRetriever, target: str) -> tuple[str, ...]:
+    try:
+        return explain_target(gfm, QUESTION, target).notes
+    except InputError:  # outside the nodes that the question leads to
+        return ()

@@ -15,7 +15,11 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
 from clew.graph.paths.layered_walks import best_walks, best_walks_by_mean, edge_layers
-from clew.plugins.names import nearest
+from clew.query.explained_targets import (
+    find_target_entities,
+    find_target_passages,
+    propose_targets,
+)
 from clew.query.graph_walk import NO_MATCH
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.retriever import GFMRetriever
@@ -85,6 +89,8 @@ def explain_target(
     node, passage = _find_node(retriever, graph, logits, vector(), target, allowed)
     name = retriever.path_builder.node_name(int(graph.nodes[node]), allowed)
     notes = [*graph.notes]
+    if passage and _is_mentioned_alone(retriever, target, passage, allowed):
+        notes.append(f"{target} is mentioned in the passage {passage} alone, which stands for it in this graph")
     walks: tuple[ExplainedWalk, ...] = ()
     if graph.seeds[node]:
         notes.append(f"the question starts from {name}: no walk leads to it")
@@ -96,6 +102,14 @@ def explain_target(
     if not walks and not graph.seeds[node]:
         notes.append(f"no walk from the question's names raises the score of {name}")
     return TargetExplanation(question, name, passage, float(logits[node]), by_mean, walks, tuple(notes))
+
+
+def _is_mentioned_alone(retriever: GFMRetriever, target: str, passage: str, allowed: BoolArray) -> bool:
+    """Whether a target is an entity whose node is a passage of another title, the only one that mentions it."""
+    if retriever.path_builder.scores_entities or find_target_passages(retriever.scope, target, allowed):
+        return False
+    title = int(retriever.scope.snapshot.title_entities[retriever.scope.snapshot.position(passage)])
+    return title not in find_target_entities(retriever.scope, target, allowed)
 
 
 def _find_walks(
@@ -152,19 +166,17 @@ def _find_node(
     """Return the node of the question's graph that a target is, and the id of the passage that it explains."""
     s, of_entities = retriever.scope.snapshot, retriever.path_builder.scores_entities
     of_nodes = retriever.path_builder.entity_nodes
-    passages = _find_passages(retriever, target, allowed)
-    entities = [] if passages else _find_entities(retriever, target, allowed)
+    passages = find_target_passages(retriever.scope, target, allowed)
+    entities = [] if passages else find_target_entities(retriever.scope, target, allowed)
     if not passages and not entities:
-        titles = [s.titles[position] for position in np.flatnonzero(allowed).tolist()]
-        close = nearest(target, titles) or nearest(target, list(retriever.scope.names(allowed).entities))
-        hint = f"did you mean {close}?" if close else "give a passage's id or title, or the name of an entity"
+        hint = propose_targets(retriever.scope, target, allowed)
         raise InputError(f"the target is {target!r}, and no passage or entity of the index is called so; {hint}")
     if of_entities and passages:
         ranked = retriever.ranker.rank(graph, logits, vector, len(allowed), allowed)
         nodes = {position: node for (position, _), node in zip(ranked.passages, ranked.nodes, strict=True)}
         found = [(nodes[p], s.passage_ids[p]) for p in passages if nodes.get(p, -1) >= 0]
     else:
-        wanted = passages or ([int(e) for e in entities] if of_entities else [int(of_nodes[e]) for e in entities])
+        wanted = passages or (entities if of_entities else [int(of_nodes[e]) for e in entities])
         places = {int(node): place for place, node in enumerate(graph.nodes)}
         found = [
             (places[n], s.passage_ids[n] if not of_entities and n < len(s.passage_ids) else "")
@@ -177,21 +189,3 @@ def _find_node(
             "no score to explain; try --retriever gfm:nodes=all"
         )
     return max(found, key=lambda pair: float(logits[pair[0]]))
-
-
-def _find_passages(retriever: GFMRetriever, target: str, allowed: BoolArray) -> list[int]:
-    s = retriever.scope.snapshot
-    if target in set(s.passage_ids) and allowed[s.position(target)]:
-        return [s.position(target)]
-    folded = target.casefold()
-    return [position for position in np.flatnonzero(allowed).tolist() if s.titles[position].casefold() == folded]
-
-
-def _find_entities(retriever: GFMRetriever, target: str, allowed: BoolArray) -> list[int]:
-    folded = target.casefold()
-    known = retriever.scope.names(allowed).entities
-    same = [position for position, name in enumerate(known) if name.casefold() == folded]
-    if same:
-        return same
-    names = retriever.scope.linker_among(allowed).link(target).linked_names
-    return [entity for name in names if name.end - name.start == len(target.strip()) for entity in name.entities]
