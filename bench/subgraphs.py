@@ -113,10 +113,9 @@ def pays(seeds: int) -> None:
     """Print trained networks against the same untrained; questions for testing chose nothing."""
     encoder = open_encoder(DEFAULT_ENCODER)
     rows = []
-    settings = [(task, *PAYS[task]) for task in PAYS_TASKS]
-    for task, budget, network, epochs, rate in [
-        (task, budget, *rest) for task, own, *rest in settings for budget in BUDGETS or [own]
-    ]:
+    for task, given in [(task, budget) for task in PAYS_TASKS for budget in BUDGETS or [0]]:
+        own, network, epochs, rate = PAYS[task]
+        budget = given or own
         config = _pays_config(encoder, task, budget)
         loop = Recipe(epochs=epochs, rate=rate, average=0.9, warmup=10)
         recipe = SelectionRecipe(network, FeedbackRecipe(budget=budget, draws=8), loop)

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -37,7 +38,7 @@ from clew.training.data.reranking_pools import PoolExample
 from clew.training.loop import train
 from clew.training.objectives.reranking import Reranking, mean_reciprocal_ranks, rank_pools
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
-from clew.training.recipes.records import RerankRecipe, published_rerank_recipe
+from clew.training.recipes.records import Network, RerankRecipe, published_rerank_recipe
 from clew.training.recipes.reranker import find_pools
 from papers.evaluated import open_set
 from papers.g_rag import AT_HAND, RUN, progress
@@ -52,7 +53,7 @@ class Row:
     """A network to train; `width` None for the preset's."""
 
     label: str
-    network: str = "mlp"
+    network: Network = "mlp"
     width: int | None = None
     layers: int = 2
     share: float = 1.0  # of the training questions
@@ -91,7 +92,7 @@ class OpenedGNN(DocumentGNN):
             nn.init.zeros_(self.rank_score.weight)
         if skip:
             last = self.layers[-1]
-            linear = last.update if hasattr(last, "update") else last.own
+            linear = cast("nn.Linear", last.update if hasattr(last, "update") else last.own)
             nn.init.zeros_(linear.weight)
             nn.init.zeros_(linear.bias)
 
@@ -101,7 +102,8 @@ class OpenedGNN(DocumentGNN):
             return scores
         ranks = torch.arange(1, scores.shape[1] + 1, device=scores.device)
         features = torch.stack([-torch.log(ranks), 1 / ranks], -1) * self.settings.text  # scores are of that size
-        return scores + self.rank_score(features)[..., 0]
+        by_rank: Tensor = self.rank_score(features)[..., 0]
+        return scores + by_rank
 
 
 def main(given: Sequence[str] | None = None) -> None:
