@@ -3,7 +3,7 @@
 `pathquestion`: PathQuestion with 3 hops, as textual graphs of the 3-hop neighbourhoods of topics, split by topic; the
 share of questions whose gold path survives a budget of 20 nodes, and of 8. `explagraphs`: the development questions.
 `pays`: where training by feedback pays: each form of the network trained against the same untrained, with equal seeds,
-on tasks and budgets that were chosen on training questions (`--task NAME` for one of them).
+on tasks and budgets that were chosen on training questions (`--task NAME` for one of them, `--budgets` for others).
 Networks are trained on the local reader's feedback only, without paths. `times`: milliseconds
 of selecting and reading the same, without training, in one order and the other. `training`: an epoch
 over 5,000 small graphs. `latency`: a selection on a graph of 20 nodes, and on the index of MetaQA.
@@ -51,9 +51,12 @@ PAYS = {
     "explagraphs, published network": (3, PUBLISHED, 8, 1e-2),
     "pathquestion-2h, published network": (5, PUBLISHED, 2, 1e-2),
     "pathquestion-3h": (5, ScorerSettings(), 5, 5e-3),
+    "pathquestion-3h, published network": (5, PUBLISHED, 2, 1e-2),
 }
 """For each task of `pays` the budget, the network, epochs and learning rate."""
 PAYS_TASKS = list(PAYS)
+BUDGETS: list[int] = []
+"""Budgets of `pays` in place of the tasks' own."""
 SELECTED = list(SELECTIONS)
 """Selections of the tables, as `--select` names them."""
 
@@ -67,7 +70,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--select", default=",".join(SELECTIONS), help="selections of the tables, the first compared")
     parser.add_argument("--task", choices=list(PAYS), help="the only task of pays; all by default")
+    parser.add_argument("--budgets", default="", help="nodes, by commas: of pays, in place of those of its tasks")
     arguments = parser.parse_args()
+    BUDGETS[:] = [int(budget) for budget in arguments.budgets.split(",") if budget]
     if arguments.task is not None:
         PAYS_TASKS[:] = [arguments.task]
     SELECTED[:] = arguments.select.split(",")
@@ -108,8 +113,9 @@ def pays(seeds: int) -> None:
     """Print trained networks against the same untrained; questions for testing chose nothing."""
     encoder = open_encoder(DEFAULT_ENCODER)
     rows = []
-    for task in PAYS_TASKS:
-        budget, network, epochs, rate = PAYS[task]
+    for task, given in [(task, budget) for task in PAYS_TASKS for budget in BUDGETS or [0]]:
+        own, network, epochs, rate = PAYS[task]
+        budget = given or own
         config = _pays_config(encoder, task, budget)
         loop = Recipe(epochs=epochs, rate=rate, average=0.9, warmup=10)
         recipe = SelectionRecipe(network, FeedbackRecipe(budget=budget, draws=8), loop)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clew.rerankers.g_rag.settings import GRag
+from clew.settings import load_settings
+from clew.training.hyperparameters import Recipe
 from clew.training.objectives.kg_completion import KGCompletion
+from clew.training.recipes.records import published_rerank_recipe
 from tests.datasets.candidate_files import pool_records, write_candidates
 from tests.datasets.scene_graph_files import write_question_table, write_scene_graphs
 from tests.faults.commands import run_clew
@@ -378,7 +383,7 @@ def test_a_table_of_trained_networks_has_its_rows(
 
 
 G_RAG_ROWS = {
-    "1": ["w/o reranker", "MLP of the same build", "GCN without AMR", "G-RAG", "G-RAG-RL"],
+    "1": ["w/o reranker", "MLP", "GCN", "G-RAG", "G-RAG-RL"],
     "2": ["w/o reranker", "G-RAG-RL"],
     "3": ["hashing:32", "hashing:64"],
     "5": ["g-rag", "gcn", "gat", "sage", "gin"],
@@ -395,6 +400,48 @@ def test_a_table_of_g_rag_has_its_rows(name: str, capsys: pytest.CaptureFixture[
     assert rows[0] == [f"table {name}", *(f"{measure} {split}" for measure in measures for split in ("dev", "test"))]
     assert [row[0] for row in rows[2:]] == G_RAG_ROWS[name]
     assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:])
+
+
+def test_a_trained_network_has_the_figures_of_its_reranker_on_stored_graphs(
+    papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("papers.g_rag")
+    candidates = importlib.import_module("clew.training.recipes.candidate_pools")
+    recipe = replace(published_rerank_recipe(), width=8, steps=20, loop=Recipe(epochs=1, rate=1e-2))
+    given = module.parse_arguments(["1", "--limit", "4,3,4"])
+    files = {split: module.pool_file(split, given) for split in module.AT_HAND}
+    figures = module.measure_row(module.Row("equal", recipe), files, 0)
+    for split in ("dev", "test"):
+        reranker = GRag(weights=papers / "work" / "g-rag" / "weights" / "equal-seed-0")
+        expected = module.measure(files[split], reranker, load_settings())
+        measured = {name: value for name, value in figures[split].items() if not name.startswith("seconds")}
+        assert measured == {name: expected[name] for name in measured}
+        assert measured["positives_rr"] > 0.0
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("graphs of a pool are built twice")
+
+    monkeypatch.setattr(candidates, "make_pool_examples", refuse)
+    assert module.measure_row(module.Row("again", recipe), files, 0).keys() == {"dev", "test"}
+
+
+@pytest.mark.parametrize("text", ["0", "1,2", "3,x,4", "-1", "1,2,3,4"])
+@pytest.mark.usefixtures("papers")
+def test_a_limit_of_g_rags_tables_is_one_number_or_three(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module("papers.g_rag").main(["1", f"--limit={text}"])
+    assert ended.value.code == 2
+    assert f"{text!r}: wanted one number, or three by commas" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("papers")
+def test_networks_without_the_limits_of_g_rag_start_at_the_cosine(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {row[0]: row[1:] for row in table(capsys, "g_rag_limits")}
+    cosine = rows["cosine"][::2][:3]
+    for name in ("MLP, skip", "MLP, skip, order", "G-RAG, skip", "G-RAG, skip, order"):
+        assert rows[name][0:6:2] == cosine
+    assert rows["MLP, width 8"][0:6:2] != cosine
+    assert rows["MLP, width 8"][:6] != rows["MLP"][:6]
 
 
 @pytest.mark.usefixtures("papers")

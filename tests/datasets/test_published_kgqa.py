@@ -235,3 +235,14 @@ def test_published_files_go_through_import_and_evaluation(tmp_path: Path, conten
     rows = json.loads(out.read_text(encoding="utf-8"))["retrievers"]
     assert rows["frag"]["hits@1"] == rows["frag"]["hit"] == 1.0
     assert rows["frag:preset=paper"]["coverage@32"] == 1.0
+
+
+def test_questions_of_cwq_without_a_topic_are_refused_with_what_a_graph_wants(tmp_path: Path) -> None:
+    """The message named gold ids alone, which no question on a graph has."""
+    index, kg = tmp_path / "index", tmp_path / "kg.tsv"
+    kg.write_text("".join("\t".join(triple) + "\n" for triple in FREEBASE), encoding="utf-8")
+    assert run_clew("kg", "import", kg, "--index", index).code == 0
+    questions = write_json(tmp_path / "cwq.json", [{**CWQ_FILE[0], "sparql": ""}])
+    done = run_clew("eval", "--index", index, "--questions", questions, "--retriever", "frag")
+    assert done.code == 2
+    assert "topics and answers for a graph" in done.err

@@ -165,7 +165,9 @@ def _summarize(
 ) -> RetrieverSummary:
     has_gold = ~np.isnan(np.stack(list(values.values()))).any(axis=0)
     if not has_gold.any():
-        raise InputError("no question has gold ids; give questions with at least one")
+        raise InputError(
+            "no question has gold ids; give questions with at least one, or with topics and answers for a graph"
+        )
     table = np.stack(list(values.values()), axis=1)[has_gold]
     columns = {name: table[:, column] for column, name in enumerate(values)}
     means = dict(zip(values, table.mean(axis=0).tolist(), strict=True))

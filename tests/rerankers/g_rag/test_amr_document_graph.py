@@ -154,3 +154,15 @@ def test_what_joins_two_passages_is_what_their_edge_counts(*, whole: bool) -> No
             counted = [len(parts["concepts"]), len(parts["edges"])]
             assert counted == graph.edge_features[i, j].tolist()
             assert builder.shared_parts(QUESTIONS[0], POOL, j, i) == parts
+
+
+def test_plain_texts_of_passages_are_encoded_once_for_all_pools() -> None:
+    plain, encoder = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode, words=False), RecordingEncoder()
+    builder = AMRDocumentGraphBuilder(LocalAMRParser(), encoder, words=False)
+    graphs = [builder.build([question], [POOL])[0] for question in QUESTIONS[:3]]
+    texts = [text for call in encoder.calls for text in call]
+    assert len(texts) == len(set(texts)) == 3 + len(POOL)
+    for question, graph in zip(QUESTIONS[:3], graphs, strict=True):
+        (expected,) = plain.build([question], [POOL])
+        np.testing.assert_array_equal(graph.vectors, expected.vectors)
+        np.testing.assert_array_equal(graph.question, expected.question)

@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 
 from clew.arrays import FloatArray
+from clew.models.encoders.memory import VectorMemory
 from clew.models.validation import replace_surrogates
 from clew.protocols import fingerprint_of
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
@@ -41,7 +42,8 @@ class AMRDocumentGraphBuilder:
         words: bool = True,
     ) -> None:
         self._parser = parser
-        self._encode = encode
+        # Without words a passage is the same text in every pool; with them hardly any text occurs twice.
+        self._encode = encode if words else VectorMemory(encode)
         self._whole = whole
         self._words = words
 

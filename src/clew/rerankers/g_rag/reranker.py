@@ -31,7 +31,7 @@ class DocumentGraphReranker:
     def __init__(self, graphs: DocumentGraphBuilder, trained: TrainedDocumentGNN) -> None:
         self._graphs = graphs
         self._trained = trained
-        self._scores = _open_scorer(trained.model)
+        self._scores = open_scorer(trained.model)
         self._columns = FeatureColumns.locate(
             (trained.node_features, trained.edge_features), (graphs.node_features, graphs.edge_features)
         )
@@ -77,7 +77,8 @@ class DocumentGraphReranker:
         return self._graphs.shared_parts(question, passages, first, second)
 
 
-def _open_scorer(network: DocumentNetwork) -> Callable[[DocumentInput], FloatArray]:
+def open_scorer(network: DocumentNetwork) -> Callable[[DocumentInput], FloatArray]:
+    """Return a function from the inputs of a question with n passages to their scores (n,)."""
     if network.settings.network in NUMPY_NETWORKS:
         return network.scores
     from clew.nn.document_gnn import DocumentGNN
