@@ -52,6 +52,27 @@ MUTATIONS = (
         "store/test_passage_table.py::test_damage_that_lance_reads_without_an_error_is_noticed",
     ),
     Mutation(
+        "what hidden documents alone say of two names is believed",
+        "graph/names/spellings.py",
+        "    if one == other or allowed is None or allowed.all():\n",
+        "    if allowed is None or isinstance(one, int):\n",
+        "contracts/test_filters_hide.py::test_two_names_that_a_hidden_document_calls_one_are_never_shown_as_one[alias-frag]",
+    ),
+    Mutation(
+        "a child by fork takes over the models of its parent",
+        "models/threads.py",
+        "        if self._state.owner != os.getpid():\n",
+        "        if not self._state:\n",
+        "test_long_life.py::test_each_process_opens_the_encoder_for_itself",
+    ),
+    Mutation(
+        "links below the first folders of an index are followed",
+        "store/location.py",
+        "        yield from _links_below(below)\n",
+        "        del below\n",
+        "store/test_location.py::test_a_link_at_any_depth_of_an_index_is_not_followed",
+    ),
+    Mutation(
         "a note has the titles of hidden documents",
         "index/__init__.py",
         "        return note_aliases(self.table, evidence)\n",

@@ -168,8 +168,8 @@ def are_tied(snapshot: "Snapshot", entity: int, one: str, other: str, allowed: B
     """Return as `is_tied` for two names as they are written; a name "" is tied to every other."""
     if not one or not other or one == other:
         return True
-    hashes = (key_hash(name_key(name), snapshot.salt) for name in (one, other))
-    return is_tied(snapshot, entity, *hashes, allowed)
+    first, second = (key_hash(name_key(name), snapshot.salt) for name in (one, other))
+    return is_tied(snapshot, entity, first, second, allowed)
 
 
 def label_among(snapshot: "Snapshot", entity: int, allowed: BoolArray | None) -> str:

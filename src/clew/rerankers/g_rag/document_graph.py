@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, LongArray, expand_ranges
 from clew.graph.csr import Adjacency
-from clew.graph.names.spellings import label_among
+from clew.graph.names.spellings import are_tied, find_spelling, label_among
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.chain_features import CHAIN_FEATURES, chain_edges, describe_passages
 from clew.query.chain_search import ChainSearch, texts_to_encode
@@ -134,7 +134,7 @@ class IndexDocumentGraphBuilder:
     ) -> dict[str, tuple[str, ...]]:
         """Return the names that both mention, and the triples of one about the title of the other.
 
-        They are as the two passages write them.
+        They are as the two passages write them; two that only other documents call one are left out.
         """
         snapshot = self._snapshot
         positions = [snapshot.position(passages[place].item.id) for place in (first, second)]
@@ -152,7 +152,12 @@ class IndexDocumentGraphBuilder:
                 if title >= 0 and title in (head, tail) and title != int(snapshot.title_entities[stating]):
                     facts[self._write_fact(row, stating)] = None
         either = self._mask(*positions)
-        names = [label_among(snapshot, entity, either) for entity in rarest]
+        spellings = [[find_spelling(snapshot, place, entity, either) for place in positions] for entity in rarest]
+        names = [
+            label_among(snapshot, entity, either)
+            for entity, (one, other) in zip(rarest, spellings, strict=True)
+            if are_tied(snapshot, entity, one, other, either)
+        ]
         return {"names": tuple(filter(None, names)), "facts": tuple(filter(None, facts))}
 
     def _write_fact(self, triple: int, passage: int) -> str:
