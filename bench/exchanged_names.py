@@ -41,8 +41,7 @@ class Entity:
 
     def states(self, text: str) -> bool:
         """Return whether a passage has a text, word for word."""
-        wanted = f" {normalize_answer(text)} "
-        return any(wanted in f" {normalize_answer(passage)} " for passage in self.texts)
+        return any(_has(passage, text) for passage in self.texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ _GROUPS = tuple(
         "built constructed completed erected opened finished",
     )
 )
-_BEGINNING = frozenset().union(*_GROUPS)
+_BEGINNING = frozenset(stem for group in _GROUPS for stem in group)
 _RELEASES = _GROUPS[1]
 
 

@@ -34,7 +34,7 @@ def complete_name(text: str, name: str, titles: Iterable[str] = ()) -> str:
 
 def complete_answer(answer: str, titles: Iterable[str]) -> str:
     """Return the one title that is an answer with a common word before it, such as "The Tide" for "Tide"; else it."""
-    found = set()
+    found: set[str] = set()
     for title in titles:
         plain = title.partition(" (")[0]
         first, _, rest = plain.partition(" ")
