@@ -274,7 +274,7 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
     assert (found.code, found.err, changes["equal"], changes["changed"]) == (1, "", False, [])
     assert {id_.partition("#")[0] for id_ in changes["added"]["passages"]} == {"copy-0", "copy-1", "copy-2"}
     assert {id_.partition("#")[0] for id_ in changes["removed"]["passages"]} == {"log"}
-    none = {"passages": [], "entities": [], "triples": []}
+    none: dict[str, list[str]] = {"passages": [], "entities": [], "triples": []}
     equal = run_clew("diff", tmp_path / "one", tmp_path / "one", "--json")
     assert (equal.code, json.loads(equal.out)) == (
         0,
