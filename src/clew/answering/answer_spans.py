@@ -163,7 +163,9 @@ def _add_next_words(text: str, mention: Mention, end: int) -> Iterator[AnswerSpa
     if mention.kind not in ("name", "acronym", "number"):
         return
     match = _NEXT_WORDS.match(text, mention.end, end)
-    for group in (1, 2) if match else ():
+    if match is None:
+        return
+    for group in (1, 2):
         word = match[group]
         if not word or word in COMMON_WORDS or (mention.kind != "number" and _VERB.fullmatch(word)):
             return
