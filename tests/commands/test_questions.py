@@ -41,7 +41,7 @@ def test_every_question_is_drawn_equally_often() -> None:
 def test_too_few_are_refused_and_not_filled_up() -> None:
     with pytest.raises(InputError, match="7 questions take 2 hops, and 8 are wanted: give --each 7"):
         sample_by_hops(many({1: 30, 2: 7}), [1, 2], 8, np.random.default_rng(0))
-    with pytest.raises(InputError, match="0 questions take 4 hops"):
+    with pytest.raises(InputError, match="0 questions take 4 hops, and 1 are wanted: leave that number out"):
         sample_by_hops(many({1: 30}), [1, 4], 1, np.random.default_rng(0))
 
 

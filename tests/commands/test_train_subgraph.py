@@ -254,6 +254,7 @@ def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, qu
         (("--graph-token", "part"), "the local reader reads no tokens: give --reader"),
         (("--graph-encoder", "gin"), "the local reader reads no tokens: give --reader"),
         (("--graph-tokens", "4"), "the local reader reads no tokens: give --reader"),
+        (("--dtype", "bfloat16"), "--dtype bfloat16 is of a language model's weights, and the reader is local"),
         (("--reader", "x", "--graph-encoder", "rnn"), "'rnn' is not one of 'transformer', 'gcn', 'gin', 'gat', 'mean'"),
         (("--reader", "x", "--graph-token", "all"), "'all' is not one of 'none', 'part', 'whole'"),
         (("--reader", "no-such-model"), "no-such-model"),
@@ -381,6 +382,7 @@ def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> N
     ("options", "message"),
     [
         (("--soft-prompt", "x"), "--soft-prompt stands before a language model's prompt, and there is no --reader"),
+        (("--dtype", "bfloat16"), "--dtype bfloat16 is of a causal language model's weights, and none reads"),
         (("--soft-prompt", "x", "--reader", "local"), "and --reader is 'local': give causal:MODEL"),
         (("--reader", "causal:"), "wanted causal:MODEL"),
         (("--reader", "causal:x", "--model", "openai:y"), "--model openai:y has no use"),

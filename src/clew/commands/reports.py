@@ -187,7 +187,7 @@ def print_scores(report: dict[str, Any]) -> None:
     from rich.table import Table
 
     names = list(report["retrievers"])
-    depth = f", {format_count(report['depth'], 'passage')} each" if "depth" in report else ""
+    depth = f", at most {format_count(report['depth'], 'passage')} each" if "depth" in report else ""
     table = Table(
         title=f"{format_count(report['questions'], 'question')} over {report['index']}{depth}", title_justify="left"
     )

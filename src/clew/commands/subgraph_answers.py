@@ -28,6 +28,11 @@ def reads_subgraph(
         if reader.soft_prompt is not None:
             seen = f"--reader is {name!r}" if name else "there is no --reader"
             raise InputError(f"--soft-prompt stands before a language model's prompt, and {seen}: give causal:MODEL")
+        if reader.dtype != "float32":
+            raise InputError(
+                f"--dtype {reader.dtype} is of a causal language model's weights, and none reads: give --reader "
+                "causal:MODEL, or leave it out"
+            )
         return False
     for option, value in (("--model", model), ("--feedback", feedback)):
         if value:

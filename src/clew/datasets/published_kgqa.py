@@ -26,6 +26,7 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.indexing.kg_formats.jsonl import own_graph_triples
 from clew.indexing.kg_formats.statements import RawTriple
+from clew.text.counts import format_count
 from clew.types import Question
 
 _HEAD_CHARACTERS = 4096
@@ -125,7 +126,8 @@ def load_own_graphs(path: Path) -> GraphDataset:
         questions.append(
             (record.location, GraphQuestion(question.id, number, question.text, question.answers, topics, (), group))
         )
-    notes = (f"{lacking} of {len(questions)} questions have no topic in their graph",) if lacking else ()
+    of_all = format_count(len(questions), "question has", "questions have")
+    notes = (f"{lacking:,} of {of_all} no topic in their graph",) if lacking else ()
     return GraphDataset(graphs, tuple(check_unique(questions)), notes=notes)
 
 

@@ -57,9 +57,10 @@ def sample_by_hops(questions: Sequence[Question], hops: Sequence[int], each: int
         able = [place for place, question in enumerate(questions) if question.hops == wanted]
         if len(able) < each:
             take = format_count(len(able), "question takes", "questions take")
+            fewer = f"give --each {len(able)} at most, " if able else ""
             raise InputError(
-                f"{take} {format_count(wanted, 'hop')}, and {each} are wanted: give --each {len(able) or 1} at "
-                "most, leave that number out of --hops, or add a file"
+                f"{take} {format_count(wanted, 'hop')}, and {each:,} are wanted: {fewer}leave that number out of "
+                "--hops, or add a file"
             )
         chosen += rng.choice(np.array(able), each, replace=False).tolist()
     return [questions[place] for place in sorted(chosen)]

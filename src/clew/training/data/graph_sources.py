@@ -16,6 +16,7 @@ from clew.datasets.published_kgqa import has_own_graphs, load_own_graphs
 from clew.errors import InputError
 from clew.index import open as open_index
 from clew.protocols import Encoder
+from clew.text.counts import format_count
 from clew.training.data.graph_questions import (
     EncodedQuestion,
     Note,
@@ -153,8 +154,9 @@ def load_comparison_splits(
     if test is None and measured is None:
         if (groups := len(set(connected_groups([one.question for one in train])))) < _MIN_GROUPS:
             raise InputError(
-                f"{len(train)} questions on {groups} separate topics: wanted at least {_MIN_GROUPS}, for training, "
-                "validation and testing; give more questions (--limit), or separate test questions (--test)"
+                f"{format_count(len(train), 'question')} on {format_count(groups, 'separate topic')}: wanted at least "
+                f"{_MIN_GROUPS}, for training, validation and testing; give more questions (--limit), or separate test "
+                "questions (--test)"
             )
         train, tested = train_test_split(train, 1 - TEST_SHARE, 0)
         return Splits(*train_test_split(train, 1 - VALIDATION_SHARE, 0), tested, *of_set)

@@ -15,6 +15,7 @@ from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.answering.graph_readers.reader_files import save_reader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
+from clew.errors import InputError
 from clew.models.causal_lm.model import CausalModel
 from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
 from clew.models.devices import choose_device
@@ -31,9 +32,15 @@ _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code
 def open_model(settings: ReaderSettings, device: str = "auto", dtype: str = "float32") -> CausalModel | None:
     """Return the language model of a reader, loaded, with weights of a torch type; None for the local reader.
 
-    Raises InputError without `transformers`, or `peft` for a soft prompt, and ProviderError if the model does not open.
+    Raises InputError for a type of weights with the local reader, without `transformers`, or without `peft` for a soft
+    prompt, and ProviderError if the model does not open.
     """
     if settings.name == LOCAL_READER:
+        if dtype != "float32":
+            raise InputError(
+                f"--dtype {dtype} is of a language model's weights, and the reader is {LOCAL_READER}: give --reader "
+                "FOLDER with a causal language model"
+            )
         return None
     model = CausalModel(settings.name, device=choose_device(device), dtype=dtype)
     loaded = model.load()
