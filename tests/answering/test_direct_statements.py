@@ -41,6 +41,7 @@ def test_several_statements_of_one_sentence(question: str, answer: str) -> None:
         ("Who designed the Rossby?", "Rossby", "Rossby is a ship. The ship was designed by Ida Berg.", "Ida Berg"),
         ("Who wrote Tarn?", "Tarn", "Tarn is a Danish play (1890) written and staged by Ida Berg.", "Ida Berg"),
         ("Who built the Rossby?", "Rossby", "Rossby was built by the Danish engineer Ida Berg.", "Ida Berg"),
+        ("Who designed the Rossby?", "Rossby", "Rossby was a ship designed in Italy by Ida Berg.", "Ida Berg"),
         ("When was Tarn released?", "Tarn", "Tarn was released in Norway on 3 May 1892.", "3 May 1892"),
     ],
 )

@@ -320,6 +320,9 @@ def test_type_fit() -> None:
 def test_numbers_years_and_nationalities() -> None:
     text = "In 1911 it had 1,200 tons, 14 men and seven dogs."
     assert [text[m.start : m.end] for m in find_numbers(text, 0, len(text))] == ["1,200", "14", "seven"]
+    text = "Twenty-five men, sixteen dogs, sixty-one seals and ten hundred kroner."
+    numbers = ["Twenty-five", "sixteen", "sixty-one", "ten", "hundred"]
+    assert [text[m.start : m.end] for m in find_numbers(text, 0, len(text))] == numbers
     year = extract_year(Mention("3 May 1880", "date", 10, 20))
     assert (year.name, year.start, year.end) == ("1880", 16, 20)
     assert extract_year(Mention("3 May", "date", 1, 6)) == Mention("3 May", "date", 1, 6)

@@ -268,3 +268,12 @@ def test_no_address_of_a_language_model_shows_its_password(hostile: Path, monkey
         assert done.code
         assert "127.0.0.1" in done.err
         assert SECRET not in done.out + done.err
+
+
+@pytest.mark.parametrize(("place", "fault"), [("a.md", "which is a file"), ("a.md/x", "which lies below the file")])
+def test_an_index_in_the_place_of_a_file_is_refused(tmp_path: Path, place: str, fault: str) -> None:
+    (tmp_path / "a.md").write_text("# Rossby\n\nRossby was built in Kiel.\n")
+    done = run_clew("index", str(tmp_path / "a.md"), "--index", str(tmp_path / place))
+    assert done.code == 2
+    assert fault in done.err
+    assert "Errno" not in done.err

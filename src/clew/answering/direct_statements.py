@@ -48,7 +48,7 @@ _MODIFIES = re.compile(r"[\s-]+(?!and\b|or\b)[a-z]")  # "American" of "is an Ame
 _OTHER_VERBS = r"(?:,?(?:\s+and)?\s+(?:co-)?[a-z]+(?:ed|en|wn|ung)\b){0,3}"  # "written, produced and directed by"
 _WHEN_WHERE = r"(?:\s+(?:in|on|at)\s+[^,;:()]{3,30}?)?"
 _BEFORE_AGENT = re.compile(
-    rf"{_OTHER_VERBS}{_WHEN_WHERE}\s+by\s+(?:(?:the|an?)\s+)?(?:[a-z]+(?:-[a-z]+)*\s+){{0,4}}\[{{0,2}}"
+    rf"{_OTHER_VERBS}{_WHEN_WHERE}\s+by\s+(?P<agent>(?:(?:the|an?)\s+)?(?:[a-z]+(?:-[a-z]+)*\s+){{0,4}}\[{{0,2}})"
 )
 _BEFORE_DATE = re.compile(r"(?:\s+[a-z]+ly)?(?:\s+(?:in|by|to)\s+[^,;()]{3,40}?)?\s+(?:on|in)\s+")
 _BEFORE_PLACE = re.compile(r"\s+(?:(?:on|in)\s+[^,;()]{4,20}?\s+)?(?:in|at|near)\s+(?:the\s+)?\[{0,2}")
@@ -186,7 +186,9 @@ def _after_verb(sentence: Sentence, verb_end: int, kind: str) -> Iterator[Mentio
     else:
         pattern = _BEFORE_AGENT if kind == "person" else _BEFORE_PLACE
         before = pattern.match(text, verb_end, sentence.end)
-        wanted = [m for m in _names(sentence) if m.start >= verb_end]
+        # "Italy" of "designed in Italy by Y" designed nothing.
+        start = before.start("agent") if before and kind == "person" else verb_end
+        wanted = [m for m in _names(sentence) if m.start >= start]
     if before is None or not wanted or wanted[0].start > before.end():
         return
     answer = wanted[0] if kind != "person" else _described_person(text, wanted)

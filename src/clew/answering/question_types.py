@@ -47,9 +47,10 @@ QUANTITY_COMPARISON = re.compile(
 # A passage mostly gives these dates second, after that of birth or foundation.
 _ENDING_VERB = re.compile(r"\b(?:die[ds]?|death|dissolved|closed|ended|disbanded)\b", re.I)
 _YEAR = re.compile(r"(?<![\d,.$£€])(?:1\d{3}|20\d{2})(?![\d%]|,\d)")
+_UNITS = "one|two|three|four|five|six|seven|eight|nine"
 _NUMBER = re.compile(
-    r"(?<![\w.,])\d[\d,.]*(?:\s(?:million|billion|thousand))?(?!\w)|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|"
-    r"eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|hundred)\b",
+    r"(?<![\w.,])\d[\d,.]*(?:\s(?:million|billion|thousand))?(?!\w)|\b(?:(?:twenty|thirty|forty|fifty|sixty|seventy|"
+    rf"eighty|ninety)(?:-(?:{_UNITS}))?|{_UNITS}|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|hundred)\b",
     re.I,
 )
 _NATIONALITY = re.compile(

@@ -89,6 +89,8 @@ def open_or_create(
     given = {
         "extractor": extractor, "encoder": encoder, "device": device, "sentences": sentences, "aliases": aliases
     }  # fmt: skip
+    if "://" not in location:
+        check_folder("--index", Path(location))
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
     return create_index(location, settings, progress, llm_factory)
 
