@@ -175,6 +175,11 @@ def _find_node(
         ranked = retriever.ranker.rank(graph, logits, vector, len(allowed), allowed)
         nodes = {position: node for (position, _), node in zip(ranked.passages, ranked.nodes, strict=True)}
         found = [(nodes[p], s.passage_ids[p]) for p in passages if nodes.get(p, -1) >= 0]
+        if not found:
+            raise InputError(
+                f"the target {target!r} is a passage that mentions none of the entities that count, so it has no score "
+                "to explain; give the name of an entity, or more entities by --retriever gfm:entities=all"
+            )
     else:
         wanted = passages or (entities if of_entities else [int(of_nodes[e]) for e in entities])
         places = {int(node): place for place, node in enumerate(graph.nodes)}

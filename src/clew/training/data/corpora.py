@@ -38,9 +38,11 @@ class IndexedQuestions:
     def question_file(self) -> Path:
         """Return the file of questions; none, or one that does not exist, is an InputError."""
         if self.questions is None or not self.questions.is_file():
+            fault = (
+                "has no questions" if self.questions is None else f"has questions in {self.questions}, which is no file"
+            )
             raise InputError(
-                f"the index {self.index} has no questions ({self.questions}): give it as INDEX=QUESTIONS, with a file "
-                "of questions and their gold"
+                f"the index {self.index} {fault}: give it as INDEX=QUESTIONS, with a file of questions and their gold"
             )
         return self.questions
 

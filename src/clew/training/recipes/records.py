@@ -148,6 +148,10 @@ def _check_options(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     for name in ("features", "chains", "prior"):
         if given.get(name) and targets != "passages":
             raise InputError(f"--{name} is for passages as targets, and the targets are {targets}: leave it out")
+    if "seeds" in given and targets == "passages":
+        raise InputError("--seeds is for entities or documents as targets, and the targets are passages: leave it out")
+    if "ranker" in given and targets != "entities":
+        raise InputError(f"--ranker is for entities as targets, and the targets are {targets}: leave it out")
     for name in ("nodes", "fact_nodes"):
         if given.get("whole_graph") and name in given:
             raise InputError(f"--whole-graph takes all nodes: leave it or --{name.replace('_', '-')} out")
