@@ -182,6 +182,47 @@ def test_a_child_by_fork_does_not_wait_for_a_model_that_a_thread_of_its_parent_w
     assert made.get() is made.get()
 
 
+COMPILING = """
+import os, signal, threading
+from numba.core.compiler_lock import global_compiler_lock
+from clew.arrays.kernels import njit
+
+@njit
+def double(number):
+    return 2 * number
+
+started = threading.Event()
+release = threading.Timer(0.5, lambda: None)
+
+def compile_for_a_while():
+    with global_compiler_lock:
+        started.set()
+        release.join()
+
+thread = threading.Thread(target=compile_for_a_while)
+release.start()
+thread.start()
+started.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # a child that waits for ever is killed
+    os._exit(0 if double(21) == 42 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert double(21) == 42
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_child_by_fork_does_not_wait_for_a_thread_of_its_parent_that_was_compiling(tmp_path: Path) -> None:
+    """The lock of the compiler was taken over as the thread held it: at first use every child waited for ever."""
+    script = tmp_path / "compiling.py"
+    script.write_text(COMPILING, encoding="utf-8")
+    command = [sys.executable, "-W", "ignore", str(script)]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
 def test_each_process_opens_the_encoder_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = Int8MiniLM()
     model = encoder._load()

@@ -152,6 +152,18 @@ def test_a_noun_beside_both_names_stands_once(first: str, follow_up: str, whole:
     assert talk((first, "")).resolve(follow_up).text == whole
 
 
+def test_a_person_asked_for_without_an_answer_is_not_the_one_of_an_earlier_turn() -> None:
+    """`his wife` was taken for the wife of Colin Archer, of whom two questions before spoke."""
+    conversation = talk(("Who designed the Fram?", "Colin Archer"), ("Who led the Discovery Expedition?", ""))
+    assert conversation.resolve("and who was his wife?").query.startswith("'his' could mean Colin Archer")
+    assert conversation.resolve("Colin Archer").text == "Who was Colin Archer's wife?"
+    assert (
+        not talk(("Who designed the Fram?", "Colin Archer"), ("Where is the Fram kept?", ""))
+        .resolve("and who was his wife?")
+        .query
+    )
+
+
 def test_few_turns_are_held() -> None:
     conversation = talk(*((f"Who was Person{number}?", "") for number in range(30)))
     assert len(conversation.turns) == 20

@@ -6,6 +6,7 @@ made by fork): `clew.arrays.threads` has them for callers.
 """
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,31 @@ _lock = RLock()
 _FIRST_NOTICE, _NEXT_NOTICE = 1.0, 4.0  # seconds of compiling in all; then at four times as many
 
 _hidden: list[str] = []
+
+
+def _compiler_locks() -> list[Any]:
+    """Return the locks that a thread may hold while it compiles, in the order in which it takes them."""
+    numba_lock = sys.modules.get("numba.core.compiler_lock")
+    return [_lock, *([numba_lock.global_compiler_lock] if numba_lock is not None else [])]
+
+
+def _acquire_compiler_locks() -> None:
+    """Wait for threads that compile: a child made while one holds a lock would wait for it for ever."""
+    _held[:] = _compiler_locks()
+    for lock in _held:
+        lock.acquire()
+
+
+def _release_compiler_locks() -> None:
+    for lock in reversed(_held):
+        lock.release()
+
+
+_held: list[Any] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_acquire_compiler_locks, after_in_parent=_release_compiler_locks, after_in_child=_release_compiler_locks
+    )
 
 
 def hide_optional_modules() -> None:

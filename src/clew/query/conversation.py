@@ -49,6 +49,7 @@ _REFERENCE = re.compile(
 )
 _HE = frozenset(["he", "him", "his"])
 _SHE = frozenset(["she", "her", "hers"])
+_PERSONAL = _HE | _SHE
 _IT = frozenset(["it", "its", "that"])
 _POSSESSIVE = frozenset(["his", "her", "hers", "its", "their", "theirs"])
 _DEMONSTRATIVE_BEFORE = re.compile(
@@ -84,6 +85,8 @@ _VERB = re.compile(
 _UNSURE = re.compile(r"Not sure: likely (?P<first>.+?)(?: or (?P<second>.+))?")  # of `Answer.headline`
 _SENTENCE_END = re.compile(r"[a-z]{3}[.!?]\s")
 _NOT_POSSESSED = re.compile(r"\s*(?:\Z|[?.,;!]|(?:to|in|on|at|by|from|for|with|and|or|as|after|before)\b)", re.I)
+
+_ASKS_WHO = re.compile(r"\A\W*(?:(?:and|but|so)\s+)?(?:who|whom|whose)\b", re.I)
 
 NameFinder = Callable[[str], Sequence[str]]
 """Returns the names in a question, in order."""
@@ -304,17 +307,21 @@ class Conversation:
     def _choose(self, word: str, fits: Callable[[Referent], int], least: int = 1) -> Referent | None:
         """Return the one referent that fits best of the latest turn with any that fits (1 or more), None for none.
 
-        Raises _AmbiguousError where several fit best, the best is merely likely, or it fits less than `least`.
+        Raises _AmbiguousError where several fit best, the best is merely likely, or it fits less than `least`; also
+        where a later question asked who somebody is, and got no answer: that person may be meant.
         """
+        is_overtaken = False
         for turn in reversed(self._turns):
             fitting = [(fits(one), one) for one in _referents(turn)]
             best = max((fit for fit, _ in fitting), default=0)
             if best == 0:
+                is_overtaken |= word in _PERSONAL and not turn.answers and _ASKS_WHO.match(turn.question) is not None
                 continue
             found = {name_key(one.name): one for fit, one in fitting if fit == best}
             if self._chosen is not None and name_key(self._chosen.name) in found:
                 return self._chosen
-            if len(found) > 1 or best < least or not all(one.is_sure for one in found.values()):
+            is_sure = all(one.is_sure for one in found.values())
+            if len(found) > 1 or best < least or is_overtaken or not is_sure:
                 raise _AmbiguousError(word, list(found.values()))
             return next(iter(found.values()))
         return None

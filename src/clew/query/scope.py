@@ -21,6 +21,8 @@ from clew.types import Filter, Passage, Scored
 _MAX_FILTERS = 64  # whose masks are kept, of one byte a passage each
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+_Linkers = dict[int, tuple[EntityLinker, EntityLinker]]
+"""For the id of a linker the linker, which is held so that no other gets its id, and its restriction."""
 
 
 class Scope:
@@ -34,7 +36,7 @@ class Scope:
         self._columns = MetadataColumns(snapshot) if columns is None else columns
         self._masks: dict[Filter, BoolArray] = {}
         self._blocked_triples: dict[Filter, BoolArray | None] = {}
-        self._visible: dict[int, tuple[BoolArray, VisibleNames, dict[int, EntityLinker]]] = {}
+        self._visible: dict[int, tuple[BoolArray, VisibleNames, _Linkers]] = {}
 
     def with_linker(self, linker: EntityLinker) -> "Scope":
         """Return a copy that links names otherwise, and shares the masks of filters."""
@@ -127,10 +129,10 @@ class Scope:
             return self.linker
         _, names, linkers = self._restricted_names(allowed)
         if id(self.linker) not in linkers:
-            linkers[id(self.linker)] = self.linker.restrict(names, allowed)
-        return linkers[id(self.linker)]
+            linkers[id(self.linker)] = self.linker, self.linker.restrict(names, allowed)
+        return linkers[id(self.linker)][1]
 
-    def _restricted_names(self, allowed: BoolArray) -> tuple[BoolArray, VisibleNames, dict[int, EntityLinker]]:
+    def _restricted_names(self, allowed: BoolArray) -> tuple[BoolArray, VisibleNames, _Linkers]:
         found = self._visible.get(id(allowed))  # the array is kept, so that no other has its id
         if found is None:
             found = allowed, VisibleNames(self.snapshot, allowed, self._in_graph), {}

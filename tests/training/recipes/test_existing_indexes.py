@@ -49,6 +49,21 @@ def test_existing_indexes_are_trained_on_and_judge_by_entities_too(
     assert load_weights(tmp_path / "out").key == first
 
 
+def test_weights_of_entities_explain_an_entity_where_a_passage_has_its_name(
+    small: Index, questions: Path, tmp_path: Path
+) -> None:
+    """Its name was taken for the passage, so that no main entity could be explained."""
+    place = small.table.location.name
+    shape = ("--preset", "paper", "--width", "8", "--layers", "2", "--epochs", "1")
+    done = run_clew("train", "gfm", "--index", f"{place}={questions}", "--out", tmp_path / "out", *shape)
+    assert done.code == 0, done.err
+    weights = ("--retriever", f"gfm:weights={tmp_path / 'out'},entities=all", "--index", place)
+    for target, passage in (("Karlskrona", None), ("karlskrona", "karlskrona"), ("palander", "palander")):
+        explained = run_clew("explain", QUESTIONS[0].text, "--target", target, "--json", *weights)
+        assert explained.code == 0, explained.err
+        assert json.loads(explained.out)["passage"] == passage, target
+
+
 @pytest.mark.parametrize("stage", ["pretrain", "paths"])
 def test_stages_without_questions_need_the_index_alone(small: Index, tmp_path: Path, stage: str) -> None:
     options = ("--stage", stage, "--targets", "entities", "--nodes", "20", "--width", "8", "--layers", "1")

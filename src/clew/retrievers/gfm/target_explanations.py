@@ -74,7 +74,8 @@ def explain_target(
 ) -> TargetExplanation:
     """Return the `count` best walks to a target: an entity's name, or a passage's id or title.
 
-    With weights that score entities, a passage is explained by the entity that counts most in its score. Walks that
+    With weights that score entities a name is an entity, even where it is the title of a passage, and a passage is
+    explained by the entity that counts most in its score. Walks that
     meet a node twice are left out without `loops`. Raises InputError for an empty question, a target that the index
     does not have, and one that the question's graph does not reach.
     """
@@ -167,7 +168,10 @@ def _find_node(
     s, of_entities = retriever.scope.snapshot, retriever.path_builder.scores_entities
     of_nodes = retriever.path_builder.entity_nodes
     passages = find_target_passages(retriever.scope, target, allowed)
-    entities = [] if passages else find_target_entities(retriever.scope, target, allowed)
+    # A title names an entity as well, which weights of entities score; a passage is then meant by its id.
+    is_entity = not passages or (of_entities and all(s.passage_ids[p] != target for p in passages))
+    entities = find_target_entities(retriever.scope, target, allowed) if is_entity else []
+    passages = [] if entities else passages
     if not passages and not entities:
         hint = propose_targets(retriever.scope, target, allowed)
         raise InputError(f"the target is {target!r}, and no passage or entity of the index is called so; {hint}")
