@@ -117,7 +117,7 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
         (("reranked:base=bm25", "--base", "fused"), "reranked:base=bm25 has a setting 'base' of its own"),
         (
             ("fused", "--rerank", "g-rag", "--rerank-depth", "0"),
-            "'--rerank-depth': Input should be greater than or equal to 1",
+            "--rerank-depth is '0'; wanted a number of at least 1",
         ),
         (("fused", "--rerank", "llm:gpt"), "the reranker is 'llm:gpt'; wanted llm:PROVIDER:NAME"),
         (("fused", "--rerank", ""), "no reranker is called ''; choose one of none, cross-encoder"),

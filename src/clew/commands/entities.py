@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -70,30 +70,42 @@ def merge(
     _print_decided(_change(index, lambda opened: [opened.merge_entities(names, into)]), json_=json_)
 
 
+@dataclass(frozen=True, slots=True)
+class MentionOptions:
+    """Options that name the mentions of an entity; one of them is given."""
+
+    document: Annotated[list[str] | None, typer.Option(help="Id of a document; may be given several times.")] = None
+    passage: Annotated[list[str] | None, typer.Option(help="Id of a passage; may be given several times.")] = None
+    where: Annotated[str | None, typer.Option(help="The passages that a filter allows now.")] = None
+    written: Annotated[str, typer.Option(help="The name as passages write it, also those that come later.")] = ""
+    by_context: Annotated[
+        bool, typer.Option("--by-context", help="Each group of documents that shares nothing with the others.")
+    ] = False
+
+    def check(self) -> None:
+        """Raise InputError unless exactly one of the options is given."""
+        given = [bool(self.document), bool(self.passage), self.where is not None, bool(self.written), self.by_context]
+        if sum(given) != 1:
+            raise InputError(
+                "say which mentions are meant by one of --document, --passage, --where, --written, --by-context"
+            )
+
+
 def split(
     name: NameArgument,
     index: IndexOption,
     as_: Annotated[str | None, typer.Option("--as", help="Name of what is split off.")] = None,
-    document: Annotated[list[str] | None, typer.Option(help="Id of a document; may be given several times.")] = None,
-    passage: Annotated[list[str] | None, typer.Option(help="Id of a passage; may be given several times.")] = None,
-    where: Annotated[str | None, typer.Option(help="The passages that a filter allows now.")] = None,
-    written: Annotated[str, typer.Option(help="The name as passages write it, also those that come later.")] = "",
-    by_context: Annotated[
-        bool, typer.Option("--by-context", help="Each group of documents that shares nothing with the others.")
-    ] = False,
     json_: JsonFlag = False,
+    *,
+    mentions: MentionOptions,
 ) -> None:
     """Make the mentions of an entity in some passages another entity.
 
     Name the mentions by --document, --passage, --where or --written, and the new entity by --as; or leave both to
     --by-context.
     """
-    given = [bool(document), bool(passage), where is not None, bool(written), by_context]
-    if sum(given) != 1:
-        raise InputError(
-            "say which mentions are meant by one of --document, --passage, --where, --written, --by-context"
-        )
-    if by_context:
+    mentions.check()
+    if mentions.by_context:
         if as_ is not None:
             raise InputError("--by-context names what it splits by itself: leave --as out, and rename it after that")
         _print_decided(_change(index, lambda opened: opened.split_entity_by_context(name)), json_=json_)
@@ -102,8 +114,9 @@ def split(
         raise InputError("give the name of what is split off by --as")
 
     def work(opened: Index) -> list[EntityDecision]:
-        parts = document or (), passage or ()
-        return [opened.split_entity(name, as_, documents=parts[0], passages=parts[1], where=where, form=written)]
+        parts = mentions.document or (), mentions.passage or ()
+        where, form = mentions.where, mentions.written
+        return [opened.split_entity(name, as_, documents=parts[0], passages=parts[1], where=where, form=form)]
 
     _print_decided(_change(index, work), json_=json_)
 

@@ -134,7 +134,7 @@ def test_the_command_prints_what_each_choice_is_worth(data: Path, out: Path, tmp
         (("--choices", "pagerank,gfm"), "read vectors of the encoder"),
         (("--choices", "pagerank,pagerank:x=1"), "has no setting 'x'"),
         (("--penalty", "0"), "wanted above 0"),
-        (("--kept", "2"), "less than or equal to 1"),
+        (("--kept", "2"), "--kept is '2'; wanted a number of at most 1"),
     ],
 )
 def test_what_cannot_be_trained_is_one_line_and_code_2(
