@@ -33,7 +33,7 @@ def test_import_makes_an_index_and_says_what_it_holds(tmp_path: Path, file: Path
     assert listed.out == "ships.tsv: 2 triples, 0 names, 1 part\n"
     stats = run_clew("stats", "--index", tmp_path / "index")
     assert "graph                ships.tsv (2 triples, 0 names)\n" in stats.out
-    assert "imported triples   2\n" in stats.out
+    assert "imported triples     2\n" in stats.out
     assert run_clew("verify", "--index", tmp_path / "index").code == 0
     found = run_clew("search", "Who built Fram?", "--index", tmp_path / "index", "--retriever", "bm25")
     assert "note: the index holds no passages" in found.out
