@@ -153,7 +153,7 @@ def test_the_page_of_the_command_line_is_current() -> None:
 def test_the_page_of_retrievers_lists_every_one() -> None:
     section = (ROOT / "docs" / "retrievers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)`", section, re.MULTILINE)
-    assert sorted(rows) == sorted(registry.RETRIEVERS)
+    assert sorted(rows) == sorted(registry.RETRIEVERS.entries)  # without those that other tests install
 
 
 def test_the_changelog_knows_the_version() -> None:
