@@ -25,21 +25,17 @@ _FIRST_NOTICE, _NEXT_NOTICE = 1.0, 4.0  # seconds of compiling in all; then at f
 _hidden: list[str] = []
 
 
-def _compiler_locks() -> list[Any]:
-    """Return the locks that a thread may hold while it compiles, in the order in which it takes them."""
-    numba_lock = sys.modules.get("numba.core.compiler_lock")
-    return [_lock, *([numba_lock.global_compiler_lock] if numba_lock is not None else [])]
-
-
 def _acquire_compiler_locks() -> None:
     """Wait for threads that compile: a child made while one holds a lock would wait for it for ever."""
-    _held[:] = _compiler_locks()
-    for lock in _held:
+    _lock.acquire()
+    numba_lock = sys.modules.get("numba.core.compiler_lock")  # loaded under `_lock` alone
+    _held[:] = [_lock, *([numba_lock.global_compiler_lock] if numba_lock is not None else [])]
+    for lock in _held[1:]:
         lock.acquire()
 
 
 def _release_compiler_locks() -> None:
-    for lock in reversed(_held):
+    for lock in _held[::-1]:
         lock.release()
 
 

@@ -57,16 +57,18 @@ def find_hidden_ties(snapshot: Snapshot, allowed: BoolArray, in_graph: BoolArray
     unnamed = hidden_titles & ~titles & ~in_graph & ~_mark(entities, len(snapshot.entities))
     several = np.bincount(entities, minlength=len(snapshot.entities)) > 1
     separated: dict[int, AbstractSet[int]] = {}
-    for entity in np.flatnonzero(several & hidden_titles).tolist():
-        names = {int(hash_): written[int(hash_)] for hash_ in hashes[entities == entity]}
-        if others := _separate(snapshot, entity, names, allowed):
+    for entity, found in _group(entities, hashes, several & hidden_titles).items():
+        if others := _separate(snapshot, entity, {name: written[name] for name in found}, allowed):
             separated[entity] = others
-    mentions = {entity: _find_mentions(snapshot, entity, names, allowed) for entity, names in separated.items()}
+    wanted = _mark(np.array(sorted(separated), dtype=np.int64), len(snapshot.entities))
+    all_names = _group(np.asarray(snapshot.name_entities), np.asarray(snapshot.name_hashes), wanted)
+    mentions = {
+        entity: _find_mentions(snapshot, entity, names, all_names[entity] - names, allowed)
+        for entity, names in separated.items()
+    }
     ends = np.asarray(snapshot.triples)[:, [0, 2]]
     triples = unnamed[ends].any(axis=1) & ~np.asarray(snapshot.imported)
-    touched = np.zeros(len(unnamed), dtype=np.bool_)
-    touched[list(separated)] = True
-    for triple in np.flatnonzero(touched[ends].any(axis=1) & ~np.asarray(snapshot.imported) & ~triples).tolist():
+    for triple in np.flatnonzero(wanted[ends].any(axis=1) & ~np.asarray(snapshot.imported) & ~triples).tolist():
         triples[triple] = _is_of_separated(snapshot, triple, separated, allowed)
     return HiddenTies(unnamed, separated, mentions, triples)
 
@@ -106,11 +108,10 @@ def _separate(snapshot: Snapshot, entity: int, names: Mapping[int, int], allowed
 
 
 def _find_mentions(
-    snapshot: Snapshot, entity: int, separated: AbstractSet[int], allowed: BoolArray
+    snapshot: Snapshot, entity: int, separated: AbstractSet[int], own: AbstractSet[int], allowed: BoolArray
 ) -> AbstractSet[int]:
     """Return the allowed passages that write separated names of an entity, and none of its own."""
     passages = snapshot.mentioned_in.row(entity)
-    own = _names_of(snapshot, entity) - separated
     found = set()
     for passage in passages[allowed[passages] & (snapshot.title_entities[passages] != entity)].tolist():
         names, row = snapshot.columns.names_at(passage)
@@ -122,8 +123,14 @@ def _find_mentions(
     return found
 
 
-def _names_of(snapshot: Snapshot, entity: int) -> set[int]:
-    return set(np.asarray(snapshot.name_hashes)[np.asarray(snapshot.name_entities) == entity].tolist())
+def _group(entities: IntArray, hashes: np.ndarray, wanted: BoolArray) -> dict[int, set[int]]:
+    """Return the hashes (n,) of names of each wanted entity (E,), from pairs with entities (n,); ascending."""
+    rows = np.flatnonzero(wanted[entities])
+    rows = rows[np.argsort(entities[rows], kind="stable")]
+    found, starts = np.unique(entities[rows], return_index=True)
+    groups = np.split(hashes[rows], starts[1:])
+    # Of no pair `split` makes one empty group.
+    return {int(entity): set(group.tolist()) for entity, group in zip(found, groups, strict=False)}
 
 
 def _is_of_separated(
