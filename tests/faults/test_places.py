@@ -48,15 +48,16 @@ def test_a_folder_without_an_index(tmp_path: Path) -> None:
 def test_a_file_where_the_folder_should_be(tmp_path: Path, corpus: Path) -> None:
     file = tmp_path / "file"
     file.write_text("a letter")
-    for place in (file, file / "index"):
-        assert "a file is where a folder must be" in run_refused("index", corpus, "--index", place, "--encoder", "none")
+    for place, fault in ((file, "which is a file"), (file / "index", f"which lies below the file {file}")):
+        refused = run_refused("index", corpus, "--index", place, "--encoder", "none")
+        assert refused == f"clew: --index is {str(place)!r}, {fault}: name a folder\n"
     assert file.read_text() == "a letter"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
 def test_a_place_where_no_folder_can_be_made(corpus: Path) -> None:
     assert run_refused("index", corpus, "--index", "/proc/x", "--encoder", "none") == (
-        "clew: no folder can be made at /proc/x (No such file or directory): choose a place on a disk\n"
+        "clew: --index is '/proc/x', which cannot be written (No such file or directory): name another\n"
     )
 
 
