@@ -15,9 +15,10 @@ import numpy as np
 
 from clew.nn.query_gnn import QueryGNN
 from clew.training.data.gfm_examples import GFMExamples
+from clew.training.data.held_out import HELD_OUT_SHARE
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.recipes.gfm import HELD_OUT_SHARE, LABELLED_SHARE
+from clew.training.recipes.gfm_adapt import LABELLED_SHARE
 from clew.training.recipes.records import ADAPTATION, GFMRecipe
 from gnn_lab import Lab, measure, percent
 from workbench import describe_machine, print_table

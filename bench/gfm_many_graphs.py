@@ -24,7 +24,7 @@ import clew
 from clew.nn.query_gnn import QueryGNN
 from clew.training.data.gfm_examples import GFMExamples, LazyExamples, make_examples
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.recipes.gfm import graph_view
+from clew.training.recipes.gfm_graphs import graph_view
 from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe, published_recipe
 from clew.types import Document, Question

@@ -17,7 +17,7 @@ from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.linking import link_question
 from clew.retrievers.gfm.weights import load_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
-from clew.training.recipes.gfm import graph_view
+from clew.training.recipes.gfm_graphs import graph_view
 from clew.training.recipes.records import GFMRecipe
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 

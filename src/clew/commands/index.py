@@ -27,13 +27,14 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import describe_estimate, describe_report, print_estimate, print_report
 from clew.errors import IndexLockedError, InputError
 from clew.plugins.ray_cluster import check_address
-from clew.types import Document, Failure, Usage
+from clew.types import Document, Failure, Progress, Usage
 
 if TYPE_CHECKING:
     from clew.index import Index
     from clew.indexing.report import IndexingReport
     from clew.indexing.sources.read_ahead import ReadAhead
     from clew.indexing.sources.records import RecordColumns
+    from clew.models.llm.access import LLMClientFactory
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
 
@@ -119,19 +120,10 @@ def index(
 
     The exit code is 1 where something that was given could not be read, or not be extracted; the rest is in the index.
     """
-    from clew.commands.opening import (
-        AUTO,
-        check_creation,
-        index_exists,
-        load_settings,
-        make_llm_factory,
-        open_or_create,
-    )
-    from clew.indexing.cost_estimate import estimate_indexing
+    from clew.commands.opening import AUTO, make_llm_factory
     from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.column_check import check_columns
-    from clew.indexing.sources.read_ahead import read_ahead
-    from clew.indexing.sources.reader import check_paths, read_documents
+    from clew.indexing.sources.reader import check_paths
 
     extractor = fill_extractor(extractor, llm.model)
     if not paths and not run.retry_failed:
@@ -142,54 +134,25 @@ def index(
     _check_run(run, sources)
     columns = _parse_columns(run.columns)
     check_columns(sources, columns)
-    llm_factory = make_llm_factory(llm)
     memory = 0 if run.memory is None else parse_memory(run.memory)
     check_run_memory(memory, run.workers or 1, merges=run.shard is None)  # before an index is created
+    settings = _Settings(extractor, encoder, sentences, run.aliases, device)
+    work = _Work(index, sources, settings, columns, memory, run, make_llm_factory(llm))
     if run.estimate:
-        documents = read_documents(sources, columns=columns) if sources else iter(())
-        given = {"encoder": encoder, "sentences": sentences, "aliases": run.aliases}
-        defaults = load_settings().model_copy(update={name: word for name, word in given.items() if word is not None})
-        estimate = estimate_indexing(
-            index, documents, extractor, llm_factory, retry_failed=run.retry_failed, defaults=defaults
-        )
-        if run.json_:
-            print_json(describe_estimate(estimate))
-        else:
-            print_estimate(estimate)
+        _print_estimate(work)
         return
-    items: Sequence[str] | Iterator[Document | Failure] = sources
-    if sources and run.shard is None and not index_exists(index):
-        ahead = read_ahead(sources, columns)
-        if ahead.failures and not ahead.has_document:  # no index is made for them
-            check_creation(index, extractor, encoder, llm_factory, device, sentences, run.aliases)
-            _finish(_report_failures(ahead), 0, Usage(), as_json=run.json_)
-            return
-        items = ahead.items
+    items = _read_ahead(work)
+    if items is None:
+        return
     with progress_on_stderr() as progress:
-        opened = _open_patiently(
-            lambda: open_or_create(
-                index, extractor, encoder, progress, llm_factory, device, sentences, run.aliases, create=bool(paths)
-            ),
-            lambda: run.shard is not None and index_exists(index),
-        )
+        opened = _open_index(work, progress)
         if run.shard and run.staging:
-            staged = opened.stage_part(sources, run.shard, run.staging, extractor, memory)
+            staged = opened.stage_part(sources, run.shard, run.staging, settings.extractor, memory)
             _print(staged, opened.table.count_rows(), opened.llm_factory.budget.spent, as_json=run.json_)
             if not run.json_:
                 print_line(f"part {run.shard} is written; when all are, run clew commit {run.staging} --index {index}")
             return
-        if run.ray is not None:
-            report = opened.add_by_ray(sources, run.ray, extractor, run.workers, memory)
-        else:
-            report = opened.add(
-                items,
-                extractor,
-                retry_failed=run.retry_failed,
-                workers=run.workers,
-                memory=memory,
-                prune=run.prune,
-                columns=columns,
-            )
+        report = _add(work, opened, items)
         rows = opened.table.count_rows()
         # A new index; for another one, and within a budget, the first search builds what is missing.
         if rows and report.passages == rows and not memory:
@@ -198,6 +161,110 @@ def index(
     if sources and not (_count_documents(report) or report.failures):
         report.notes.append(f"{', '.join(sources)}: no file is there to be read, but for hidden ones and indexes")
     _finish(report, rows, opened.llm_factory.budget.spent, as_json=run.json_)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """What an index is made with, or an open one is expected to be made with; None for what the settings say."""
+
+    extractor: str | None
+    encoder: str | None
+    sentences: str | None
+    aliases: str | None
+    device: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One run of `clew index`, checked."""
+
+    index: str
+    sources: list[str]
+    settings: _Settings
+    columns: "RecordColumns"
+    memory: int  # bytes; 0 for no bound
+    run: RunOptions
+    llm_factory: "LLMClientFactory"
+
+
+def _print_estimate(work: _Work) -> None:
+    """Print what the run would cost, without a call of a model."""
+    from clew.commands.opening import load_settings
+    from clew.indexing.cost_estimate import estimate_indexing
+    from clew.indexing.sources.reader import read_documents
+
+    settings = work.settings
+    documents = read_documents(work.sources, columns=work.columns) if work.sources else iter(())
+    given = {"encoder": settings.encoder, "sentences": settings.sentences, "aliases": settings.aliases}
+    defaults = load_settings().model_copy(update={name: word for name, word in given.items() if word is not None})
+    estimate = estimate_indexing(
+        work.index,
+        documents,
+        settings.extractor,
+        work.llm_factory,
+        retry_failed=work.run.retry_failed,
+        defaults=defaults,
+    )
+    if work.run.json_:
+        print_json(describe_estimate(estimate))
+    else:
+        print_estimate(estimate)
+
+
+def _read_ahead(work: _Work) -> Sequence[str] | Iterator[Document | Failure] | None:
+    """Return what there is to add: for a new index documents, read up to the first one; None where there is none.
+
+    No index is made where every file failed: the failures are then printed.
+    """
+    from clew.commands.opening import check_creation, index_exists
+    from clew.indexing.sources.read_ahead import read_ahead
+
+    if not work.sources or work.run.shard is not None or index_exists(work.index):
+        return work.sources
+    ahead = read_ahead(work.sources, work.columns)
+    if not ahead.failures or ahead.has_document:
+        return ahead.items
+    made = work.settings
+    check_creation(
+        work.index, made.extractor, made.encoder, work.llm_factory, made.device, made.sentences, made.aliases
+    )
+    _finish(_report_failures(ahead), 0, Usage(), as_json=work.run.json_)
+    return None
+
+
+def _open_index(work: _Work, progress: Progress) -> "Index":
+    from clew.commands.opening import index_exists, open_or_create
+
+    made = work.settings
+    return _open_patiently(
+        lambda: open_or_create(
+            work.index,
+            made.extractor,
+            made.encoder,
+            progress,
+            work.llm_factory,
+            made.device,
+            made.sentences,
+            made.aliases,
+            create=bool(work.sources),
+        ),
+        lambda: work.run.shard is not None and index_exists(work.index),
+    )
+
+
+def _add(work: _Work, opened: "Index", items: Sequence[str] | Iterator[Document | Failure]) -> "IndexingReport":
+    run, extractor = work.run, work.settings.extractor
+    if run.ray is not None:
+        return opened.add_by_ray(work.sources, run.ray, extractor, run.workers, work.memory)
+    return opened.add(
+        items,
+        extractor,
+        retry_failed=run.retry_failed,
+        workers=run.workers,
+        memory=work.memory,
+        prune=run.prune,
+        columns=work.columns,
+    )
 
 
 def commit(

@@ -80,7 +80,7 @@ def adapt(
 ) -> None:
     """Tune gfm on your own documents, without labels; the weights are stored if they win on held-out questions."""
     from clew.training.distributed import single_process
-    from clew.training.recipes.gfm import adapt_gfm
+    from clew.training.recipes.gfm_adapt import adapt_gfm
 
     with progress_on_stderr() as progress:
         opened = open_index(index, progress, device=device)

@@ -14,7 +14,7 @@ from clew.retrievers.gfm.weights import load_weights
 from clew.training.data.gfm_examples import GFMExamples, LazyExamples, count_gold_nodes, make_examples
 from clew.training.hyperparameters import RetrievalLoss
 from clew.training.objectives.document_retrieval import DocumentRetrieval, entity_ranks, score_questions
-from clew.training.recipes.gfm import graph_view
+from clew.training.recipes.gfm_graphs import graph_view
 from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
 from tests.faults.commands import run_clew

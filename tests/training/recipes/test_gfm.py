@@ -28,13 +28,13 @@ from clew.training.distributed import ProcessGroup, single_process
 from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss
-from clew.training.recipes import gfm
 from clew.training.recipes.gfm import (
-    adapt_gfm,
     build_examples,
     open_graph_view,
     train_gfm,
 )
+from clew.training.recipes.gfm_adapt import adapt_gfm
+from clew.training.recipes.gfm_runs import describe_recipe
 from clew.training.recipes.networks import query_network_settings, settings_of_weights
 from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
@@ -156,7 +156,7 @@ def test_steps_in_bfloat16_go_where_those_in_float32_go(questions: GFMExamples, 
 
 
 def test_the_numbers_of_steps_are_an_option_and_runs_of_before_go_on() -> None:
-    plain, half = gfm._describe_recipe(RECIPE), gfm._describe_recipe(replace(RECIPE, dtype="bfloat16"))
+    plain, half = describe_recipe(RECIPE), describe_recipe(replace(RECIPE, dtype="bfloat16"))
     assert "dtype" not in plain
     assert half == {**plain, "dtype": "bfloat16"}
     with pytest.raises(InputError, match="dtype is 'float16': wanted float32 or bfloat16"):
@@ -188,7 +188,7 @@ def test_adapting_trains_on_the_device_of_the_option(
     ) -> None:
         raise InputError(f"would train on {group.device}")
 
-    monkeypatch.setattr("clew.training.recipes.gfm.train", stop)
+    monkeypatch.setattr("clew.training.recipes.gfm_adapt.train", stop)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     place = polar.table.location.name
     weights = tmp_path / "weights"

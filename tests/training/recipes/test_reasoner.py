@@ -13,7 +13,8 @@ from clew.index import Index
 from clew.retrievers.gfm.settings import GFM, EntityForm
 from clew.retrievers.gfm.weights import load_weights
 from clew.training.data.gfm_examples import LazyExamples, make_examples
-from clew.training.recipes.gfm import adapt_gfm, graph_view
+from clew.training.recipes.gfm_adapt import adapt_gfm
+from clew.training.recipes.gfm_graphs import graph_view
 from clew.training.recipes.networks import query_network_settings, settings_of_weights
 from clew.training.recipes.records import ADAPTATION, GFMRecipe
 from clew.types import Question
@@ -108,7 +109,7 @@ def test_questions_on_whole_graphs_are_laid_out_one_by_one(
         seen.append(made.items)
         return made
 
-    monkeypatch.setattr("clew.training.recipes.gfm.make_examples", watch)
+    monkeypatch.setattr("clew.training.recipes.gfm_adapt.make_examples", watch)
     labelled = write_data(tmp_path / "small", small) / "train.jsonl"
     lines = [json.dumps({"id": f"q{i}", "question": q.text, "gold": q.gold}) for i, q in enumerate(QUESTIONS * 3)]
     labelled.write_text("\n".join(lines), encoding="utf-8")

@@ -76,27 +76,13 @@ def train_reranker(
     place = PoolPlace(run, progress, group.device.type, settings)
     source = (place.open_index(data[0]) if data else place.open_candidates(candidates[0], recipe.kind)).encoder
     own = [also.get(folder, ()) for folder in data]
-    training = [
-        example
-        for folder, others in zip(data, own, strict=True)
-        for pools in _find_folder_pools(folder, TRAIN_FILE, (*bases, *others), recipe, place).values()
-        for example in pools
-    ]
-    training += [example for file in candidates for example in find_candidate_pools(file, recipe, place)]
-    held_out = {
-        f"{names[folder]} {base}": examples
-        for folder in folders
-        for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, bases, recipe, place).items()
-    }
-    held_out |= {names[file]: find_candidate_pools(file, recipe, place) for file in files}
+    training = _training_pools(data, candidates, bases, own, recipe, place)
+    held_out = _held_out_pools(folders, files, bases, names, recipe, place)
     read = input_columns(recipe)
     columns = FeatureColumns.locate(read, available_columns(recipe))
     objective = Reranking(training, held_out, columns, recipe.loss, recipe.steps, recipe.choose_by)
     model = build_document_network(recipe, source.dimension)
-    loop, steps = recipe.loop, max(1, len(objective) * recipe.loop.epochs)
-    # Warm-up and averaging have to fit a run of few steps.
-    warmup, average = min(loop.warmup, steps // 5), min(loop.average, max(0.0, 1.0 - 5 / steps))
-    recipe = replace(recipe, loop=replace(loop, warmup=warmup, average=average))
+    recipe = _fit_schedule(recipe, len(objective))
     hashes = hash_folders(data, TRAIN_FILE, settings), hash_folders(folders, DEVELOPMENT_FILE, settings)
     read_files = [[hash_file(file) for file in some] for some in (candidates, files) if some]
     key = hash_parts(repr(recipe), ARCHITECTURE_VERSION, bases, own, *hashes, source.fingerprint, *read_files)
@@ -118,6 +104,48 @@ def train_reranker(
         notes=missing_graphs([*training, *(example for some in held_out.values() for example in some)]),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
     )
+
+
+def _training_pools(
+    data: Sequence[Path],
+    candidates: Sequence[Path],
+    bases: Sequence[str],
+    own: Sequence[Sequence[str]],
+    recipe: RerankRecipe,
+    place: PoolPlace,
+) -> list[PoolExample]:
+    """Return the pools to learn from: of each folder those of all bases and of its own ones, then those of files."""
+    pools = [
+        example
+        for folder, others in zip(data, own, strict=True)
+        for examples in _find_folder_pools(folder, TRAIN_FILE, (*bases, *others), recipe, place).values()
+        for example in examples
+    ]
+    return pools + [example for file in candidates for example in find_candidate_pools(file, recipe, place)]
+
+
+def _held_out_pools(
+    folders: Sequence[Path],
+    files: Sequence[Path],
+    bases: Sequence[str],
+    names: Mapping[Path, str],
+    recipe: RerankRecipe,
+    place: PoolPlace,
+) -> dict[str, list[PoolExample]]:
+    """Return the pools that choose the epoch, by the name of their folder and base, or of their file."""
+    pools = {
+        f"{names[folder]} {base}": examples
+        for folder in folders
+        for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, bases, recipe, place).items()
+    }
+    return pools | {names[file]: find_candidate_pools(file, recipe, place) for file in files}
+
+
+def _fit_schedule(recipe: RerankRecipe, batches: int) -> RerankRecipe:
+    """Return the recipe with a warm-up and an averaging that fit a run of few steps."""
+    loop, steps = recipe.loop, max(1, batches * recipe.loop.epochs)
+    warmup, average = min(loop.warmup, steps // 5), min(loop.average, max(0.0, 1.0 - 5 / steps))
+    return replace(recipe, loop=replace(loop, warmup=warmup, average=average))
 
 
 def _check_inputs(

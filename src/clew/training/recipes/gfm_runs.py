@@ -1,0 +1,31 @@
+"""What a run of `gfm` stores of its recipe, and the hash that names it."""
+
+from dataclasses import asdict
+from hashlib import blake2b
+from typing import Any
+
+from clew.retrievers.gfm.weights import load_weights
+from clew.training.recipes.records import GFMRecipe
+
+
+def reads_chains(recipe: GFMRecipe) -> bool:
+    """Return whether the network has numbers from chains of sentences: only one whose targets are passages."""
+    return recipe.targets == "passages" and recipe.chains
+
+
+def describe_recipe(recipe: GFMRecipe) -> dict[str, Any]:
+    """Return the settings of a recipe that change its weights, with the key of those it starts from."""
+    start = None if recipe.start is None else load_weights(recipe.start).key
+    of_passages = recipe.targets == "passages"  # entities have neither features nor a prior
+    features, prior = of_passages and recipe.features, of_passages and recipe.prior
+    chains = reads_chains(recipe)
+    described = {**asdict(recipe), "start": start, "features": features, "prior": prior, "chains": chains}
+    if recipe.dtype == "float32":
+        del described["dtype"]  # as in runs of before, which go on
+    return described
+
+
+def run_key(recipe: GFMRecipe, *contents: list[str], loop: bool = False) -> str:
+    """Return a hash of recipe and data, which names a run in a folder; the loop checks its own recipe otherwise."""
+    described = {name: value for name, value in describe_recipe(recipe).items() if loop or name != "loop"}
+    return blake2b(repr((described, contents)).encode(), digest_size=6).hexdigest()
