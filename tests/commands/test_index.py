@@ -47,7 +47,8 @@ def test_from_documents_to_triples_and_out_again(tmp_path: Path) -> None:
     file, place = towns(tmp_path), tmp_path / "index"
     with model_server(answer_request) as server:
         done = index_file(file, server)
-        assert (done.code, done.err) == (0, "")
+        assert done.code == 0
+        assert not any(word in done.err for word in ("clew: ", "note: ", "warning: "))  # a slow machine shows progress
         assert "12 added, 0 updated, 0 unchanged, 0 failed" in done.out
         assert "spent: 24 calls, 2,400 + 480 tokens" in done.out
         assert len(server.requests) == 24

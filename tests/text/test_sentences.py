@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.sentences import passage_sentence_spans, sentence_spans
+from clew.text.sentences import passage_sentence_spans, sentence_spans, without_headings
 
 PIECES = st.lists(
     st.sampled_from(
@@ -183,3 +183,14 @@ def test_a_blank_line_separates_two_texts(one: str, two: str) -> None:
     assert split_sentences(f"{one.strip()}\n\n{two.strip()}")[: len(split_sentences(one.strip()))] == split_sentences(
         one.strip()
     )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_quote_has_no_headings_around_it(end: str) -> None:
+    text = end.join(["# Ships", "", "Fram lies in Oslo, as the town tells.", "", "## Hall", "", "## Books", "", "One."])
+    told = "Fram lies in Oslo, as the town tells."
+    start, finish = text.index(told), text.index(told) + len(told)
+    held = passage_sentence_spans(text)[0]
+    assert text[slice(*held)].startswith("# Ships")
+    assert without_headings(text, held[0], text.index("## Books") + len("## Books")) == (start, finish)
+    assert without_headings(text, 0, len("# Ships")) == (0, len("# Ships"))

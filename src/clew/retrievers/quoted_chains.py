@@ -12,6 +12,7 @@ from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.bm25 import BM25Index
 from clew.text.normalization import key_hash, tokens
+from clew.text.sentences import without_headings
 from clew.text.terms import terms_of_words
 from clew.types import Citation, Scored, SentenceChain
 
@@ -58,7 +59,10 @@ class ChainQuoter:
         spans = self.sentences.spans[sentences]
         read = {passage: self.snapshot.passage(passage) for passage in set(passages.tolist())}
         rows = zip(sentences.tolist(), passages.tolist(), spans.tolist(), strict=True)
-        return {sentence: read[passage].cite(start, end) for sentence, passage, (start, end) in rows}
+        return {
+            sentence: read[passage].cite(*without_headings(read[passage].text, start, end))
+            for sentence, passage, (start, end) in rows
+        }
 
     def _name(self, bridge: int, before: Citation, citation: Citation, allowed: BoolArray) -> str | None:
         """Return the name of an entity, or the word that a term is of, as a sentence has it.

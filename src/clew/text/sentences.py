@@ -48,6 +48,7 @@ _LIST_NUMBER = re.compile(r"\s*\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})\Z")
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
 _ROW = re.compile(r"[^\s:;\n][^:;\n]*: [^\n]+")
 _CLOSING_QUOTATION, _PAUSES = ("'", '"', "”", "’", "»"), ("...", "..", "…")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
@@ -95,6 +96,19 @@ def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
     if len(spans) > MAX_PASSAGE_SENTENCES:
         spans[MAX_PASSAGE_SENTENCES - 1 :] = [(spans[MAX_PASSAGE_SENTENCES - 1][0], spans[-1][1])]
     return spans
+
+
+def without_headings(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span of a passage without the headings (`# Title`) before and after its sentences, to quote it.
+
+    A short heading is held with the sentence before it (`passage_sentence_spans`). A span of headings alone stays.
+    """
+    lines = text[start:end].splitlines(keepends=True)
+    told = [number for number, line in enumerate(lines) if line.strip() and not _HEADING.match(line)]
+    if not told:
+        return start, end
+    first = start + sum(map(len, lines[: told[0]]))
+    return first, first + len("".join(lines[told[0] : told[-1] + 1]).rstrip())
 
 
 def _is_row(text: str, start: int, end: int) -> bool:
