@@ -47,6 +47,10 @@ def test_existing_indexes_are_trained_on_and_judge_by_entities_too(
     first = trained.key
     assert run_clew("train", "gfm", *options, *shape).code == 0
     assert load_weights(tmp_path / "out").key == first
+    done = run_clew("train", "gfm", *options, *shape, "--fraction", "0.5")
+    assert done.code == 0, done.err
+    about = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["about"]
+    assert about["questions"] == 1
 
 
 def test_weights_of_entities_explain_an_entity_where_a_passage_has_its_name(
@@ -67,7 +71,8 @@ def test_weights_of_entities_explain_an_entity_where_a_passage_has_its_name(
 @pytest.mark.parametrize("stage", ["pretrain", "paths"])
 def test_stages_without_questions_need_the_index_alone(small: Index, tmp_path: Path, stage: str) -> None:
     options = ("--stage", stage, "--targets", "entities", "--nodes", "20", "--width", "8", "--layers", "1")
-    steps = ("--epochs", "1", "--steps", "2", "--batch", "2", "--negatives", "4", "--questions", "10")
+    steps = ("--epochs", "1", "--batch", "2")
+    steps += ("--steps", "2", "--negatives", "4") if stage == "pretrain" else ("--questions", "10")
     done = run_clew("train", "gfm", "--index", small.table.location.name, "--out", tmp_path, *options, *steps)
     assert done.code == 0 or "questions, made or given; at least 5" in done.err, done.err
 

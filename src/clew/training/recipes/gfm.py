@@ -106,10 +106,11 @@ def train_gfm(
         result = train(model, completion, recipe.loop, state, progress, group, recipe.dtype)
     else:
         own = {names[f]: build_examples(views[f], f, DEVELOPMENT_FILE, recipe, progress) for f in validation}
-        own |= {names[i.index]: build_index_examples(views[i.index], i, recipe, progress) for i in validation_indexes}
+        build = partial(build_index_examples, recipe=recipe, progress=progress)
+        own |= {names[i.index]: build(views[i.index], i, training=False) for i in validation_indexes}
         examples, others = _build_splits(data, [views[folder] for folder in data], names, recipe, progress)
         if recipe.stage == "finetune":
-            examples += [build_index_examples(views[i.index], i, recipe, progress) for i in indexes]
+            examples += [build(views[i.index], i, training=True) for i in indexes]
         else:
             graphs = [i.index for i in indexes]
             of_graphs = [views[place] for place in graphs]
@@ -210,19 +211,30 @@ def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRec
         raise InputError(f"{folder} has no {questions}: give a folder with {CORPUS_FILE} and {questions}")
     progress(f"building question graphs of {folder.name}", 0, 0)
     loaded = load_questions(path)
-    if questions == TRAIN_FILE and recipe.fraction < 1:
-        order = np.random.default_rng(recipe.loop.seed).permutation(len(loaded))
-        loaded = [loaded[i] for i in sorted(order[: max(1, round(recipe.fraction * len(loaded)))])]
+    if questions == TRAIN_FILE:
+        loaded = _draw_fraction(loaded, recipe)
     return make_examples(view, loaded, recipe.loop.seed, augment=recipe.loss.augment)
 
 
+def _draw_fraction(questions: list[Question], recipe: GFMRecipe) -> list[Question]:
+    if recipe.fraction == 1:
+        return questions
+    order = np.random.default_rng(recipe.loop.seed).permutation(len(questions))
+    return [questions[i] for i in sorted(order[: max(1, round(recipe.fraction * len(questions)))])]
+
+
 def build_index_examples(
-    view: GraphView, source: IndexedQuestions, recipe: GFMRecipe, progress: Progress
+    view: GraphView, source: IndexedQuestions, recipe: GFMRecipe, progress: Progress, *, training: bool
 ) -> GFMExamples:
-    """Return the questions on an index that exists; their graphs are built when they are needed."""
+    """Return the questions on an index that exists; their graphs are built when they are needed.
+
+    Those of training are the fraction of them that the recipe names.
+    """
     questions = source.question_file()
     progress(f"reading {questions.name}", 0, 0)
     loaded = load_questions(questions)
+    if training:
+        loaded = _draw_fraction(loaded, recipe)
     return make_examples(view, loaded, recipe.loop.seed, augment=recipe.loss.augment, lazy=True)
 
 
