@@ -17,7 +17,9 @@ from clew.training.objectives.document_retrieval import DocumentRetrieval, entit
 from clew.training.recipes.gfm import graph_view
 from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
+from clew.types import Document
 from tests.faults.commands import run_clew
+from tests.small_index import DOCUMENTS, make_index
 from tests.training.recipes.test_published_recipe import QUESTIONS, small_recipe
 
 
@@ -66,6 +68,18 @@ def test_weights_of_entities_explain_an_entity_where_a_passage_has_its_name(
         explained = run_clew("explain", QUESTIONS[0].text, "--target", target, "--json", *weights)
         assert explained.code == 0, explained.err
         assert json.loads(explained.out)["passage"] == passage, target
+    unconnected = ("explain", QUESTIONS[0].text, "--target", "lonely", "--index", make_lonely_index(tmp_path / "other"))
+    for settings, advised in (("entities=all", False), ("entities=1", True)):
+        refused = run_clew(*unconnected, "--retriever", f"gfm:weights={tmp_path / 'out'},{settings}")
+        assert refused.code == 2
+        assert "mentions none of the entities that count" in refused.err
+        assert ("gfm:entities=all" in refused.err) == advised
+
+
+def make_lonely_index(folder: Path) -> Path:
+    """Write an index of the small one's documents and of one that names nothing."""
+    make_index(folder, [*DOCUMENTS, Document("lonely", "", "nothing is named here")])
+    return folder
 
 
 @pytest.mark.parametrize("stage", ["pretrain", "paths"])
