@@ -33,6 +33,7 @@ from clew.retrievers.frag.retriever import FragRetriever
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
+from clew.text.counts import format_count
 from clew.training.fitting.hop_predictor import HopRecipe, accuracy
 from clew.training.fitting.path_ranker import PathRecipe
 from clew.training.recipes.frag import hop_examples, train_frag_hops, train_frag_paths
@@ -67,11 +68,15 @@ VARIANTS = (
     "frag:ranker=bm25",
 )
 
+OTHER = "OTHER-FAMILY"
+"""In the place of the folder of a ranker that was trained on the other family of questions."""
+
 PUBLISHED = (
     "frag",
     "frag:preset=paper",
     "frag:preset=paper,ranker=bm25,relations_by=bm25",
     "frag:preset=paper,rank=relations,question=masked,ranker=trained",
+    f"frag:path_weights={OTHER}",
 )
 
 
@@ -147,10 +152,16 @@ def router(folder: Path, _count: int) -> None:
 
 def train_weights(folder: Path) -> dict[str, str]:
     """Return settings for each set: a router trained like the shipped one, and a ranker of the other family."""
+    rankers = train_rankers(folder)
     both = folder / f"router-{METAQA}+{PQ2}-{WORDS}-{HopRecipe().made_up}"
     if not both.exists():
         sets = [(open_graph(name), DATA / name / FILES[name]) for name in (METAQA, PQ2)]
         train_frag_hops(sets, both, HopRecipe(), ignore_progress)
+    return {name: f"router_weights={both}|path_weights={rankers[name]}" for name in FILES}
+
+
+def train_rankers(folder: Path) -> dict[str, Path]:
+    """Return for each set the folder of a path ranker that was trained on the other family of questions alone."""
     rankers = {}
     for family, sets_of in (("metaqa", (METAQA,)), ("pathquestion", (PQ2, PQ3))):
         out = folder / f"paths-{family}"
@@ -160,8 +171,7 @@ def train_weights(folder: Path) -> dict[str, str]:
             train_frag_paths(training, out, PathRecipe(rank=0), ignore_progress)
             print(f"ranker of paths trained on {family}: {time.perf_counter() - started:.0f} s")
         rankers[family] = out
-    other = {METAQA: rankers["pathquestion"], PQ2: rankers["metaqa"], PQ3: rankers["metaqa"]}
-    return {name: f"router_weights={both}|path_weights={other[name]}" for name in FILES}
+    return {METAQA: rankers["pathquestion"], PQ2: rankers["metaqa"], PQ3: rankers["metaqa"]}
 
 
 def quality(folder: Path, count: int) -> None:
@@ -181,7 +191,7 @@ def quality(folder: Path, count: int) -> None:
             figures = report[retriever]
             rows.append(
                 [
-                    f"{name}, {hops} hops",
+                    f"{name}, {format_count(hops, 'hop')}",
                     str(len(selected)),
                     kind,
                     f"{figures['coverage@32']:.3f} ({coverage})",
@@ -226,12 +236,15 @@ def _print_comparisons(report: dict[str, Any]) -> None:
 
 
 def paper(folder: Path, count: int) -> None:
-    """Print the published form beside ours, on evenly spaced held-out questions of each set."""
-    del folder
+    """Print the published form beside ours, on evenly spaced held-out questions of each set.
+
+    The last row has a ranker that saw none of the set's questions, nor any of its family.
+    """
+    other = train_rankers(folder) if any(OTHER in text for text in ROWS) else {}
     for name in SETS:
         held_out = test_questions(name)
         chosen = [held_out[i * len(held_out) // count] for i in range(min(count, len(held_out)))]
-        specs = {text: parse_retriever(text) for text in ROWS}
+        specs = {text: parse_retriever(text.replace(OTHER, str(other.get(name)))) for text in ROWS}
         report = evaluate_path_retrievers(open_graph(name), chosen, specs, ignore_progress).to_json()
         rows = [
             [

@@ -37,6 +37,7 @@ from clew.datasets.question_sets import count_questions, sample_by_hops
 from clew.evaluation.adaptation import FROM_ANSWERS, FROM_MODEL
 from clew.evaluation.evaluate_kgqa import ANSWER_IN_TRIPLES, GOLD_PATHS_IN_TRIPLES, evaluate_path_retrievers
 from clew.retrievers.registry import finds_nothing, parse_retriever
+from clew.text.counts import format_count
 from clew.types import Question, ignore_progress
 from frag import METAQA, PQ2, PQ3, open_graph, test_questions
 from papers.evaluated import check_options, some_of
@@ -186,7 +187,7 @@ def print_sample(name: str, arguments: argparse.Namespace) -> None:
         for label, own in zip((f"{name}, held out", "balanced sample"), counts, strict=True)
     ]
     print()
-    print_table(("questions", *(f"{hops} hops" for hops in numbers)), rows)
+    print_table(("questions", *(format_count(hops, "hop") for hops in numbers)), rows)
 
 
 if __name__ == "__main__":

@@ -267,8 +267,8 @@ class Answer:
     def headline(self) -> str:
         """The text for people: of a weak answer the likeliest candidates, as such; "" without a text.
 
-        What a language model wrote stands as it is: its first candidate has the score 1, which is neither a probability
-        nor the score of a rule.
+        What a language model wrote of passages or paths stands as it is: its first candidate has the score 1, which is
+        neither a probability nor the score of a rule.
         """
         if self.weak and self.candidates and self.candidates[0].item == self.text and self.candidates[0].score != 1:
             first = self.text.casefold()

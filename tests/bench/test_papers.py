@@ -122,7 +122,7 @@ def test_frags_ablations_and_balanced_sample(capsys: pytest.CaptureFixture[str])
     shown = {row[0]: row for row in cells(printed)}
     assert (shown["frag-simple"][-1], shown["frag-complex"][-1]) == ("0.0", "100.0")
     sample = table(capsys, "frag", "sample")
-    assert sample[0] == ["questions", "1 hops", "2 hops", "3 hops"]
+    assert sample[0] == ["questions", "1 hop", "2 hops", "3 hops"]
     assert sample[2:] == [["metaqa, held out", "4", "4", "4"], ["balanced sample", "2", "2", "2"]]
 
 

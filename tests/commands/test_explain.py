@@ -117,6 +117,14 @@ def test_unusable_options_are_one_line(folder: Path, options: tuple[str, ...], m
     assert message in done.err
 
 
+def test_a_missing_target_is_told_before_other_options(folder: Path) -> None:
+    common = ("explain", "Where is the James Caird?", "--index", str(folder))
+    for options in ((), ("--score", "best"), ("--format", "pdf"), ("--json", "--format", "svg")):
+        done = run_clew(*common, *options)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "there is no --target: name an entity" in done.err
+
+
 BRIDGE = "Who founded the school where the James Caird is kept?"
 
 

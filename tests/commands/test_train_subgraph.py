@@ -359,7 +359,14 @@ def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> N
     opened = open_reader(CausalModel(str(model)), soft[1], encoder.fingerprint)
     assert answer["answer"] == to_single_line(opened.generate([text], [context])[0])
     assert answer["notes"][0].startswith(f"written by {model}+soft-prompt, which read 3 entities and ")
-    assert answer["usage"]["calls"] == 1
+    usage = answer["usage"]
+    assert usage["calls"] == 1
+    assert usage["input_tokens"] > opened.count_tokens([text], [context])[0] + 2, "the soft prompt is counted"
+    assert 1 <= usage["output_tokens"] <= 32
+    assert answer["weak"] == any("name of no selected entity" in note for note in answer["notes"])
+    shown = ask_reader(tmp_path, *answers, *soft).out
+    assert shown.splitlines()[0] == ("Not sure: likely " if answer["weak"] else "") + answer["answer"]
+    assert f"spent: 1 call, {usage['input_tokens']} + {usage['output_tokens']} tokens" in shown
     assert answer["evidence"]["paths"]
     plain = json.loads(ask_reader(tmp_path, *answers, "--json").out)
     assert plain["answer"] != answer["answer"], "the soft prompt is read"

@@ -207,16 +207,39 @@ def test_numbers_of_nsm_are_refused_and_said_to_be_numbers(tmp_path: Path) -> No
     assert not (tmp_path / "index").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [("rog.json", ()), ("rog.jsonl", ()), ("rog.json", ("--format", "jsonl"))]
-)
-def test_a_list_of_records_says_how_it_is_imported(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
-    file = tmp_path / name
-    file.write_text(json.dumps(ROG), encoding="utf-8")
+@pytest.mark.parametrize(("name", "options"), [("rog.json", ()), ("rog", ("--format", "json"))])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_of_records_is_imported_as_their_lines_are(
+    tmp_path: Path, name: str, options: tuple[str, ...], indent: int | None
+) -> None:
+    file, lines = tmp_path / name, write_lines(tmp_path / "lines.jsonl", ROG)
+    file.write_text(json.dumps(ROG, indent=indent), encoding="utf-8")
+    found = list(graph_file(file, options[1] if options else None).statements())
+    assert found == list(graph_file(lines).statements())
+    assert found == list(graph_file(lines, "json").statements())
     done = run_clew("kg", "import", file, "--index", tmp_path / "index", *options)
+    assert done.code == 0, done
+    assert (len(load_own_graphs(file).questions), len(load_questions(file))) == (3, 3)
+
+
+def test_a_list_among_lines_says_how_it_is_imported(tmp_path: Path) -> None:
+    file = tmp_path / "rog.jsonl"
+    file.write_text(json.dumps(ROG), encoding="utf-8")
+    done = run_clew("kg", "import", file, "--index", tmp_path / "index")
     assert (done.code, done.out) == (2, "")
-    assert "jq -c '.[]' FILE.json > FILE.jsonl" in done.err
+    assert "wanted one object a line, or --format json" in done.err
     assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize(("content", "name"), [(WEBQSP_FILE, "WebQSP"), (CWQ_FILE, "CWQ")])
+def test_questions_without_a_graph_say_what_they_lack(tmp_path: Path, content: object, name: str) -> None:
+    file = write_json(tmp_path / "test.json", content)
+    done = run_clew("kg", "import", file, "--index", tmp_path / "index")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "without a graph; import the triples that it is about" in done.err
+    done = run_clew("compare", "--data", file)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert f"holds questions of {name}, which bring no graph: give it as --questions, with --kg TRIPLES" in done.err
 
 
 @pytest.mark.parametrize("content", [WEBQSP_FILE, CWQ_FILE], ids=["webqsp", "cwq"])

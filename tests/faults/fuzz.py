@@ -230,6 +230,7 @@ TARGETS = (
         "tsv": (b"Oslo\tis in\tNorway\nBergen\tis in\tNorway\n",),
         "csv": (b"head,relation,tail\nOslo,\"is, in\",Norway\n",),
         "jsonl": (b'{"head": "Oslo", "relation": "is in", "tail": "Norway"}\n["a", "b", "c"]\n',),
+        "json": (b'[{"head": "Oslo", "relation": "is in", "tail": "Norway"}, ["a", "b", "c"]]', b'["a", "b", "c"]'),
         "ntriples": (b'<http://e/a> <http://e/b> "c"@en .\n_:x <http://e/b> <http://e/c> .\n',),
         "turtle": (_TURTLE,),
         "graphml": (_GRAPHML,),

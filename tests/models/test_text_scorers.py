@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from clew.errors import ProviderError
+from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import TextScorer
@@ -116,7 +116,9 @@ def test_a_cross_encoder_reads_question_and_text_together(tmp_path: Path, device
 def test_a_missing_cross_encoder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (write_cross_encoder(tmp_path / "json") / "config.json").write_text("{", encoding="utf-8")
-    for name in ("nowhere", "empty", "json"):
+    with pytest.raises(InputError, match=r"no cross-encoder can be called .*; wanted a folder or a name on the"):
+        CrossEncoderScorer(str(tmp_path / "nowhere")).score("who", ["x"])
+    for name in ("empty", "json"):
         with pytest.raises(ProviderError, match=r"cannot be opened .*give a folder that holds one") as caught:
             CrossEncoderScorer(str(tmp_path / name)).score("who", ["x"])
         assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from clew.answering.graph_readers.protocols import GraphReader
+from clew.answering.graph_readers.protocols import CountedReader, GeneratedText, GraphReader
 from clew.answering.kg_paths import NO_PATHS_NOTE
 from clew.answering.replies import empty_answer
 from clew.graph.paths.path_entities import path_entities
@@ -48,16 +48,21 @@ def answer_from_subgraph(
 ) -> Answer:
     """Return a reader's answer to a question without brackets, from what a `SubgraphSource` found.
 
-    The paths that end at the answer are moved to the front of the evidence. Raises InputError and ProviderError as
-    `GraphReader.generate` does.
+    The paths that end at the answer are moved to the front of the evidence. The score of the answer is 1 where it names
+    a selected entity, else 0; tokens are counted where the reader is a `CountedReader`. Raises InputError and
+    ProviderError as `GraphReader.generate` does.
     """
     if context is None:
         return empty_answer(evidence, ("the question is empty", *evidence.notes))
     if not len(context.subgraph.edges):
         return empty_answer(evidence, (NO_PATHS_NOTE, *evidence.notes))
     started = time.perf_counter()
-    text = to_single_line(reader.generate([question], [context])[0])
-    usage = Usage(seconds=time.perf_counter() - started, calls=1)
+    if isinstance(reader, CountedReader):
+        (reply,) = reader.generate_counted([question], [context])
+    else:
+        reply = GeneratedText(reader.generate([question], [context])[0], 0, 0)
+    text, tokens = to_single_line(reply.text), (reply.input_tokens, reply.output_tokens)
+    usage = Usage(time.perf_counter() - started, 1, *tokens)
     size = (
         f"{format_count(len(context.subgraph.nodes), 'entity')} and {format_count(len(context.subgraph.edges), 'fact')}"
     )
@@ -67,7 +72,7 @@ def answer_from_subgraph(
     key, names = name_key(text), context.query.graph.graph.nodes
     is_selected = key in {name_key(names[node]) for node in context.subgraph.nodes.tolist()}
     notes = (written,) if is_selected else (written, OUTSIDE_NOTE)
-    candidates = (Scored(text, 1.0),)
+    candidates = (Scored(text, float(is_selected)),)
     return Answer(
         text, (), candidates, _move_paths_first(evidence, key), weak=not is_selected, notes=notes, usage=usage
     )

@@ -57,17 +57,17 @@ def explain(
     from clew.commands.explanation_output import format_explanation
     from clew.store.atomic import atomic_file
 
+    if options.rerank is None and target is None:
+        raise InputError("there is no --target: name an entity, or the id or title of a passage")
     form = _choose_format(options)
     if options.score not in _SCORES:
         raise InputError(f"--score is {options.score!r}; wanted one of {', '.join(_SCORES)}")
     if options.out is not None:
         check_file("--out", options.out)
-    if options.rerank is not None:
-        text = _explain_reranker(question, index, target, options, form)
-    elif target is None:
-        raise InputError("there is no --target: name an entity, or the id or title of a passage")
-    else:
+    if options.rerank is None and target is not None:
         text = format_explanation(_explain(question, index, target, options), form)
+    else:
+        text = _explain_reranker(question, index, target, options, form)
     text = escape_control(text)
     if options.out is None:
         print_line(text)

@@ -33,7 +33,9 @@ class GraphFileOptions:
 
     format_: Annotated[
         str | None,
-        typer.Option("--format", help="tsv, csv, jsonl, ntriples, turtle or graphml, if the suffix does not tell."),
+        typer.Option(
+            "--format", help="tsv, csv, jsonl, json, ntriples, turtle or graphml, if the suffix does not tell."
+        ),
     ] = None
     names: Annotated[
         list[str] | None,
@@ -59,7 +61,9 @@ class GraphFileOptions:
 def import_graph(
     file: Annotated[
         str,
-        typer.Argument(help="Triples: TSV, CSV, JSON lines, N-Triples, Turtle, GraphML, also .gz; or a gfmrag folder."),
+        typer.Argument(
+            help="Triples: TSV, CSV, JSON (lines), N-Triples, Turtle, GraphML, also .gz; or a gfmrag folder."
+        ),
     ],
     index: IndexOption,
     name: Annotated[str | None, typer.Option(help="Of the graph in the index; by default the file's name.")] = None,

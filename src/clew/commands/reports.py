@@ -208,6 +208,8 @@ def print_scores(report: dict[str, Any]) -> None:
     print_comparisons(report)
     for warning in report["warnings"]:
         print_warning(f"warning: {warning}")
+    for note in report.get("notes", ()):
+        print_note(note)
 
 
 def print_comparisons(report: Mapping[str, Any]) -> None:

@@ -131,6 +131,13 @@ def load_own_graphs(path: Path) -> GraphDataset:
     return GraphDataset(graphs, tuple(check_unique(questions)), notes=notes)
 
 
+def name_without_graphs(path: Path) -> str:
+    """Return `WebQSP` or `CWQ` for their own files, whose questions bring no graph; "" for another."""
+    if is_webqsp(path):
+        return "WebQSP"
+    return "CWQ" if path.is_file() and layout_of(next(read_records(path))) == "cwq" else ""
+
+
 def has_own_graphs(path: Path) -> bool:
     """Return whether the first record of a file is a question with its own graph."""
     return path.is_file() and layout_of(next(read_records(path))) == "own graph"

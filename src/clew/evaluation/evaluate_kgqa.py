@@ -79,12 +79,12 @@ def evaluate_path_retrievers(
     Questions without a topic or an answer are left out, and a warning counts them.
     """
     names = list(retrievers)
-    warnings = _incomplete_warnings(questions)
+    warnings, notes = _incomplete_warnings(questions), list[str]()
     questions = [label_answers(index, question) for question in questions if _is_graph_question(question)]
     opened = {name: open_path_retriever(index, name, spec) for name, spec in retrievers.items()}
     if adapt_from:
         adapting, questions = split_for_adaptation(questions)
-        opened, answerers = _adapt_all(index, opened, adapting, progress, answerers, adapt_from, warnings)
+        opened, answerers = _adapt_all(index, opened, adapting, progress, answerers, adapt_from, notes)
     values: dict[str, dict[str, DoubleArray]] = {}
     for name, retriever in opened.items():
         values[name], answers = _evaluate_retriever(index, retriever, name, questions, progress, answerers.get(name))
@@ -92,7 +92,7 @@ def evaluate_path_retrievers(
         if feedback_log is not None and name == names[0]:
             logged = int(len(questions) * FEEDBACK_SHARE)
             count = log_feedback(feedback_log, questions[:logged], answers[:logged])
-            warnings.append(f"{count} of {logged} answers named their path: noted in {feedback_log}")
+            notes.append(f"{count} of {logged} answers named their path: stored in {feedback_log}")
     return EvaluationReport(
         index.table.location.name,
         len(questions),
@@ -100,6 +100,7 @@ def evaluate_path_retrievers(
         {},
         _compare_with_first(values),
         (*warnings, *_missing_entity_warnings(index, questions)),
+        notes=tuple(notes),
     )
 
 
@@ -127,7 +128,7 @@ def _adapt_all(
     progress: Progress,
     answerers: Mapping[str, Answerer],
     source: str,
-    warnings: list[str],
+    notes: list[str],
 ) -> tuple[dict[str, PathRetriever[Any]], dict[str, Answerer]]:
     """Return the retrievers, and after each that can be adapted the adapted one, and their answerers."""
     arms: dict[str, PathRetriever[Any]] = {}
@@ -145,7 +146,7 @@ def _adapt_all(
         arms[adapted] = adapt(name, retriever, examples)
         if name in answerers:
             own_answerers[adapted] = answerers[name]
-        warnings.append(f"{adapted}: learned from {len(examples)} of the first {len(questions)} questions, by {source}")
+        notes.append(f"{adapted}: learned from {len(examples)} of the first {len(questions)} questions, by {source}")
     if len(arms) == len(opened):
         raise InputError(f"--adapt is for frag, not {', '.join(opened)}: none of these asks a hop predictor")
     return arms, own_answerers

@@ -57,6 +57,7 @@ class EvaluationReport:
     comparisons: tuple[Comparison, ...]  # paired comparisons of the first retriever with the others
     warnings: tuple[str, ...]
     depth: int | None = None  # number of ranked passages per question; None for retrievers of paths
+    notes: tuple[str, ...] = ()  # what was done beside measuring, such as adapting
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, as printed by `clew eval`."""
@@ -68,6 +69,7 @@ class EvaluationReport:
             "ceiling": dict(self.ceiling),
             "comparisons": [comparison.to_json() for comparison in self.comparisons],
             "warnings": list(self.warnings),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 

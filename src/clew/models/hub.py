@@ -71,9 +71,9 @@ def check_model(name: str, revision: str | None, kind: str, advice: str, owner: 
 def fetch_files(name: str, files: Sequence[str], kind: str) -> Path:
     """Return a folder with the files of a repository of the hub, `owner/name` or `owner/name@revision`.
 
-    Files that are in the local cache are not fetched again. Raises InputError for a name that the hub does not have, or
-    that has not these files, MissingPackageError without huggingface_hub, and ProviderError where the hub cannot be
-    reached.
+    Files that are in the local cache are not fetched again. Raises InputError for a name without an owner, before the
+    hub is asked, for one that the hub does not have, or that has not these files, MissingPackageError without
+    huggingface_hub, and ProviderError where the hub cannot be reached.
     """
     hub = import_package("huggingface_hub", "huggingface_hub", f"a {kind} from the hub", "give a folder")
     from huggingface_hub.errors import (
@@ -84,6 +84,10 @@ def fetch_files(name: str, files: Sequence[str], kind: str) -> Path:
     )
 
     repository, _, revision = name.partition("@")
+    if not all(repository.partition("/")):
+        raise InputError(
+            f"the {kind} on the hub is called {name!r}; wanted OWNER/NAME: write hf:OWNER/NAME, or give a folder"
+        )
     wanted = f"give a folder, or the name of a {kind} as hf:owner/name"
     try:
         with _without_warnings():

@@ -12,6 +12,7 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.errors import ProviderError
 from clew.models.devices import choose_device
+from clew.models.hub import check_model
 from clew.models.library_errors import map_load_errors
 from clew.models.validation import replace_surrogates
 from clew.models.weights_checksum import hash_weights
@@ -78,13 +79,15 @@ class CrossEncoderScorer:
     def _model(self) -> Any:
         package = import_extra("sentence_transformers", "encoders", f"the cross-encoder {self._name}")
         device = choose_device(self._device)
+        folder = os.path.expanduser(self._name)  # noqa: PTH111 - a name on the hub is not a path
+        check_model(folder, None, "cross-encoder", "give the folder of one, or search without a cross-encoder")
         with map_load_errors(
             lambda reason: (
                 f"the cross-encoder {self._name} cannot be opened ({reason}): give a folder that holds one, "
                 "or a name on the hub, or search without a cross-encoder"
             )
         ):
-            model = package.CrossEncoder(os.path.expanduser(self._name), device=device)  # noqa: PTH111 - a name on the hub is not a path
+            model = package.CrossEncoder(folder, device=device)
         kinds = getattr(getattr(model.model, "config", None), "architectures", None) or ()
         if not any(kind.endswith(_SCORING_ARCHITECTURES) for kind in kinds):
             raise ProviderError(

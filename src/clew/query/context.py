@@ -394,6 +394,11 @@ def existing_weights(given: Path, label: str) -> Path:
     """Return a folder of weights that a user names in a setting; raises InputError where it holds none."""
     folder = given.expanduser()
     if not (folder / CONFIG_FILE).is_file():
+        if str(given).startswith("hf:") and label.startswith("gfm"):
+            raise InputError(
+                f"{label} is {str(given)!r}; wanted a folder: import the checkpoint into one by clew weights import "
+                "hf:OWNER/NAME --out FOLDER, and give that"
+            )
         raise InputError(f"{label} is {str(given)!r}, which holds no {CONFIG_FILE}; give a folder that clew train made")
     return folder
 

@@ -216,3 +216,19 @@ def test_numbers_below_one_are_refused(folder: Path, option: str) -> None:
     numbers: dict[str, int] = {option: 0}
     with pytest.raises(InputError, match=f"{option} is 0; wanted at least 1"):
         CausalReader(CausalModel(str(folder)), build_prompt, **numbers)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_tokens_that_are_read_and_written_are_counted(model: CausalModel) -> None:
+    loaded = model.load()
+    reader = CausalReader(model, build_prompt, max_new_tokens=6, batch_size=3)
+    counted = reader.generate_counted(QUESTIONS, CONTEXTS)
+    assert [reply.text for reply in counted] == reader.generate(QUESTIONS, CONTEXTS)
+    for reply, prompt in zip(counted, prompts(), strict=True):
+        ids = loaded.tokenize(prompt)
+        assert reply.input_tokens == len(ids)
+        written = 0
+        while written < 6 and not (written and ids[-1] in loaded.stop_tokens):
+            ids.append(int(np.argmin(next_costs(loaded, ids))))
+            written += 1
+        assert reply.output_tokens == written

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,6 +102,44 @@ def test_other_encodings_are_read_when_they_are_named(tmp_path: Path, encoding: 
     row = ("Émile", "né à", "Besançon")
     path = write_file(tmp_path / "g.tsv", format_lines([row]).encode(encoding))
     assert read_statements(path, encoding=encoding) == [row]
+
+
+def test_a_json_file_is_a_list_of_records_or_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["a", "b", "c"], {"head": "d", "relation": "e", "tail": 1892}, ["x"], {"h": "é", "r": "]", "t": '"'}]
+    wanted = [("a", "b", "c"), ("d", "e", "1892"), ("é", "]", '"')]
+    as_list, several = json.dumps(rows, indent=2), "\n".join(map(json.dumps, rows))
+    for size in (1, 7, 1 << 20):
+        monkeypatch.setattr("clew.indexing.kg_formats.files._PART_CHARACTERS", size)
+        for name, text in (("list.json", as_list), ("several.json", several)):
+            statements = read_statements(write_file(tmp_path / name, text))
+            assert [one for one in statements if isinstance(one, tuple)] == wanted
+            assert list_faults(statements)[0].startswith(f"{name}: record 3: no triple")
+    compressed = write_file(tmp_path / "list.json.gz", gzip.compress(as_list.encode()))
+    assert len(read_statements(compressed)) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[["a", "b", "c"]', "the list has no end"),
+        ('[["a", "b", "c"] ["d", "e", "f"]]', "record 1 is followed by '['"),
+        ('[["a", "b", "c"], nothing]', "record 2: invalid JSON"),
+        ('[["a", "b", NaN]]', "record 1: not valid JSON: NaN"),
+        ("[" * 200_000, "nested too deeply"),
+        ("[", "record 1: invalid JSON"),
+        ('[["a", "b", "c"],', "the list has no end"),
+    ],
+)
+def test_a_json_file_that_is_none(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(InputError, match=re.escape(why)):
+        read_statements(write_file(tmp_path / "g.json", text))
+
+
+def test_a_json_record_without_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.indexing.kg_formats.json_file.MAX_RECORD_CHARACTERS", 10_000)
+    monkeypatch.setattr("clew.indexing.kg_formats.files._PART_CHARACTERS", 1_000)
+    with pytest.raises(InputError, match="record 1 is no JSON, or has more than 10,000 characters"):
+        read_statements(write_file(tmp_path / "g.json", '[["a", "' + "b" * 100_000))
 
 
 def test_numbers_in_json_are_names_as_written(tmp_path: Path) -> None:

@@ -321,7 +321,13 @@ def test_a_checkpoint_is_fetched_by_its_name_on_the_hub(
 
 @pytest.mark.parametrize(
     ("name", "code", "message"),
-    [("hf:owner/GFM-8M", 1, "the hub cannot be reached"), ("hf:no name at all!", 2, "has no GFM-RAG checkpoint")],
+    [
+        ("hf:owner/GFM-8M", 1, "the hub cannot be reached"),
+        ("hf:owner/no name at all!", 2, "has no GFM-RAG checkpoint"),
+        ("hf:GFM-8M", 2, "called 'GFM-8M'; wanted OWNER/NAME: write hf:OWNER/NAME, or give a folder"),
+        ("hf:/GFM-8M", 2, "wanted OWNER/NAME"),
+        ("hf:owner/", 2, "wanted OWNER/NAME"),
+    ],
 )
 def test_an_unreachable_hub_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int, message: str

@@ -17,7 +17,9 @@ from clew.training.objectives.document_retrieval import DocumentRetrieval, entit
 from clew.training.recipes.gfm_graphs import graph_view
 from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
+from clew.types import Document
 from tests.faults.commands import run_clew
+from tests.small_index import DOCUMENTS, make_index
 from tests.training.recipes.test_published_recipe import QUESTIONS, small_recipe
 
 
@@ -47,6 +49,10 @@ def test_existing_indexes_are_trained_on_and_judge_by_entities_too(
     first = trained.key
     assert run_clew("train", "gfm", *options, *shape).code == 0
     assert load_weights(tmp_path / "out").key == first
+    done = run_clew("train", "gfm", *options, *shape, "--fraction", "0.5")
+    assert done.code == 0, done.err
+    about = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["about"]
+    assert about["questions"] == 1
 
 
 def test_weights_of_entities_explain_an_entity_where_a_passage_has_its_name(
@@ -62,12 +68,25 @@ def test_weights_of_entities_explain_an_entity_where_a_passage_has_its_name(
         explained = run_clew("explain", QUESTIONS[0].text, "--target", target, "--json", *weights)
         assert explained.code == 0, explained.err
         assert json.loads(explained.out)["passage"] == passage, target
+    unconnected = ("explain", QUESTIONS[0].text, "--target", "lonely", "--index", make_lonely_index(tmp_path / "other"))
+    for settings, advised in (("entities=all", False), ("entities=1", True)):
+        refused = run_clew(*unconnected, "--retriever", f"gfm:weights={tmp_path / 'out'},{settings}")
+        assert refused.code == 2
+        assert "mentions none of the entities that count" in refused.err
+        assert ("gfm:entities=all" in refused.err) == advised
+
+
+def make_lonely_index(folder: Path) -> Path:
+    """Write an index of the small one's documents and of one that names nothing."""
+    make_index(folder, [*DOCUMENTS, Document("lonely", "", "nothing is named here")])
+    return folder
 
 
 @pytest.mark.parametrize("stage", ["pretrain", "paths"])
 def test_stages_without_questions_need_the_index_alone(small: Index, tmp_path: Path, stage: str) -> None:
     options = ("--stage", stage, "--targets", "entities", "--nodes", "20", "--width", "8", "--layers", "1")
-    steps = ("--epochs", "1", "--steps", "2", "--batch", "2", "--negatives", "4", "--questions", "10")
+    steps = ("--epochs", "1", "--batch", "2")
+    steps += ("--steps", "2", "--negatives", "4") if stage == "pretrain" else ("--questions", "10")
     done = run_clew("train", "gfm", "--index", small.table.location.name, "--out", tmp_path, *options, *steps)
     assert done.code == 0 or "questions, made or given; at least 5" in done.err, done.err
 

@@ -91,11 +91,15 @@ def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.Mo
         "--targets entities --width 512 --layers 6 --whole-graph --seeds plain --linker embedding --ranker paper "
         "--no-augment --ranking paper --alpha 0.3 --batch 4 --epochs 5 --rate 5e-4 "
         "--schedule constant --decay 0.01 "
-        "--warmup 0 --clip 0 --average 0 --steps 30000 --negatives 128"
+        "--warmup 0 --clip 0 --average 0"
     )
-    options = text.split()
-    by_options = recipe_of_command(monkeypatch, tmp_path, *options)
-    assert replace(by_options, preset="paper") == published_recipe()
+    by_options = recipe_of_command(monkeypatch, tmp_path, *text.split())
+    published = published_recipe()
+    assert replace(by_options, preset="paper", completion=published.completion) == published
+    text = text.replace("--no-augment", "--stage pretrain --steps 30000 --negatives 128")
+    text = text.replace("--alpha 0.3", "--alpha 1").replace("--epochs 5", "--epochs 1")
+    facts, published = recipe_of_command(monkeypatch, tmp_path, *text.split()), published_recipe("pretrain")
+    assert replace(facts, preset="paper", loss=replace(facts.loss, augment=False)) == published
     changed = recipe_of_command(monkeypatch, tmp_path, "--preset", "paper", "--width", "128", "--augment")
     assert changed == replace(published_recipe(), width=128, loss=replace(published_recipe().loss, augment=True))
 
@@ -112,9 +116,17 @@ def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.Mo
         ("--ranker paper", "--ranker is for entities as targets, and the targets are passages"),
         ("--targets documents --ranker paper", "--ranker is for entities as targets, and the targets are documents"),
         ("--preset paper --whole-graph --nodes 50", "--whole-graph takes all nodes: leave it or --nodes out"),
-        ("--targets entities --whole-graph --fact-nodes 50", "leave it or --fact-nodes out"),
+        ("--targets entities --stage pretrain --whole-graph --fact-nodes 50", "leave it or --fact-nodes out"),
         ("--ranking listwise --temperature 3", "--temperature is for --ranking code, and the ranking is listwise"),
         ("--preset paper --temperature 3", "and the ranking is paper: leave it out"),
+        ("--steps 9", "--steps is for --stage pretrain, and the stage is finetune: leave it out"),
+        ("--negatives 9", "--negatives is for --stage pretrain, and the stage is finetune"),
+        ("--preset paper --fact-nodes 60", "--fact-nodes is for --stage pretrain, and the stage is finetune"),
+        ("--stage paths --fact-nodes 60", "--fact-nodes is for --stage pretrain, and the stage is paths"),
+        ("--questions 9", "--questions is for --stage paths, and the stage is finetune"),
+        ("--stage pretrain --questions 9", "--questions is for --stage paths, and the stage is pretrain"),
+        ("--stage paths --fraction 0.5", "--fraction is for --stage finetune, and the stage is paths"),
+        ("--stage pretrain --augment", "--augment is for --stage paths or finetune, and the stage is pretrain"),
     ],
 )
 def test_options_that_a_training_would_not_read_are_refused(tmp_path: Path, options: str, message: str) -> None:
@@ -124,7 +136,9 @@ def test_options_that_a_training_would_not_read_are_refused(tmp_path: Path, opti
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("options", "nodes", "fact_nodes"), [("--nodes 50", 50, 50), ("--fact-nodes 60", 1000, 60)])
+@pytest.mark.parametrize(
+    ("options", "nodes", "fact_nodes"), [("--nodes 50", 50, 50), ("--stage pretrain --fact-nodes 60", 1000, 60)]
+)
 def test_a_number_of_nodes_leaves_the_whole_graph(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: str, nodes: int, fact_nodes: int
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 import numpy as np
 
 from clew.answering.graph_readers.prompt_tokens import GraphPrompt, PromptTokenizer
-from clew.answering.graph_readers.protocols import SoftTokenEncoder, check_counts
+from clew.answering.graph_readers.protocols import GeneratedText, SoftTokenEncoder, check_counts
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
@@ -143,16 +143,26 @@ class CausalReader:
         soft_tokens: SoftTokenEncoder | None = None,
     ) -> list[str]:
         """Return the greedy continuation of each prompt, up to its end token; `soft_tokens` come before the prompts."""
+        return [reply.text for reply in self.generate_counted(questions, contexts, soft_tokens)]
+
+    def generate_counted(
+        self,
+        questions: Sequence[str],
+        contexts: Sequence[GraphContext],
+        soft_tokens: SoftTokenEncoder | None = None,
+    ) -> list[GeneratedText]:
+        """Return `generate` with the tokens that were read, among them the soft ones, and written (`CountedReader`)."""
         import torch
 
         model = self.model.load()
-        answers = [""] * len(questions)
+        replies = [GeneratedText("", 0, 0)] * len(questions)
         no_answers: list[tuple[int, ...]] = [()] * len(questions)
         with torch.no_grad():
             for places, batch in self._batches(model, (questions, contexts, no_answers), soft_tokens, "left"):
-                for place, text in zip(places, generate(model, batch, self._max_new_tokens), strict=True):
-                    answers[place] = text
-        return answers
+                rows = generate(model, batch, self._max_new_tokens)
+                for place, row, read in zip(places, rows, batch.mask.sum(dim=1).tolist(), strict=True):
+                    replies[place] = GeneratedText(model.decode(row), int(read), len(row))
+        return replies
 
     def parameters(self) -> "list[Parameter]":
         """Return the weights of a model that was opened for training, else []."""

@@ -1,6 +1,7 @@
 """Protocols of graph readers, with and without differentiable losses, and of the soft tokens that they read."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from clew.errors import InputError
@@ -57,6 +58,23 @@ class TokenCounter(Protocol):
 
     def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
         """Return the number of tokens it reads of each graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedText:
+    """A text that a model wrote, and the number of tokens that it read and wrote for it."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int  # with the one that ends the text
+
+
+@runtime_checkable
+class CountedReader(Protocol):
+    """A reader that counts the tokens of what it generates."""
+
+    def generate_counted(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[GeneratedText]:
+        """Return `GraphReader.generate` with numbers of tokens."""
 
 
 class SoftTokenEncoder(Protocol):

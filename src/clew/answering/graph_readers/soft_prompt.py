@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch.nn import Parameter
 
     from clew.answering.graph_readers.causal_lm import CausalReader
-    from clew.answering.graph_readers.protocols import TrainableSoftTokenEncoder
+    from clew.answering.graph_readers.protocols import GeneratedText, TrainableSoftTokenEncoder
     from clew.graph.subgraphs.textual_graph import GraphContext
     from clew.types import FloatArray
 
@@ -91,6 +91,10 @@ class SoftPromptReader:
     def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
         """Return `CausalReader.generate` with the soft prompt."""
         return self.reader.generate(questions, contexts, self._soft_tokens)
+
+    def generate_counted(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> "list[GeneratedText]":
+        """Return `CausalReader.generate_counted` with the soft prompt."""
+        return self.reader.generate_counted(questions, contexts, self._soft_tokens)
 
     def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
         """Return the number of tokens per graph: those of its text and those of the graph token."""

@@ -12,7 +12,8 @@ from typing import IO, cast
 
 from clew.errors import InputError
 from clew.indexing.kg_formats.graphml import read_graphml
-from clew.indexing.kg_formats.jsonl import ONE_A_LINE, read_json_statements
+from clew.indexing.kg_formats.json_file import read_json_file
+from clew.indexing.kg_formats.jsonl import read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
 from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
 from clew.indexing.kg_formats.statements import (
@@ -37,6 +38,7 @@ FILE_KINDS = {
     "tsv": (".tsv", ".tab", ".txt"),
     "csv": (".csv",),
     "jsonl": (".jsonl", ".ndjson"),
+    "json": (".json",),
     "ntriples": (".nt", ".ntriples"),
     "turtle": (".ttl", ".turtle"),
     "graphml": (".graphml",),
@@ -50,6 +52,7 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _HEAD_BYTES = 4096
+_PART_CHARACTERS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ class GraphFile:
             return read_graphml(stream, file_name, None if self.encoding == UTF8 else self.encoding)
         if self.kind == "turtle":
             return read_turtle(_read_text(stream, self.encoding), file_name)
+        if self.kind == "json":
+            return _read_json(stream, self.encoding, file_name)
         lines = read_text_lines(stream, self.encoding)
         if self.kind == "jsonl":
             return read_json_statements(lines, file_name)
@@ -154,8 +159,6 @@ def graph_file(
         without_suffix = f'"{printable_path(graph_path.name)}" has no suffix of a known format'
         problem = f"--format is {kind!r}" if kind else without_suffix
         wanted = f"{', '.join(FILE_KINDS)} by --format, or a file of {suffixes}, also with .gz"
-        if not kind and graph_path.suffix == ".json":
-            wanted = f"JSON lines, one object a line, in .jsonl ({ONE_A_LINE}), or {wanted}"
         raise InputError(f"{problem}; wanted {wanted}")
     if delimiter is not None and file_kind not in ("tsv", "csv"):
         raise InputError(f"--delimiter is for tsv and csv, and this file is {file_kind}; leave it out")
@@ -191,6 +194,21 @@ def _read_text(stream: IO[bytes], encoding: str) -> str:
     text = _decode(stream, encoding)
     try:
         return text.read()
+    finally:
+        text.detach()  # the caller closes the stream
+
+
+def _read_json(stream: IO[bytes], encoding: str, file_name: str) -> Iterator[Statement]:
+    with closing(_read_parts(stream, encoding)) as parts:  # before the stream, also if not read whole
+        yield from read_json_file(parts, file_name)
+
+
+def _read_parts(stream: IO[bytes], encoding: str) -> Generator[str]:
+    """Yield a text in parts, undecodable bytes as lone surrogates."""
+    text = _decode(stream, encoding)
+    try:
+        while part := text.read(_PART_CHARACTERS):
+            yield part
     finally:
         text.detach()  # the caller closes the stream
 

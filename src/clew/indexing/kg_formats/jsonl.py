@@ -7,7 +7,6 @@ from typing import NoReturn
 from clew.indexing.kg_formats.statements import EntityNames, MalformedStatement, RawTriple, Statement, find_name_fault
 from clew.indexing.kg_formats.tables import find_text_fault
 
-ONE_A_LINE = "jq -c '.[]' FILE.json > FILE.jsonl makes such a file of a list"
 TRIPLE_KEYS = (("head", "relation", "tail"), ("h", "r", "t"), ("subject", "predicate", "object"))
 _PART_KEYS = ("text", "kb_id", "rel_id")  # of the object of an entity or relation, the name before identifiers
 _EXPECTED_FORMS = '{"head", "relation", "tail"}, ["head", "relation", "tail"], or {"id", "label", "aliases"} for names'
@@ -19,7 +18,7 @@ def read_json_statements(lines: Iterable[str], file_name: str) -> Iterator[State
         if line.isspace():
             continue
         try:
-            yield from _parse_statements(line)
+            yield from _parse_line(line)
         except ValueError as error:  # raised here or by the JSON parser
             yield MalformedStatement(f"{file_name}:{number}", str(error))
         except RecursionError:
@@ -56,21 +55,34 @@ def _part_name(part: object) -> object:
     return next((part[key] for key in _PART_KEYS if part.get(key)), part)
 
 
-def _parse_statements(line: str) -> Sequence[RawTriple | EntityNames]:
+def _parse_line(line: str) -> Sequence[RawTriple | EntityNames]:
     if fault := find_text_fault(line):
         raise ValueError(fault)
     try:
         # Numbers are names as they are written: 1990 stays 1990, and 1e400 is not infinity.
-        record = json.loads(line, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+        record = json.loads(line, parse_int=str, parse_float=str, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error.msg} at character {error.pos + 1} of the line") from error
     if isinstance(record, list) and record and isinstance(record[0], dict):
-        raise ValueError(f"a JSON list of {len(record)} objects; wanted one object a line: {ONE_A_LINE}")
+        raise ValueError(
+            f"a JSON list of {len(record)} objects; wanted one object a line, or --format json, or a file.json"
+        )
+    return parse_record(record)
+
+
+def parse_record(record: object) -> Sequence[RawTriple | EntityNames]:
+    """Return the triples or names of a JSON value whose numbers are texts; raises ValueError where it has none."""
     if isinstance(record, list) and len(record) == 3:
         return [_make_triple(*record)]
     if isinstance(record, dict):
         if "question" in record and record.keys() & {"graph", "subgraph"}:
             return own_graph_triples(record)
+        if record.keys() & {"question", "Questions"}:
+            raise ValueError(
+                f"{'a question' if 'question' in record else 'a file of questions, as of WebQSP,'} without a graph; "
+                "import the triples that it is about, or questions that bring their graph, as RoG's records, and give "
+                "this file to clew eval --questions"
+            )
         for head, relation, tail in TRIPLE_KEYS:
             if head in record and relation in record and tail in record:
                 return [_make_triple(record[head], record[relation], record[tail])]
@@ -79,7 +91,8 @@ def _parse_statements(line: str) -> Sequence[RawTriple | EntityNames]:
     raise ValueError(f"no triple; wanted {_EXPECTED_FORMS}")
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and infinity, which are no JSON, by a ValueError."""
     raise ValueError(f"not valid JSON: {name}")
 
 

@@ -82,8 +82,11 @@ def answer_losses(model: LoadedModel, batch: TokenBatch) -> "Tensor":
     return means
 
 
-def generate(model: LoadedModel, batch: TokenBatch, max_new_tokens: int) -> list[str]:
-    """Return the greedy continuation of each row, padded on the left, up to a stop token or the limit of at least 1."""
+def generate(model: LoadedModel, batch: TokenBatch, max_new_tokens: int) -> list[list[int]]:
+    """Return the greedy continuation of each row, padded on the left, up to a stop token or the limit of at least 1.
+
+    The tokens of a row end with its stop token, if there is one.
+    """
     import torch
 
     with torch.no_grad():
@@ -91,4 +94,6 @@ def generate(model: LoadedModel, batch: TokenBatch, max_new_tokens: int) -> list
         tokens = model.network.generate(
             inputs_embeds=batch.vectors, attention_mask=batch.mask, max_new_tokens=max_new_tokens, do_sample=False
         )
-    return [model.decode(row) for row in tokens.tolist()]
+    rows: list[list[int]] = tokens.tolist()
+    ends = (next((place + 1 for place, t in enumerate(row) if t in model.stop_tokens), len(row)) for row in rows)
+    return [row[:end] for row, end in zip(rows, ends, strict=True)]

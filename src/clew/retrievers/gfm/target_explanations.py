@@ -22,6 +22,7 @@ from clew.query.explained_targets import (
 )
 from clew.query.graph_walk import NO_MATCH
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
+from clew.retrievers.gfm.passage_ranking import EntityRanker
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.types import Filter, Triple
 
@@ -156,6 +157,12 @@ def _describe(
     return ExplainedWalk(score, described, len(set(met)) < len(met))
 
 
+def _advise_more_entities(retriever: GFMRetriever) -> str:
+    """Return how more entities count in the ranking; "" where all do."""
+    limited = isinstance(retriever.ranker, EntityRanker) and retriever.ranker.entities is not None
+    return ", or more entities by --retriever gfm:entities=all" if limited else ""
+
+
 def _find_node(
     retriever: GFMRetriever,
     graph: QuestionGraph,
@@ -182,7 +189,7 @@ def _find_node(
         if not found:
             raise InputError(
                 f"the target {target!r} is a passage that mentions none of the entities that count, so it has no score "
-                "to explain; give the name of an entity, or more entities by --retriever gfm:entities=all"
+                f"to explain; give the name of an entity{_advise_more_entities(retriever)}"
             )
     else:
         wanted = passages or (entities if of_entities else [int(of_nodes[e]) for e in entities])
@@ -193,8 +200,10 @@ def _find_node(
             if n in places
         ]
     if not found:
+        is_whole = len(graph.nodes) == retriever.graphs.edges.node_count
+        advice = "give another target" if is_whole else "try --retriever gfm:nodes=all"
         raise InputError(
             f"the target {target!r} is not among the {len(graph.nodes):,} nodes that the question leads to, so it has "
-            "no score to explain; try --retriever gfm:nodes=all"
+            f"no score to explain; {advice}"
         )
     return max(found, key=lambda pair: float(logits[pair[0]]))

@@ -12,7 +12,7 @@ from clew.datasets.g_retriever import load_g_retriever, split_names
 from clew.datasets.gqa import has_scene_graphs, load_scene_graphs, scene_graph_splits
 from clew.datasets.graph_datasets import AccuracyRule, GraphDataset, connected_groups
 from clew.datasets.kgqa import load_kgqa
-from clew.datasets.published_kgqa import has_own_graphs, load_own_graphs
+from clew.datasets.published_kgqa import has_own_graphs, load_own_graphs, name_without_graphs
 from clew.errors import InputError
 from clew.index import open as open_index
 from clew.protocols import Encoder
@@ -178,6 +178,11 @@ def load_comparison_splits(
 def _load_graphs(path: Path, split: str | None) -> GraphDataset:
     if path.is_dir():
         return load_scene_graphs(path, split) if has_scene_graphs(path) else load_g_retriever(path, split)
+    if name := name_without_graphs(path):
+        raise InputError(
+            f"{path} holds questions of {name}, which bring no graph: give it as --questions, with --kg TRIPLES or "
+            "--index INDEX, or give --data a file of RoG's records or FRAG's lines, which have it"
+        )
     return load_own_graphs(path) if has_own_graphs(path) else load_explagraphs(path)
 
 

@@ -40,7 +40,7 @@ from clew.training.recipes.gfm_runs import describe_recipe, reads_chains, run_ke
 from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
-from clew.types import Progress
+from clew.types import Progress, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +148,14 @@ def _build_questions(
         for folder in sources.validation
     }
     validation |= {
-        names[each.index]: build_index_examples(views[each.index], each, recipe, progress)
+        names[each.index]: build_index_examples(views[each.index], each, recipe, progress, training=False)
         for each in sources.validation_indexes
     }
     examples, held_out = _build_splits(data, [views[folder] for folder in data], names, recipe, progress)
     if recipe.stage == "finetune":
-        examples += [build_index_examples(views[each.index], each, recipe, progress) for each in sources.indexes]
+        examples += [
+            build_index_examples(views[each.index], each, recipe, progress, training=True) for each in sources.indexes
+        ]
     else:
         places = [each.index for each in sources.indexes]
         more, held = _build_splits(places, [views[place] for place in places], names, recipe, progress, lazy=True)
@@ -188,19 +190,30 @@ def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRec
         raise InputError(f"{folder} has no {questions}: give a folder with {CORPUS_FILE} and {questions}")
     progress(f"building question graphs of {folder.name}", 0, 0)
     loaded = load_questions(path)
-    if questions == TRAIN_FILE and recipe.fraction < 1:
-        order = np.random.default_rng(recipe.loop.seed).permutation(len(loaded))
-        loaded = [loaded[i] for i in sorted(order[: max(1, round(recipe.fraction * len(loaded)))])]
+    if questions == TRAIN_FILE:
+        loaded = _draw_fraction(loaded, recipe)
     return make_examples(view, loaded, recipe.loop.seed, augment=recipe.loss.augment)
 
 
+def _draw_fraction(questions: list[Question], recipe: GFMRecipe) -> list[Question]:
+    if recipe.fraction == 1:
+        return questions
+    order = np.random.default_rng(recipe.loop.seed).permutation(len(questions))
+    return [questions[i] for i in sorted(order[: max(1, round(recipe.fraction * len(questions)))])]
+
+
 def build_index_examples(
-    view: GraphView, source: IndexedQuestions, recipe: GFMRecipe, progress: Progress
+    view: GraphView, source: IndexedQuestions, recipe: GFMRecipe, progress: Progress, *, training: bool
 ) -> GFMExamples:
-    """Return the questions on an index that exists; their graphs are built when they are needed."""
+    """Return the questions on an index that exists; their graphs are built when they are needed.
+
+    Those of training are the fraction of them that the recipe names.
+    """
     questions = source.question_file()
     progress(f"reading {questions.name}", 0, 0)
     loaded = load_questions(questions)
+    if training:
+        loaded = _draw_fraction(loaded, recipe)
     return make_examples(view, loaded, recipe.loop.seed, augment=recipe.loss.augment, lazy=True)
 
 

@@ -40,6 +40,16 @@ LOCAL_READER = "local"
 CONTEXT_TOKENS = 512
 """Tokens of a graph's text that a language model reads; the authors' code."""
 
+_STAGES_OF_OPTIONS: dict[str, tuple[str, ...]] = {
+    "steps": ("pretrain",),
+    "negatives": ("pretrain",),
+    "fact_nodes": ("pretrain",),
+    "questions": ("paths",),
+    "fraction": ("finetune",),
+    "augment": ("paths", "finetune"),
+}
+"""Options of `clew train gfm` that only some stages read."""
+
 DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000, "documents": 1000}
 """Nodes of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""
 
@@ -127,10 +137,8 @@ class GFMRecipe(CheckedRecord):
                     "made by `clew train gfm --preset paper` or `clew weights import`, or leave --preset out"
                 )
             published = option_values(published_recipe(given.get("stage", "finetune"), given.get("ranking", "paper")))
-            _check_options(given, {**published, **shape, **given})
             return {**published, **shape, "fact_nodes": given.get("nodes", published["fact_nodes"])}
         targets = given.get("targets", shape.get("targets", "passages"))
-        _check_options(given, {"targets": targets, "ranking": RetrievalLoss().ranking, **given})
         facts = given.get("stage") == "pretrain"
         form = {"seeds": "plain"} if targets == "documents" else {}
         defaults = {"nodes": DEFAULT_NODES[targets], **form, **shape}
@@ -141,22 +149,29 @@ class GFMRecipe(CheckedRecord):
             **defaults,
         }
 
-
-def _check_options(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Raise InputError for an option that is given and that a training by these values would not read."""
-    targets, ranking = values["targets"], values["ranking"]
-    for name in ("features", "chains", "prior"):
-        if given.get(name) and targets != "passages":
-            raise InputError(f"--{name} is for passages as targets, and the targets are {targets}: leave it out")
-    if "seeds" in given and targets == "passages":
-        raise InputError("--seeds is for entities or documents as targets, and the targets are passages: leave it out")
-    if "ranker" in given and targets != "entities":
-        raise InputError(f"--ranker is for entities as targets, and the targets are {targets}: leave it out")
-    for name in ("nodes", "fact_nodes"):
-        if given.get("whole_graph") and name in given:
-            raise InputError(f"--whole-graph takes all nodes: leave it or --{name.replace('_', '-')} out")
-    if "temperature" in given and ranking != "code":
-        raise InputError(f"--temperature is for --ranking code, and the ranking is {ranking}: leave it out")
+    def check_given(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError for an option that is given and that this training would not read."""
+        targets, ranking = self.targets, self.loss.ranking
+        for name, stages in _STAGES_OF_OPTIONS.items():
+            if given.get(name) and self.stage not in stages:
+                raise InputError(
+                    f"--{name.replace('_', '-')} is for --stage {' or '.join(stages)}, and the stage is {self.stage}: "
+                    "leave it out"
+                )
+        for name in ("features", "chains", "prior"):
+            if given.get(name) and targets != "passages":
+                raise InputError(f"--{name} is for passages as targets, and the targets are {targets}: leave it out")
+        if "seeds" in given and targets == "passages":
+            raise InputError(
+                "--seeds is for entities or documents as targets, and the targets are passages: leave it out"
+            )
+        if "ranker" in given and targets != "entities":
+            raise InputError(f"--ranker is for entities as targets, and the targets are {targets}: leave it out")
+        for name in ("nodes", "fact_nodes"):
+            if given.get("whole_graph") and name in given:
+                raise InputError(f"--whole-graph takes all nodes: leave it or --{name.replace('_', '-')} out")
+        if "temperature" in given and ranking != "code":
+            raise InputError(f"--temperature is for --ranking code, and the ranking is {ranking}: leave it out")
 
 
 def published_recipe(
