@@ -78,7 +78,7 @@ def test_no_answer(small_folder: Path, server: RunningServer) -> None:
         (
             ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-tokens", "-1"),
             2,
-            "give a budget of 0 or more",
+            "--max-tokens is '-1'; wanted a number of at least 0",
         ),
         (
             ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-cost", "1"),

@@ -92,8 +92,7 @@ def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound_
     repair = run_clew("repair", "--index", index)
     assert repair.code == 0
     removed = [line.split(",")[0] for line in repair.out.splitlines() if line.startswith("removed")]
-    notes = {f"removed derived/{name}" for name in ("checked-segments.json", "checked-snapshot.json")}
-    assert set(removed) - notes == {f"removed derived/snapshots/{current.name}"}
+    assert removed == [f"removed derived/snapshots/{current.name}"]
     assert run_clew("verify", "--index", index).code == 0
     assert parse_answer(search_index(index)) == expected
     assert folder_hash(index / "passages.lance") == table_hash

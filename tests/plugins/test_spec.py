@@ -109,6 +109,7 @@ def test_a_list_of_retrievers(text: str, names: list[str]) -> None:
         ("fused:rerank=grag", "no reranker is called 'grag'; did you mean g-rag"),
         ("frag-simple:complexity=complex", "frag-simple fixes complexity: leave it out"),
         ("gfmm", "no retriever is called 'gfmm'; did you mean gfm"),
+        ("nope", "no retriever is called 'nope'; choose one of "),
     ],
 )
 def test_misspelt_names_are_refused_with_the_nearest_right_one(text: str, message: str) -> None:

@@ -1,3 +1,4 @@
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -167,6 +168,22 @@ def test_derived_data_that_cannot_be_checked_are_dropped(tmp_path: Path) -> None
     ]
 
 
+def test_a_sound_index_is_said_to_be_sound(tmp_path: Path) -> None:
+    make_index(tmp_path, *SIZES)
+    for name in ("checked-segments.json", "checked-snapshot.json"):
+        (tmp_path / "derived").mkdir(exist_ok=True)
+        (tmp_path / "derived" / name).write_text("{}")
+    lines = run_clew("repair", "--index", tmp_path).out.splitlines()
+    assert lines == [
+        "nothing is damaged",
+        "made again when it is needed: derived/checked-segments.json",
+        "made again when it is needed: derived/checked-snapshot.json",
+    ]
+    (tmp_path / "derived" / "checked-segments.json").write_text("{}")
+    found = json.loads(run_clew("repair", "--index", tmp_path, "--json").out)
+    assert (found["damaged"], found["lost"]) == (False, False)
+
+
 def test_repair_waits_for_no_writer(tmp_path: Path) -> None:
     make_index(tmp_path, *SIZES)
     with writer_lock(tmp_path), pytest.raises(IndexLockedError):
@@ -299,7 +316,7 @@ def test_whatever_byte_is_changed_repair_and_indexing_bring_everything_back(tmp_
 
 def test_the_command_says_whether_a_repair_lost_something(tmp_path: Path) -> None:
     make_index(tmp_path, *SIZES)
-    assert run_clew("repair", "--index", tmp_path).out == "done: nothing was lost\n"
+    assert run_clew("repair", "--index", tmp_path).out == "nothing is damaged\n"
     data_files(tmp_path)[1].write_bytes(b"")
     lines = run_clew("repair", "--index", tmp_path, "--yes").out.splitlines()
     assert lines[-2:] == [ADD_AGAIN, "done"]

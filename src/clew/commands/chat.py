@@ -111,7 +111,7 @@ class IndexAnswers:
 def chat(
     index: IndexArgument,
     retriever: Annotated[str | None, typer.Option(help="As of clew ask; :retriever changes it.")] = None,
-    k: Annotated[int | None, typer.Option("-k", help="How many passages.")] = None,
+    k: Annotated[int | None, typer.Option("-k", min=1, help="How many passages.")] = None,
     where: WhereOption = None,
     device: DeviceOption = None,
     server: ServerOption = True,

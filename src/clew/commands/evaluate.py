@@ -40,7 +40,7 @@ from clew.evaluation.reports import EvaluationReport
 from clew.index import Index
 from clew.index import open as open_index
 from clew.models.llm.access import LLMClientFactory
-from clew.plugins.records import SettingsRecord
+from clew.plugins.records import MAX_COUNT, SettingsRecord
 from clew.protocols import Answerer
 from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.settings import load_settings
@@ -170,7 +170,7 @@ def _evaluate_candidates(
     others["strict_filters"] = options.strict_filters or None
     others["prompts"] = options.prompts if options.prompts != "json" else None
     retrievers = fill_models(options.retrievers, options.llm.model)
-    given = options.candidates, retrievers, others, _parse_cutoffs(options.cutoffs), options.device
+    given = options.candidates, retrievers, others, parse_cutoffs(options.cutoffs), options.device
     return evaluate_candidate_file(*given, factory, progress, positives=options.positives)
 
 
@@ -184,7 +184,7 @@ def _evaluate_index(
     opened, where = apply_strict(
         open_index(index, progress, factory, options.device), options.where, strict=options.strict_filters
     )
-    cutoffs = _parse_cutoffs(options.cutoffs)
+    cutoffs = parse_cutoffs(options.cutoffs)
     names = list(map(str.strip, retriever_names(options.retrievers, opened, options.llm.model, several=True)))
     questions = load_questions(options.questions)
     retrievers = {name: parse_retriever(name) for name in names}
@@ -225,11 +225,12 @@ def corpus(
         print(format_json(record))
 
 
-def _parse_cutoffs(text: str) -> list[int]:
+def parse_cutoffs(text: str) -> list[int]:
+    """Return cut-offs that are separated by commas, ascending; InputError for other numbers than counts."""
     try:
         cutoffs = [int(part) for part in text.split(",")]
     except ValueError as error:
         raise InputError(f"--k is {text!r}: give whole numbers separated by commas, such as 2,5,10") from error
-    if min(cutoffs) < 1:
-        raise InputError(f"--k is {text!r}: every cut-off must be at least 1")
+    if min(cutoffs) < 1 or max(cutoffs) > MAX_COUNT:
+        raise InputError(f"--k is {text!r}: every cut-off must be at least 1, and at most {MAX_COUNT:,}")
     return sorted(set(cutoffs))

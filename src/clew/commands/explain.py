@@ -29,7 +29,7 @@ class ExplainOptions:
     rerank: Annotated[
         str | None, typer.Option(help="Explain this reranker, g-rag, by the edges between the passages found.")
     ] = None
-    walks: Annotated[int, typer.Option(help="How many walks, or edges.", min=1)] = 5
+    walks: Annotated[int, typer.Option(help="How many walks, or edges.", min=1, max=100)] = 5
     score: Annotated[str, typer.Option(help="Score of a walk: mean of its edges' weights, as published, or sum.")] = (
         "mean"
     )

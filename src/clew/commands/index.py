@@ -76,7 +76,9 @@ class RunOptions:
     ] = False
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes of this machine; as many as cores from about 2,000 passages on, else 1."),
+        typer.Option(
+            min=1, max=1024, help="Processes of this machine; as many as cores from about 2,000 passages on, else 1."
+        ),
     ] = None
     memory: Annotated[
         str | None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from clew.commands.number_bounds import bound_numbers
 from clew.commands.record_options import expand_records
 from clew.commands.verbosity import raise_level, set_quiet
 
@@ -34,6 +35,7 @@ class LazyCommand(TyperCommand):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(self.name, context_settings=dict(HELP_OPTIONS))(expand_records(command))
         loaded: Any = typer.main.get_command(app)
+        bound_numbers(loaded.params)
         loaded.params += verbosity_options()
         return loaded
 

@@ -17,7 +17,7 @@ from clew.graph.snapshot.diff import diff_snapshots
 from clew.indexing.reencoding import ReencodingReport
 from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
-from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN
+from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN, found_damage
 from clew.store.repair import repair as repair_index
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.vector_list_files import list_problems
@@ -93,11 +93,14 @@ def repair(
     actions = repair_index(index, None if yes else confirm)
     lost = bool({ADD_AGAIN, REMOVE_AGAIN} & set(actions))
     if json_:
-        print_json({"actions": list(actions), "lost": lost})
+        print_json({"damaged": found_damage(actions), "actions": list(actions), "lost": lost})
         return
+    if not found_damage(actions):
+        print("nothing is damaged")
     for action in actions:
         print_line(action)
-    print("done" if lost else "done: nothing was lost")
+    if found_damage(actions):
+        print("done" if lost else "done: nothing was lost")
 
 
 def restore(

@@ -119,10 +119,7 @@ def index_exists(location: str) -> bool:
 
 
 def make_llm_factory(options: LLMOptions) -> LLMClientFactory:
-    """Return a factory of clients with these options, else those of the settings; refuse a budget below 0."""
-    for name, limit in (("--max-cost", options.max_cost), ("--max-tokens", options.max_tokens)):
-        if limit is not None and limit < 0:
-            raise InputError(f"{name} is {limit:g}: give a budget of 0 or more")
+    """Return a factory of clients with these options, else those of the settings."""
     given = {"base_url": options.base_url, "max_cost": options.max_cost, "max_tokens": options.max_tokens}
     changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     if not options.cache:

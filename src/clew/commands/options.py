@@ -70,7 +70,9 @@ StrictOption = Annotated[
 ServerOption = Annotated[
     bool, typer.Option("--server/--no-server", help="Ask a clew serve of this user that has the index open, if any.")
 ]
-PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
+PathsOption = Annotated[
+    int, typer.Option(min=0, max=100, help="Paths per passage, for gfm; each costs milliseconds and memory.")
+]
 FeedbackOption = Annotated[
     Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
 ]
@@ -131,7 +133,7 @@ class RetrieverOptions:
             "gcn-subgraph and steiner, for ask: causal:MODEL, a folder or a name on the hub."
         ),
     ] = None
-    steps: Annotated[int | None, typer.Option(help="Steps of gear and ircot, at most; 4.")] = None
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of gear and ircot, at most; 4.")] = None
     rerank: Annotated[
         str | None,
         typer.Option(
@@ -155,9 +157,16 @@ class LLMOptions:
     base_url: Annotated[
         str | None, typer.Option(help="Server that speaks OpenAI's protocol, for openai:NAME; its key is CLEW_API_KEY.")
     ] = None
-    max_cost: Annotated[float | None, typer.Option(help="Money that the command may spend on language models.")] = None
+    max_cost: Annotated[
+        float | None, typer.Option(min=0.0, max=1e9, help="Money that the command may spend on language models.")
+    ] = None
     max_tokens: Annotated[
-        int | None, typer.Option(help="Tokens that the command may spend on language models, in and out together.")
+        int | None,
+        typer.Option(
+            min=0,
+            max=1_000_000_000_000,
+            help="Tokens that the command may spend on language models, in and out together.",
+        ),
     ] = None
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Store and reuse replies of language models.")] = (
         True

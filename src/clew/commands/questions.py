@@ -28,7 +28,7 @@ def sample(
     files: FilesArgument,
     hops: Annotated[str, typer.Option(help="Numbers of hops, separated by commas.")] = "1,2,3,4",
     each: Annotated[int, typer.Option(min=1, help="Questions of each number of hops.")] = 250,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     index: GraphOption = None,
 ) -> None:
     """Print as many questions of each number of hops, as JSON lines for --questions; after FRAG's KG-1000."""

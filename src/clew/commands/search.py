@@ -51,7 +51,7 @@ class SearchOptions:
     """Options of `clew search` and `clew ask`."""
 
     retriever: RetrieverOptions = field(default_factory=RetrieverOptions)
-    k: Annotated[int | None, typer.Option("-k", help="How many passages.")] = None
+    k: Annotated[int | None, typer.Option("-k", min=1, help="How many passages.")] = None
     where: WhereOption = None
     strict_filters: StrictOption = False
     paths: PathsOption = 1

@@ -51,16 +51,16 @@ class AddressOptions:
 class LimitOptions:
     """Limits of the server."""
 
-    workers: Annotated[int, typer.Option(min=0, help="Questions answered at once; 0 for one a core.")] = 0
+    workers: Annotated[int, typer.Option(min=0, max=1024, help="Questions answered at once; 0 for one a core.")] = 0
     queue: Annotated[
         int | None, typer.Option(min=0, help="Questions that wait, 4 a worker by default; one more gets 429.")
     ] = None
-    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer.")] = 30.0
+    deadline: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds for an answer.")] = 30.0
     rate: Annotated[int, typer.Option(min=0, help="Requests a minute of one key; 0 for no limit.")] = 0
-    max_upload: Annotated[int, typer.Option(min=1, help="MiB of an upload.")] = 64
-    max_open: Annotated[int, typer.Option(min=1, help="Indexes that are open at once; the others open when asked.")] = (
-        32
-    )
+    max_upload: Annotated[int, typer.Option(min=1, max=1_048_576, help="MiB of an upload.")] = 64
+    max_open: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Indexes that are open at once; the others open when asked.")
+    ] = 32
 
 
 @dataclass(frozen=True, slots=True)

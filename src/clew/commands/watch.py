@@ -28,9 +28,13 @@ def watch(
     device: DeviceOption = None,
     poll: Annotated[
         float | None,
-        typer.Option(min=0.1, help="Seconds between two looks at the folder; else the system reports changes."),
+        typer.Option(
+            min=0.1, max=86_400, help="Seconds between two looks at the folder; else the system reports changes."
+        ),
     ] = None,
-    debounce: Annotated[float, typer.Option(min=0.0, help="Seconds without a change before files are read.")] = 1.0,
+    debounce: Annotated[
+        float, typer.Option(min=0.0, max=86_400, help="Seconds without a change before files are read.")
+    ] = 1.0,
     memory: MemoryOption = None,
 ) -> None:
     """Keep an index up to date with a folder until Ctrl-C; files that are gone are removed from it."""

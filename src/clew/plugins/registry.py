@@ -31,6 +31,7 @@ class Registry(Generic[Entry]):
     group: str  # the group of entry points: "clew.retrievers"
     entries: dict[str, Entry]  # those of this package by name, in the order of listings
     entry_class: type[Entry]
+    unsuggested: frozenset[str] = frozenset()  # names that messages do not propose for a misspelt one
     _reported: set[str] = field(default_factory=set, init=False, repr=False)  # entries that cannot be used
 
     def __iter__(self) -> Iterator[str]:
@@ -41,6 +42,11 @@ class Registry(Generic[Entry]):
 
     def __len__(self) -> int:
         return len(self.entries) + len(self._plugins)
+
+    @property
+    def suggested(self) -> list[str]:
+        """The names that messages may propose for a misspelt one, in the order of listings."""
+        return [name for name in self if name not in self.unsuggested]
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -57,7 +63,8 @@ class Registry(Generic[Entry]):
         if name in self.entries:
             return self.entries[name]
         if name not in plugins:
-            raise InputError(f"no {self.kind} is called {name!r}; {suggest(name, self)}choose one of {', '.join(self)}")
+            proposal = suggest(name, self.suggested)
+            raise InputError(f"no {self.kind} is called {name!r}; {proposal}choose one of {', '.join(self)}")
         point = plugins[name]
         try:
             entry = point.load()

@@ -44,6 +44,8 @@ from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 
+MAX_PATHS_PER_PASSAGE = 100
+"""The memory of a search for paths grows with their number."""
 MAX_STORED_NAMES = 200_000
 """Names of entities whose tokens may all be stored: about 4 kB each, on disk and once in memory while they are made."""
 _COST_OF_A_TOKEN = np.float32(1e-5)  # of an entity's name, which decides between equal ones alone
@@ -199,9 +201,9 @@ class IndexContext:
         return context
 
     def with_paths_per_passage(self, paths: int) -> "IndexContext":
-        """Return a shallow copy for retrievers that return `paths` (0 or more) paths a passage; 0 saves their cost."""
-        if paths < 0:
-            raise InputError(f"paths is {paths}: ask for 0 or more a passage")
+        """Return a shallow copy for retrievers that return `paths` (0 to 100) paths a passage; 0 saves their cost."""
+        if not 0 <= paths <= MAX_PATHS_PER_PASSAGE:
+            raise InputError(f"paths is {paths}: ask for 0 to {MAX_PATHS_PER_PASSAGE} a passage")
         context = copy(self)
         context.paths_per_passage = paths
         return context

@@ -227,6 +227,7 @@ RETRIEVERS = Registry(
         ),
     },
     RetrieverEntry,
+    unsuggested=frozenset({"none"}),
 )
 """All retrievers by name."""
 

@@ -33,6 +33,9 @@ ADD_AGAIN = "run `clew index`, or `clew kg import`, on the same sources to add w
 """An action of a repair that lost documents, or maybe did."""
 REMOVE_AGAIN = "run `clew remove` again on what was removed since"
 """An action of a repair that undid changes among which may be removals."""
+_LEFT_BEHIND = ", left by a run that was stopped"  # ends an action that is of no damage
+_UNCHECKED = "made again when it is needed: "  # begins another one
+_CHECKED = frozenset({PINS_FOLDER, "arrays", "centroids", "equivalences", "segments", "snapshots", "vectors.lance"})
 _MAX_NAMES = 10
 _ID_BATCH_ROWS = 1 << 16
 
@@ -57,7 +60,7 @@ def repair(location: str | Path | Location, confirm: Callable[[Sequence[str]], b
     An older version that is whole and has no fewer passages than would be left is made the newest. Else data files that
     cannot be read are dropped, and documents that lost a passage removed whole, so that indexing the same sources again
     adds exactly what is missing. Both are one commit. Versions that cannot be opened are moved to `damaged/`. Derived
-    data that are damaged are removed, and those that nothing can check.
+    data that are damaged are removed, and those that nothing can check; `found_damage` tells them apart.
 
     Args:
         location: The index.
@@ -84,6 +87,11 @@ def repair(location: str | Path | Location, confirm: Callable[[Sequence[str]], b
             )
             commit_change(plan.newest, removal.change, removal.rest, location)
         return actions + _drop_derived(location.derived) + plan.losses + list(plan.advice)
+
+
+def found_damage(actions: Sequence[str]) -> bool:
+    """Return whether some of the actions of a repair are of damage; else the index was sound."""
+    return not all(action.startswith(_UNCHECKED) or action.endswith(_LEFT_BEHIND) for action in actions)
 
 
 def _plan(location: Location) -> _Plan:
@@ -240,9 +248,11 @@ def _set_versions_aside(plan: _Plan, location: Location) -> list[str]:
 
 def _drop_derived(derived: Path) -> list[str]:
     leftovers = remove_leftovers(derived) + remove_leftovers(derived / "snapshots")
-    actions = [f"removed {name}, left by a run that was stopped" for name in leftovers]
+    actions = [f"removed {name}{_LEFT_BEHIND}" for name in leftovers]
+    folders = sorted(derived.glob("*"))
+    unchecked = [folder for folder in folders if folder.name not in _CHECKED]
     # A snapshot is damaged with any of its segments, which come first.
-    for path in [part for folder in sorted(derived.glob("*")) for part in _damaged_parts(folder)]:
+    for path in [*unchecked, *(part for folder in folders for part in _damaged_parts(folder))]:
         try:
             discard(path)  # at once, so that a kill leaves the old state or the new
         except ProviderError as error:
@@ -250,18 +260,17 @@ def _drop_derived(derived: Path) -> list[str]:
                 f"{path} cannot be removed ({error.__cause__}): remove it by hand, and repair again"
             ) from error
         name = path.relative_to(derived.parent).as_posix()
-        actions.append(f"removed {name}, which is made again when it is needed")
+        is_unchecked = path in unchecked
+        actions.append(_UNCHECKED + name if is_unchecked else f"removed {name}, which is made again when it is needed")
     return actions
 
 
 def _damaged_parts(path: Path) -> list[Path]:
-    """Return which parts of something in the folder of derived data are not as they were written, or maybe not."""
-    if path.name == PINS_FOLDER:
-        return []  # other processes are reading the versions named there
+    """Return which parts of a folder of derived data are not as they were written; none of what nothing can check."""
     if path.name == "vectors.lance":
         return [path] if VectorCache(path).problem() else []
-    if path.name == "equivalences" and path.is_dir():
-        return [path] if snapshot_problems(path) else []
+    if path.name == "equivalences":
+        return [path] if not path.is_dir() or snapshot_problems(path) else []
     parts = sorted(path.iterdir()) if path.is_dir() else []
     if path.name in ("segments", "centroids"):
         return [part for part in parts if part.is_dir() or file_problem(part)]
@@ -269,7 +278,7 @@ def _damaged_parts(path: Path) -> list[Path]:
         return [part for part in parts if not part.is_dir() or snapshot_problems(part)]
     if path.name == "arrays":
         return [part for part in parts if not part.is_dir() or array_problems(part)]
-    return [path]  # a note of what was checked, or something that is not ours
+    return []  # the versions that other processes are reading, or what nothing can check
 
 
 def _format_names(names: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """The versions of a passages table that can be gone back to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,10 +13,13 @@ from clew.store.deletion_checksums import deletion_path
 from clew.store.error_mapping import map_errors
 from clew.store.inspection import inspect
 from clew.store.location import Location
+from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.dataset import Version
+
+_NAMED_VERSIONS = 6  # in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,8 @@ def restore_to(location: Location, dataset: "LanceDataset", version: int) -> "La
     """
     there = [one.version for one in list_versions(dataset, location)]
     if version not in there or version == there[0]:
-        older = ", ".join(map(str, there[1:6])) or "none"
-        raise InputError(f"version {version} is not an older one of {location.name}: there are {older} (see --list)")
+        fault = "is the newest one already" if version in there else "is not there"
+        raise InputError(f"version {version} of {location.name} {fault}: {_describe_versions(there)} (see --list)")
     older_dataset = open_dataset(location, version)
     assert older_dataset is not None, version
     if problems := inspect(older_dataset, location):
@@ -76,3 +80,12 @@ def restore_to(location: Location, dataset: "LanceDataset", version: int) -> "La
             f"version {version} of {location.name} is damaged ({problems[0].text}): choose another one"
         )
     return commit_restore(location, version)
+
+
+def _describe_versions(there: Sequence[int]) -> str:
+    """Return the versions that there are, the newest first, in words."""
+    if len(there) == 1:
+        return f"there is no other than {there[0]}"
+    named, rest = ", ".join(map(str, there[:_NAMED_VERSIONS])), len(there[_NAMED_VERSIONS:])
+    older = f" and {format_count(rest, 'older one')}" if rest else ""
+    return f"there are {format_count(len(there), 'version')}, {named}{older}"
