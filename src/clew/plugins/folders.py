@@ -19,5 +19,7 @@ def cache_folder() -> Path:
     existing = next((place for place in (folder, *folder.parents) if os.path.lexists(place)), folder)
     if os.path.lexists(existing) and not existing.is_dir():
         below = "" if existing == folder else f", below {existing}"
-        raise InputError(f"CLEW_CACHE is {path!r}{below}, which is no folder: give one that exists or can be made, or unset it")
+        raise InputError(
+            f"CLEW_CACHE is {path!r}{below}, which is no folder: give one that exists or can be made, or unset it"
+        )
     return folder
