@@ -38,6 +38,8 @@ def test_several_statements_of_one_sentence(question: str, answer: str) -> None:
         ("Who founded Tarn College?", "Tarn College", "It was founded in 1619 by Ida Berg, an actor.", "Ida Berg"),
         ("Who founded Tarn College?", "Ida Berg", "Ida Berg founded Tarn College in 1619.", "Ida Berg"),
         ("Where was the Rossby built?", "Rossby", "Rossby was a ship built at Kiel for a company.", "Kiel"),
+        ("Where was the Rossby built?", "Rossby", "Rossby was a ship built by Ida Berg at Kiel, in Holstein.", "Kiel"),
+        ("Where was the Rossby built?", "Rossby", "It was built in 1892 by the engineer Ida Berg in Kiel.", "Kiel"),
         ("Who designed the Rossby?", "Rossby", "Rossby is a ship. The ship was designed by Ida Berg.", "Ida Berg"),
         ("Who wrote Tarn?", "Tarn", "Tarn is a Danish play (1890) written and staged by Ida Berg.", "Ida Berg"),
         ("Who built the Rossby?", "Rossby", "Rossby was built by the Danish engineer Ida Berg.", "Ida Berg"),

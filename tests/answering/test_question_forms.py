@@ -8,6 +8,7 @@ from clew.answering.question_forms import (
     AGE_NOTE,
     AMOUNT_NOTE,
     COUNT_NOTE,
+    DEFINITION_NOTE,
     DENIAL_NOTE,
     EXPLANATION_NOTE,
     LIST_NOTE,
@@ -54,6 +55,8 @@ from tests.answering.test_span_ranker import constant
         ("By how much did Ostro raise its prices?", AMOUNT_NOTE),
         ("How many more sailors did the Polar Fox carry than the Fram?", AMOUNT_NOTE),
         ("How many sailors were there in total?", SUM_NOTE),
+        ("What is the Polar Fox?", DEFINITION_NOTE),
+        ("Who was Ragna Holm?", DEFINITION_NOTE),
     ],
 )
 def test_a_form_is_said_and_nothing_is_asserted(question: str, note: str) -> None:

@@ -42,6 +42,18 @@ class TestTheIndexOfTheSettings:
         assert run_clew("stats").code == 0
         assert "no Clew index at nowhere" in run_clew("stats", "--index", "nowhere").err
 
+    def test_a_cache_that_is_a_file_is_one_line(
+        self, small_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (folder / "file").touch()
+        monkeypatch.setenv("CLEW_CACHE", str(folder / "file"))
+        for command in (("search", QUESTION), ("ask", QUESTION)):
+            done = run_clew(*command, "--index", small_folder)
+            assert (done.code, done.out) == (2, "")
+            assert "CLEW_CACHE is" in done.err
+            assert len(done.err.splitlines()) == 1
+        assert machine_checks._check_cache().state == FAULT
+
     def test_is_asked_for_where_there_is_none(self, folder: Path) -> None:
         for arguments in (("stats",), ("search", QUESTION), ("index", ".")):
             done = run_clew(*arguments)

@@ -187,6 +187,15 @@ def test_duplicates_are_scored_with_what_stands_beside_both(shared: Index) -> No
     assert shared.duplicate_entities(name="berg") == []
 
 
+def test_a_place_and_its_adjective_are_no_candidates(tmp_path: Path) -> None:
+    texts = ("Anna Berg sailed to America with Ole Lund.", "Ole Lund was an American, as was Anne Berg.")
+    made = make_index(tmp_path / "index", [Document(str(at), "", text) for at, text in enumerate(texts)], "none")
+    pairs = [set(pair.names) for pair in made.duplicate_entities()]
+    assert {"America", "American"} <= set(made.snapshot.entities)
+    assert {"Anna Berg", "Anne Berg"} in pairs
+    assert {"America", "American"} not in pairs
+
+
 def test_what_was_told_apart_is_no_candidate_any_more(index: Index) -> None:
     index.split_entity("John Smith", "John Smyth", documents=["admiral"])
     assert not [pair for pair in index.duplicate_entities() if set(pair.names) == {"John Smith", "John Smyth"}]

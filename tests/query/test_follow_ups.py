@@ -21,6 +21,7 @@ MADE = (
 FRAM = ("Who designed the Fram?", "Colin Archer")
 BORN = ("Where was Colin Archer born?", "Larvik")
 MAYBE = ("Who designed the Fram?", "~Colin Archer|Roald Amundsen")
+VEGA = ("Which voyage was that of the Vega?", "~Vega expedition|Antarctic expedition")
 GAUSS = ("Which ship carried the Gauss expedition?", "Gauss")
 CAPTAIN = ("Who commanded the Endurance?", "Frank Worsley")
 YEAR = ("Who commanded the Fram in 1911?", "")
@@ -42,6 +43,10 @@ WHOLE = [
     ((FRAM,), "Who was the captain?", "Who was the captain of Fram?"),
     ((FRAM,), "Who was the captain of it?", "Who was the captain of Fram?"),
     ((FRAM,), "and the captain?", "Who was the captain of Fram?"),
+    ((FRAM,), "and its captain?", "Who was the captain of Fram?"),
+    ((FRAM,), "and its last owner?", "Who was the last owner of Fram?"),
+    ((FRAM, BORN), "and his captain?", "Who was Colin Archer's captain?"),
+    ((VEGA,), "and who was its captain?", "Who was Vega's captain?"),
     ((FRAM, BORN), "Who was the captain?", "Who was the captain of Fram?"),
     ((FRAM, BORN), "Is it cold there?", "Is it cold in Larvik?"),
     ((FRAM, BORN), "When did he die?", "When did Colin Archer die?"),

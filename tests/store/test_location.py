@@ -112,3 +112,16 @@ def test_the_folder_of_an_index_may_be_a_link(tmp_path: Path) -> None:
 def test_a_name_that_is_too_long_for_a_path_is_one_line(name: str) -> None:
     with pytest.raises(InputError, match="is too long for a path: choose another place"):
         PassageTable.open(name)
+
+
+def test_a_cache_that_is_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("CLEW_CACHE", str(file))
+    with pytest.raises(InputError, match=r"CLEW_CACHE is '.*file', which is no folder"):
+        cache_folder()
+    monkeypatch.setenv("CLEW_CACHE", str(file / "new"))
+    with pytest.raises(InputError, match=r"new', below .*file, which is no folder"):
+        cache_folder()
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "new" / "newer"))
+    assert cache_folder() == tmp_path / "new" / "newer"

@@ -52,6 +52,12 @@ _BEFORE_AGENT = re.compile(
 )
 _BEFORE_DATE = re.compile(r"(?:\s+[a-z]+ly)?(?:\s+(?:in|by|to)\s+[^,;()]{3,40}?)?\s+(?:on|in)\s+")
 _BEFORE_PLACE = re.compile(r"\s+(?:(?:on|in)\s+[^,;()]{4,20}?\s+)?(?:in|at|near)\s+(?:the\s+)?\[{0,2}")
+# "by Y at" before the place: of what is built, Y is who builds it.
+_AGENT_BEFORE_PLACE = re.compile(
+    rf"{_OTHER_VERBS}(?:\s+(?:in|on)\s+[^,;:()]{{3,20}}?)?\s+by\s+(?:(?:the|an?)\s+)?(?:[a-z]+(?:-[a-z]+)*\s+){{0,4}}\[{{0,2}}"
+)
+_PLACE_IN_NAME = re.compile(r"\s(?:at|near)\s(?=[A-Z])")  # "Y at Z" is taken for one name
+_NAME_END = re.compile(r"\]{0,2}(?:\([^()\s]*\))?")  # of a link; it may be empty
 _BEFORE_VERB = re.compile(r"\]{0,2}(?:\([^()]*\))?(?:\s+\([^()]*\))?,?(?:\s+(?:who|first|later|also|then|had))?\s+")
 _BEFORE_OBJECT = re.compile(r"\s+(?:the|an?|his|her|its|their)?\s*(?:[a-z]+(?:-[a-z]+)*\s+){0,3}\[{0,2}")
 _SEVERAL = re.compile(
@@ -180,6 +186,12 @@ def _is_part(subject: NamedSubject, mention: Mention) -> bool:
 
 def _after_verb(sentence: Sentence, verb_end: int, kind: str) -> Iterator[Mention]:
     text = sentence.passage.text
+    if kind == "place" and (agent := _agent_before_place(sentence, verb_end)) is not None:
+        if joint := _PLACE_IN_NAME.search(text, agent.start, agent.end):
+            place = Mention(text[joint.end() : agent.end], "name", joint.end(), agent.end)
+            yield from _of_one(sentence, place, kind)
+            return
+        verb_end = next(_NAME_END.finditer(text, agent.end)).end()
     if kind == "date":
         before = _BEFORE_DATE.match(text, verb_end, sentence.end)
         wanted = [m for m in sentence.mentions if m.kind == "date" and m.start >= verb_end]
@@ -193,6 +205,12 @@ def _after_verb(sentence: Sentence, verb_end: int, kind: str) -> Iterator[Mentio
         return
     answer = wanted[0] if kind != "person" else _described_person(text, wanted)
     yield from _of_one(sentence, answer, kind)
+
+
+def _agent_before_place(sentence: Sentence, verb_end: int) -> Mention | None:
+    """Return "Y" of "by Y" right after a verb."""
+    before = _AGENT_BEFORE_PLACE.match(sentence.passage.text, verb_end, sentence.end)
+    return None if before is None else next((m for m in _names(sentence) if m.start == before.end()), None)
 
 
 def _described_person(text: str, names: list[Mention]) -> Mention:

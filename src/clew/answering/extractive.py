@@ -13,16 +13,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from clew.answering.answer_kinds import drop_other_kinds
 from clew.answering.candidates import Candidate, compare_nationalities, rank_candidates, rank_options
 from clew.answering.direct_statements import find_statement
 from clew.answering.languages import QuestionLanguage, detect_language
 from clew.answering.life_ages import COMPUTED_AGE_NOTE, find_age
 from clew.answering.linked_names import find_links
 from clew.answering.missing_names import HasWords, missing_name_notes, missing_names
-from clew.answering.named_subject import find_life_date, prefer_subject
+from clew.answering.named_subject import find_life_date, find_openings, prefer_subject
 from clew.answering.present_roles import PAST_HOLDER_NOTE, prefer_present
 from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAnalysis, analyze_question
-from clew.answering.question_forms import COUNT_NOTE, asks_count, find_form
+from clew.answering.question_forms import COUNT_NOTE, DEFINITION_NOTE, asks_count, find_form
 from clew.answering.replies import check_lengths, empty_answer
 from clew.answering.sentence_order import order_by_sentence, order_sentences
 from clew.answering.sentence_selection import DOUBT, QuestionTerms, Sentence
@@ -146,7 +147,8 @@ class ExtractiveAnswerer:
         if not query.language.is_english:
             ranked = order_by_sentence(analysis, ranked)
         if form is not None:
-            return _withhold(analysis, evidence, notes, ranked, shows_candidates=form.has_single_answer)
+            first = find_openings(analysis) if form.note == DEFINITION_NOTE else ()
+            return _withhold(analysis, evidence, notes, ranked, shows_candidates=form.has_single_answer, first=first)
         if is_off_topic:
             return _withhold(analysis, evidence, (*notes, OFF_TOPIC_NOTE), ranked)
         if self._ranker is not None and not is_comparison(analysis.question, query, analysis.sentences):
@@ -179,7 +181,7 @@ class ExtractiveAnswerer:
         missing: int,
     ) -> Answer:
         ranked, is_about_subject = prefer_subject(ranked, analysis)
-        ranked, is_present = prefer_present(ranked, analysis)
+        ranked, is_present = prefer_present(drop_other_kinds(ranked, analysis), analysis)
         if not ranked:
             return _withhold(analysis, evidence, (*notes, NO_SPAN_NOTE), ranked)
         is_english = analysis.query.language.is_english
@@ -193,7 +195,8 @@ class ExtractiveAnswerer:
         quoted = _first_distinct((*proof, *(links or ()), *order_sentences(analysis, ranked)))
         is_likely = probability >= ranker.trained.line and is_english
         is_linked = links is not None and all(link in quoted for link in links)
-        is_stated = is_about_subject and is_linked and not DOUBT.search(best.sentence.text)
+        is_doubtful = any(DOUBT.search(sentence.text) for sentence in (best.sentence, *(links or ())))
+        is_stated = is_about_subject and is_linked and not is_doubtful
         is_sure = is_likely and is_stated and is_present
         notes += () if is_sure or not asks_count(analysis.question) else (COUNT_NOTE,)
         notes += () if is_present else (PAST_HOLDER_NOTE,)
@@ -211,9 +214,10 @@ def _withhold(
     ranked: Sequence[RankedSpan],
     *,
     shows_candidates: bool = False,
+    first: Sequence[Sentence] = (),
 ) -> Answer:
-    """Return a weak answer without text, with the sentences that fit best."""
-    quotes = _quote(order_sentences(analysis, ranked))
+    """Return a weak answer without text, with the sentences that fit best, after those that come `first`."""
+    quotes = _quote((*first, *order_sentences(analysis, ranked)))
     return Answer("", quotes, _list_candidates(ranked) if shows_candidates else (), evidence, weak=True, notes=notes)
 
 

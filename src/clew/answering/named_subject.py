@@ -110,6 +110,16 @@ def find_life_date(analysis: QuestionAnalysis) -> LifeDate | None:
     return found[0] if len({name_key(one.text) for one in found}) == 1 else None
 
 
+def find_openings(analysis: QuestionAnalysis) -> list[Sentence]:
+    """Return the first sentence of each passage about what a question names."""
+    subject = find_subject(analysis)
+    first: dict[str, Sentence] = {}
+    for sentence in analysis.sentences:
+        if subject is not None and sentence.passage.id in subject.passages and not sentence.is_bare_title:
+            first.setdefault(sentence.passage.id, sentence)
+    return list(first.values())
+
+
 def prefer_subject(ranked: Sequence[RankedSpan], analysis: QuestionAnalysis) -> tuple[list[RankedSpan], bool]:
     """Return spans with those about what the question names first, and whether the best one may be asserted.
 

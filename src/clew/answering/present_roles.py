@@ -12,17 +12,11 @@ from dataclasses import dataclass, replace
 
 from clew.answering.languages import ENGLISH
 from clew.answering.question_analysis import QuestionAnalysis
-from clew.answering.question_types import find_years
+from clew.answering.question_types import OFFICES, find_years
 from clew.answering.span_ranker import RankedSpan
 
 PAST_HOLDER_NOTE = "the passages name only those who held the office before: none is asserted to hold it now"
-_OFFICES = frozenset(
-    "mayor president king queen emperor pope bishop archbishop governor chancellor minister premier ambassador senator "  # noqa: SIM905 - a list
-    "speaker chairman chairwoman chair chairperson ceo head boss chief secretary treasurer director manager coach "
-    "captain commander leader owner principal headmaster headteacher headmistress dean rector editor prefect landlord "
-    "landlady conductor curator champion".split()
-)
-_OFFICE_STEMS = frozenset(map(ENGLISH.stem, _OFFICES))
+_OFFICE_STEMS = frozenset(map(ENGLISH.stem, OFFICES))
 _ASKS_TODAY = re.compile(r"\A\W*(?:who(?:['’]s|\s+(?:is|are))|what\s+is\s+the\s+name\s+of)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;:]|,?\s(?:and\s)?(?:before|after|while|whereas|but)\b", re.IGNORECASE)
 _START = re.compile(

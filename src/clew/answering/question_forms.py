@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 
 from clew.answering.languages import QuestionLanguage
-from clew.answering.question_types import EXPLANATION, QuestionType
+from clew.answering.question_types import EXPLANATION, OFFICES, QuestionType
+from clew.text.normalization import fold
 
 _DOCUMENTS = (
     r"(?:documents?|files?|texts?|notes?|passages?|pages?|articles?|reports?|index|folder|corpus|collection|data)"
@@ -64,6 +65,11 @@ _TWO_QUESTIONS = re.compile(
     r"|\?\s*\W*(?:and\s)?(?:who|when|where|what|which|why|how)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_DEFINITION = re.compile(
+    r"\A\W*(?:what|who)(?:\s+exactly)?\s+(?:is|was|are|were)\s+(?:(?:the|an?)\s+)?"
+    r"(?P<name>(?-i:[^\W\d_a-z][\w-]*(?:\s[^\W\d_a-z][\w-]*)*))\W*\Z",
+    re.IGNORECASE,
+)
 _AGE_THEN = re.compile(r"\bhow old (?:was|were|is|are)\b.*\b(?:when|at the time|on)\b", re.IGNORECASE)
 _COUNT = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
 _REQUEST = re.compile(
@@ -84,6 +90,7 @@ SUM_NOTE = "the question asks for a sum or an average: nothing is computed, the 
 DENIAL_NOTE = "the question asks what is not so, which no sentence states: the best-fitting sentences are quoted"
 TWO_QUESTIONS_NOTE = "two questions are asked in one: ask them one by one; the best-fitting sentences are quoted"
 AGE_NOTE = "the question asks for an age at an event: nothing is computed, the best-fitting sentences are quoted"
+DEFINITION_NOTE = "the question asks what a name stands for, which no other name answers: read the quoted sentences"
 COUNT_NOTE = "nothing is counted: a number is the answer only where a sentence states it"
 _FORMS = (
     (_LIST, LIST_NOTE), (_TWO_QUESTIONS, TWO_QUESTIONS_NOTE), (_DENIAL, DENIAL_NOTE), (_AMOUNT, AMOUNT_NOTE),
@@ -114,6 +121,8 @@ def find_form(question: str, question_type: QuestionType, language: QuestionLang
         return None
     if _EXPLANATION.search(question):
         return QuestionForm(EXPLANATION_NOTE)
+    if (match := _DEFINITION.match(question)) and not OFFICES.intersection(fold(match["name"]).split()):
+        return QuestionForm(DEFINITION_NOTE)
     note = next((note for pattern, note in _FORMS if pattern.search(question)), "")
     return QuestionForm(note, has_single_answer=True) if note else None
 

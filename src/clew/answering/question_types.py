@@ -70,6 +70,13 @@ _PERSONS = _word_set(
     "person actor actress singer author writer director president king queen player man woman musician founder father "
     "mother brother sister son daughter wife husband spouse sibling child composer producer poet leader artist"
 )
+OFFICES = _word_set(
+    "mayor president king queen emperor pope bishop archbishop governor chancellor minister premier ambassador senator "
+    "speaker chairman chairwoman chair chairperson ceo head boss chief secretary treasurer director manager coach "
+    "captain commander leader owner principal headmaster headteacher headmistress dean rector editor prefect landlord "
+    "landlady conductor curator champion"
+)
+"""Nouns of offices and roles that one person holds at a time."""
 _ORGANIZATIONS = _word_set(
     "university college school company club band award awards church party league association corporation records show "
     "series war army institute group council festival cup tv bbc film films"

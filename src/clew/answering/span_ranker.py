@@ -132,12 +132,11 @@ class SpanRanker:
 def answer_candidates(analysis: QuestionAnalysis) -> list[SpanCandidate]:
     """Return the candidates of the chosen sentences, without those that the question names.
 
-    Where some are of the form that the question asks for, as a year or a number, the others are left out.
+    Those that are not of the form that the question asks for, as a year or a number, are left out.
     """
     found = find_candidates(analysis.chosen, analysis.sentences)
     named = [c for c in found if (key := name_key(c.text)) and f" {key} " not in analysis.query.text_key]
-    fitting = [c for c in named if can_answer(c.text, c.span.kind, analysis.query.question_type)]
-    return fitting or named
+    return [c for c in named if can_answer(c.text, c.span.kind, analysis.query.question_type)]
 
 
 def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:

@@ -78,7 +78,10 @@ _ATTRIBUTES = (
     "price|goal|aim|route|outcome|mayor"
 )
 _OPEN_NOUN = re.compile(rf"\bthe\s+(?:[a-z]+\s+)?(?P<noun>{_ATTRIBUTES})\b(?!\s+(?:of|who|that|which|from|for|in)\b)")
-_BARE_NOUN = re.compile(rf"\A(?:the|an?)\s+(?:[a-z]+\s+)?(?P<noun>{_ATTRIBUTES})\Z", re.I)
+_BARE_NOUN = re.compile(
+    rf"\A(?P<own>the|an?|its|his|her|their)\s+(?P<words>(?:[a-z]+\s+)?(?P<noun>{_ATTRIBUTES}))\Z", re.I
+)
+_SHIP_ROLE = re.compile(rf"\s+(?:[a-z]+\s+)?(?:{_SHIP_ROLES})\b", re.I)
 _VERB = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would|\w+ed|built|led|wrote|made)\b", re.I
 )
@@ -246,9 +249,7 @@ class Conversation:
         if made := ask_of_phrase(last, rest):
             return made
         if noun := _BARE_NOUN.match(rest):
-            owner = self._owner(noun["noun"])
-            verb = "Who" if noun_kind(noun["noun"]) == PERSON else "What"
-            return f"{verb} was {rest} of {owner.name}?" if owner is not None else ""
+            return self._ask_of_part(noun)
         if (referred := self._replace(rest)).references:
             rest = referred.text
         turn = self._turn_about(rest)
@@ -259,6 +260,17 @@ class Conversation:
             return ""
         made = replace_name(turn.question, topics[0].name, rest)
         return made if made != turn.question else ""
+
+    def _ask_of_part(self, noun: re.Match[str]) -> str:
+        """Return a question on who or what a part is: `Who was the captain of Fram?` for `its captain`; "" for none."""
+        verb = "Who" if noun_kind(noun["noun"]) == PERSON else "What"
+        own = noun["own"].lower()
+        if own in _POSSESSIVE - {"its"}:
+            referred = self._replace(noun.group())
+            return f"{verb} was {referred.text}?" if referred.references else ""
+        owner = self._owner(noun["noun"])
+        phrase = f"the {noun['words']}" if own == "its" else noun.group()
+        return f"{verb} was {phrase} of {owner.name}?" if owner is not None else ""
 
     def _turn_about(self, rest: str) -> Turn | None:
         """Return the latest turn that can be asked about another name: of "the X" none about one person alone."""
@@ -295,6 +307,8 @@ class Conversation:
             return self._choose(word, lambda one: fits_person(one, "he"))
         if word in _SHE:  # a ship is a she, and what passages do not tell may be
             return self._choose(word, fits_she, least=2)
+        if word == "its" and _SHIP_ROLE.match(text, match.end()):
+            return self._choose(word, lambda one: fits_owner(one, of_ship=True))
         if word in _IT:
             is_place = re.search(r"\b(?:found(?:ed)?|population|located|lie|inhabitants|country)\b", text, re.I)
             return self._choose(word, lambda one: fits_it(one, prefers_place=is_place is not None))

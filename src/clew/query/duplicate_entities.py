@@ -24,6 +24,12 @@ from clew.types import Citation
 _NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
 _EDIT_SCORES = (0.95, 0.8, 0.7)  # of names that differ by none, one or two letters
 _EDIT_REASONS = ("spaces or punctuation", "1 letter differs", "2 letters differ")
+# "America" and "American", "Russia" and "Russians", "Germany" and "German", "Iceland" and "Icelandic", "Norway" and
+# "Norwegian": what a place ends with, then what an adjective of it does, after letters that both begin with.
+_PLACE_END = re.compile(r"(?:i?a|e|o|y|us|ey|en|ay|land)?")
+_ADJECTIVE_END = re.compile(r"(?:n|an|i|ian|ean|egian|ish|ese|ic)s?")
+_BARE_END = {("ia", "i"), ("y", ""), ("y", "s")}  # "Somalia" and "Somali", "Germany" and "German"
+_MIN_SHARED = 4  # letters
 _INITIALS, _SHORTENED, _ACRONYM, _SURNAME, _VECTORS = 0.85, 0.75, 0.6, 0.45, 0.75
 _MAX_FULL_NAMES = 20  # of one last word; more are too ambiguous to propose
 _SHOWN_NEIGHBOURS = 5
@@ -38,6 +44,32 @@ class DuplicateEntities:
     reason: str  # what makes the names near, in words
     shared: tuple[str, ...]  # names of entities that stand beside both
     citations: tuple[Citation, ...]  # a sentence about each
+
+
+def is_adjective_of(key: str, other: str) -> bool:
+    """Return whether of two keys of names one is a place and the other the adjective, or the people, of it.
+
+    Told by their endings alone, which irregular ones ("Spain", "Spanish") lack; words before the last one are the same:
+    "north korea" and "north korean".
+    """
+    (before, _, first), (also_before, _, second) = key.rpartition(" "), other.rpartition(" ")
+    pairs = enumerate(zip(first, second, strict=False))
+    shared = next((at for at, (letter, other_letter) in pairs if letter != other_letter), min(len(first), len(second)))
+    if before != also_before or first == second or shared < _MIN_SHARED:
+        return False
+    return any(_are_endings(place, adjective, shared) for place, adjective in ((first, second), (second, first)))
+
+
+def _are_endings(place: str, adjective: str, shared: int) -> bool:
+    for length in range(_MIN_SHARED, shared + 1):
+        ends = place[length:], adjective[length:]
+        if ends in _BARE_END and (ends[0] != "y" or place[:length].endswith("an")):
+            return True
+        is_vowel_before = adjective[length - 1] in "aeio"  # "American", not "Johann"
+        is_adjective = _ADJECTIVE_END.fullmatch(ends[1]) is not None and (ends[1].rstrip("s") != "n" or is_vowel_before)
+        if is_adjective and _PLACE_END.fullmatch(ends[0]):
+            return True
+    return False
 
 
 @final
@@ -70,6 +102,8 @@ class DuplicateSearch:
                 continue
             for other, score, reason in self._find_near(entity, label):
                 pair = min(entity, other), max(entity, other)
+                if is_adjective_of(name_key(label), name_key(self._snapshot.entities[other])):
+                    continue
                 if other != entity and score > pairs.get(pair, (0.0, ""))[0]:
                     pairs[pair] = score, reason
         scored = [(self._score(*pair, score), pair, reason) for pair, (score, reason) in pairs.items()]

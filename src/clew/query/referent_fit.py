@@ -64,4 +64,6 @@ def fits_owner(one: Referent, *, of_ship: bool) -> int:
     if one.kind in (PERSON, DATE) or (of_ship and one.kind == PLACE):
         return 0
     is_ship = re.fullmatch(SHIP_NOUNS, one.noun) is not None
-    return 4 if of_ship and is_ship else {THING: 3, PLACE: 2}.get(one.kind, 1)
+    if of_ship and one.kind == THING and one.noun:
+        return 4 if is_ship else 2  # an expedition has a captain where no ship is known
+    return {THING: 3, PLACE: 2}.get(one.kind, 1)

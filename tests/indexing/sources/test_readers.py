@@ -207,6 +207,14 @@ def test_running_heads_and_page_numbers_are_no_text_of_a_pdf() -> None:
     assert f"{sentence(2)} and no more than 2." in contents.text  # lines are joined
 
 
+def test_compounds_of_a_pdf_that_break_at_a_lines_end_keep_their_hyphen() -> None:
+    lines = ["The drift is described by a term of the third-", "order, which no other ship of this size recon-"]
+    lines += ["structed. The third term is of a low order."]
+    text = read_one(".pdf", pdf_bytes([lines])).text
+    assert "the third-order, which" in text
+    assert "size reconstructed." in text
+
+
 def test_a_title_of_a_pdf_that_is_a_file_name_is_none() -> None:
     assert read_one(".pdf", pdf_bytes([["Some words."]], title="Rope guide")).titles == ("Rope guide",)
     assert read_one(".pdf", pdf_bytes([["Some words."]], title="report_v3.docx")).titles == ()

@@ -112,3 +112,26 @@ def test_notes_of_a_word_file_stand_below_what_refers_to_them(kind: str, word: s
         f"The harbour is deep.\n{word}: Measured by Anna Reid. In 1892.\n\nIt is old.\n\nLeith\n{word}: By rail."
     )
     assert contents.notes == ("left out: 7 characters of deleted text",)
+
+
+def text_box(text: str, *, old: bool = False) -> str:
+    """Return a run with a text box, as newer programs or as older ones store it."""
+    inner = f"<w:txbxContent><w:p>{run(text)}</w:p></w:txbxContent>"
+    if old:
+        return f'<w:pict><v:textbox xmlns:v="urn:schemas-microsoft-com:vml">{inner}</v:textbox></w:pict>'
+    shape = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
+    return f'<w:drawing><s:txbx xmlns:s="{shape}">{inner}</s:txbx></w:drawing>'
+
+
+def test_text_boxes_are_read_once_below_the_paragraph_that_they_stand_in() -> None:
+    forms = (
+        '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        f'<mc:Choice Requires="wps">{text_box("Built in 1892.")}</mc:Choice>'
+        f"<mc:Fallback>{text_box('Built in 1892.', old=True)}</mc:Fallback></mc:AlternateContent>"
+    )
+    text = read_word(
+        f"<w:p>{run('The Fram')}<w:r>{forms}</w:r></w:p>",
+        f"<w:p><w:r>{text_box('Sunk in 1931.', old=True)}</w:r></w:p>",
+        f"<w:p>{run('The Maud')}</w:p>",
+    )
+    assert text == "The Fram\n\nBuilt in 1892.\n\nSunk in 1931.\n\nThe Maud"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import clew
 from clew.commands.health.findings import FAULT, OK, WARNING, Finding
+from clew.errors import InputError
 from clew.plugins.folders import cache_folder
 from clew.text.counts import format_count
 
@@ -66,7 +67,10 @@ def _check_encoding() -> Finding:
 
 
 def _check_cache() -> Finding:
-    folder = cache_folder()
+    try:
+        folder = cache_folder()
+    except InputError as error:
+        return Finding("cache folder", FAULT, str(error), "set CLEW_CACHE to a folder that can be written")
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
+from clew.text.broken_words import BREAK, BrokenWords
 from clew.text.counts import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
 
-_HYPHENS = re.compile("[\ufffe\x02]\n?|\u00ad\n")  # pdfium's marks of a word that goes on in the next line
+_HYPHENS = re.compile("[\ufffe\x02]\n?")  # pdfium's marks of a word that goes on in the next line
+_SOFT_HYPHEN = "\u00ad\n"  # it parts no compound
 _LINE = re.compile("(?:[\ufffe\x02](?:\r\n?|\n)?|\u00ad(?:\r\n?|\n)|[^\r\n])+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PAGE_NUMBER = re.compile(
@@ -62,7 +64,7 @@ def read_pdf(data: bytes) -> FileContents:
 
 
 def _read_pages(document: "PdfDocument") -> FileContents:
-    pages = [_page_lines(document, number) for number in range(len(document))]
+    pages = _join_broken_words([_page_lines(document, number) for number in range(len(document))])
     repeated = _find_repeated([[line.text for line in lines] for lines in pages])
     outline = _read_outline(document)
     builder, headings, seen = TextBuilder(), HeadingPath(), set[str]()
@@ -113,6 +115,12 @@ def _differ(size: float, other: float) -> bool:
     return bool(size and other) and abs(size - other) > _OTHER_SIZE * max(size, other)
 
 
+def _join_broken_words(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
+    """Return the lines of pages with the words that hyphens break whole again, compounds with their hyphen."""
+    words = BrokenWords(line.text for lines in pages for line in lines)
+    return [[line._replace(text=words.join(line.text)) for line in lines] for lines in pages]
+
+
 def _page_lines(document: "PdfDocument", number: int) -> list[_Line]:
     page = document[number]
     try:
@@ -126,9 +134,10 @@ def _page_lines(document: "PdfDocument", number: int) -> list[_Line]:
 
 
 def _read_lines(page: "PdfTextPage") -> Iterator[_Line]:
-    """Yield the lines of a page that have words; words that go on in the next line are whole again."""
+    """Yield the lines of a page that have words; a line goes on where a word does, with `BREAK` between."""
     for match in _LINE.finditer(page.get_text_range()):
-        words = _HYPHENS.sub("", match[0].replace("\r\n", "\n").replace("\r", "\n"))
+        words = match[0].replace("\r\n", "\n").replace("\r", "\n").replace(_SOFT_HYPHEN, "")
+        words = _HYPHENS.sub(BREAK, words)
         if line := " ".join(_CONTROL.sub(" ", words).split()):
             yield _Line(line, _letter_size(page, *match.span()))
 

@@ -1,4 +1,4 @@
-"""Word files (`.docx`) by `python-docx`: paragraphs, lists, and tables as rows with their header."""
+"""Word files (`.docx`) by `python-docx`: paragraphs, lists, text boxes, and tables as rows with their header."""
 
 import io
 import re
@@ -20,6 +20,7 @@ _STOCK_TITLES = frozenset({"word document"})
 
 _WRAPPERS = ("ins", "moveTo", "sdt", "smartTag", "customXml")
 _NOTES = {"footnotes": ("footnoteReference", "Footnote"), "endnotes": ("endnoteReference", "Endnote")}
+_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
 _DELETED = ("del", "moveFrom")
 _DELETED_TEXT, _HIDDEN_TEXT = "character of deleted text", "character of hidden text"
 
@@ -35,8 +36,10 @@ def read_word(data: bytes) -> FileContents:
     document = Document(io.BytesIO(data))
     builder, headings = TextBuilder(), HeadingPath()
     hidden_styles = _find_hidden_styles(document)
+    _keep_one_alternative(document.element.body)
     _accept_changes(document.element.body, builder.left_out)
     _take_out_hidden(document.element.body, hidden_styles, builder.left_out)
+    _lift_text_boxes(document.element.body)
     notes = _read_notes(document, hidden_styles, builder.left_out)
     title, first = "", ""
     for block in document.iter_inner_content():
@@ -91,6 +94,23 @@ def _add_notes(builder: TextBuilder, element: Any, notes: dict[tuple[str, str], 
     for reference in element.iter(*(_word_name(name) for name, _ in _NOTES.values())):
         name = reference.tag.rpartition("}")[2]
         builder.add(notes.get((name, reference.get(_word_name("id")) or ""), ""), separator="\n")
+
+
+def _keep_one_alternative(body: Any) -> None:
+    """Leave one of the forms in which a text box is stored, for newer and for older programs."""
+    for forms in list(body.iter(_ALTERNATIVES)):
+        with_text = [form for form in forms if next(form.iter(_word_name("txbxContent")), None) is not None]
+        for other in with_text[1:]:
+            forms.remove(other)
+
+
+def _lift_text_boxes(body: Any) -> None:
+    """Put the paragraphs and tables of text boxes below the block that each box is anchored in."""
+    for box in list(body.iter(_word_name("txbxContent"))):
+        anchor = next((above for above in box.iterancestors() if above.getparent() is body), None)
+        for block in reversed(list(box)):
+            if anchor is not None:
+                anchor.addnext(block)
 
 
 def _accept_changes(body: Any, left_out: Counter[str]) -> None:
