@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MAX_POSSIBLE = 2
+"""Names that the headline of a weak answer shows, at most."""
+_UNSURE_OPENING, _UNSURE_JOINT = "Not sure: perhaps ", " or "
 _RENDERING = "clew.rendering.evidence_page"  # as text: it is imported where a notebook shows something
 _MAX_SHOWN = 60  # characters of a text in a representation
 
@@ -270,11 +273,19 @@ class Answer:
         What a language model wrote of passages or paths stands as it is: its first candidate has the score 1, which is
         neither a probability nor the score of a rule.
         """
-        if self.weak and self.candidates and self.candidates[0].item == self.text and self.candidates[0].score != 1:
-            first = self.text.casefold()
-            others = [c.item for c in self.candidates if (k := c.item.casefold()) not in first and first not in k]
-            return f"Not sure: likely {' or '.join([self.text, *others[:1]])}"
-        return self.text
+        return _UNSURE_OPENING + _UNSURE_JOINT.join(self.possible) if self.possible else self.text
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """The names that the headline of a weak answer shows, likeliest first: one or two; else none."""
+        if (
+            not (self.weak and self.candidates and self.candidates[0].item == self.text)
+            or self.candidates[0].score == 1
+        ):
+            return ()
+        first = self.text.casefold()
+        others = [c.item for c in self.candidates if (k := c.item.casefold()) not in first and first not in k]
+        return (self.text, *others[: MAX_POSSIBLE - 1])
 
     def __repr__(self) -> str:
         """Return the text, the quotes that support it, and the counts of the evidence."""
@@ -304,9 +315,10 @@ class Answer:
         return self.evidence[rank]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON object: answer, weak, citations, candidates, notes, usage, evidence, as `clew ask --json`."""
+        """Return a JSON object: answer, headline, weak, citations, candidates, notes, usage, evidence."""
         return {
             "answer": self.text,
+            "headline": self.headline,
             "weak": self.weak,
             "citations": [_plain(asdict(citation)) for citation in self.citations],
             "candidates": [{"text": each.item, "score": each.score} for each in self.candidates],
@@ -314,6 +326,16 @@ class Answer:
             "usage": asdict(self.usage),
             "evidence": self.evidence.to_dict(),
         }
+
+
+def read_headline(text: str) -> tuple[str, ...]:
+    """Return the `Answer.possible` names of a headline that has no record beside it; none of any other text.
+
+    A name with " or " in it is read as two.
+    """
+    opening, _, names = text.partition(_UNSURE_OPENING)
+    first, _, second = names.partition(_UNSURE_JOINT)
+    return () if opening or not names else tuple(name for name in (first, second) if name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -391,8 +391,8 @@ def test_a_name_in_the_last_sentence_of_a_chain_is_preferred() -> None:
 def test_a_weak_answer_is_headed_by_its_likeliest_candidates() -> None:
     names = tuple(Scored(name, 0.1) for name in ("Bergen, Norway", "Bergen", "Tromso", "Malmo"))
     weak = Answer("Bergen, Norway", (), names, TWO, weak=True)
-    assert weak.headline == "Not sure: likely Bergen, Norway or Tromso"
-    assert Answer("Bergen", (), names[1:2], TWO, weak=True).headline == "Not sure: likely Bergen"
+    assert weak.headline == "Not sure: perhaps Bergen, Norway or Tromso"
+    assert Answer("Bergen", (), names[1:2], TWO, weak=True).headline == "Not sure: perhaps Bergen"
     assert Answer("Bergen", (), names, TWO).headline == "Bergen"
     assert Answer("", (), names, TWO, weak=True).headline == ""
     assert Answer("what a model wrote", (), (), TWO, weak=True).headline == "what a model wrote"

@@ -115,7 +115,18 @@ def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
 
 
 def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
-    keys = {"question", "retriever", "answer", "weak", "citations", "candidates", "notes", "usage", "evidence"}
+    keys = {
+        "question",
+        "retriever",
+        "answer",
+        "headline",
+        "weak",
+        "citations",
+        "candidates",
+        "notes",
+        "usage",
+        "evidence",
+    }
     for question, retriever, text, quotes in (
         ("Where was Louis Palander born?", "chains", "Karlskrona", True),
         ("zeppelin", "chains", "", True),

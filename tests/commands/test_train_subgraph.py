@@ -365,7 +365,7 @@ def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> N
     assert 1 <= usage["output_tokens"] <= 32
     assert answer["weak"] == any("name of no selected entity" in note for note in answer["notes"])
     shown = ask_reader(tmp_path, *answers, *soft).out
-    assert shown.splitlines()[0] == ("Not sure: likely " if answer["weak"] else "") + answer["answer"]
+    assert shown.splitlines()[0] == ("Not sure: perhaps " if answer["weak"] else "") + answer["answer"]
     assert f"spent: 1 call, {usage['input_tokens']} + {usage['output_tokens']} tokens" in shown
     assert answer["evidence"]["paths"]
     plain = json.loads(ask_reader(tmp_path, *answers, "--json").out)

@@ -122,7 +122,7 @@ def test_a_thing_takes_no_question_about_a_person() -> None:
 
 def test_a_merely_likely_answer_is_asked_for_and_not_taken() -> None:
     """The first of two likely names was taken as if it were the answer."""
-    conversation = talk(("Who designed the Fram?", "Not sure: likely Colin Archer or Roald Amundsen"))
+    conversation = talk(("Who designed the Fram?", "Not sure: perhaps Colin Archer or Roald Amundsen"))
     whole = conversation.resolve("Where was he born?")
     assert whole.text == "Where was he born?"
     assert whole.query == (

@@ -18,7 +18,7 @@ from clew.errors import ClewError, InputError
 from clew.query.conversation import Conversation, find_names
 from clew.query.referents import Described
 from clew.text.sanitize import has_surrogate
-from clew.types import Answer
+from clew.types import MAX_POSSIBLE, Answer
 
 if TYPE_CHECKING:
     from clew.commands.warm_server import WarmServer
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _PROMPT = "> "
 _AUTO = "auto"
 _QUOTES = 2
-_LIKELY = 2  # candidates that a headline names
 _MAX_SOURCE = 100  # characters of a title in the list of sources
 _HELP = """Ask a question, or one that goes on from the last: "and who was its last owner?"
 :why            how the passages of the last answer connect
@@ -226,7 +225,7 @@ def _shorten(answer: Answer, printed: set[str]) -> Answer:
 def _remember(question: str, answer: Answer, conversation: Conversation) -> None:
     """Add a turn: its answer or, where none is asserted, the likely ones, and what its passages say of the names."""
     asserted = answer.text if answer.text and not answer.weak else ""
-    likely = [candidate.item for candidate in answer.candidates[:_LIKELY]]
+    likely = [candidate.item for candidate in answer.candidates[:MAX_POSSIBLE]]
     passages = [Described(scored.item.title, scored.item.text) for scored in answer.evidence]
     conversation.add(question, asserted, passages, likely)
 

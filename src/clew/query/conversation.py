@@ -35,6 +35,7 @@ from clew.query.referents import (
 from clew.query.whole_names import complete_answer, complete_name
 from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key
+from clew.types import read_headline
 
 _MAX_TURNS = 20
 _MAX_ANSWER = 120  # characters of an answer that is a name, and no text
@@ -85,7 +86,6 @@ _SHIP_ROLE = re.compile(rf"\s+(?:[a-z]+\s+)?(?:{_SHIP_ROLES})\b", re.I)
 _VERB = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would|\w+ed|built|led|wrote|made)\b", re.I
 )
-_UNSURE = re.compile(r"Not sure: likely (?P<first>.+?)(?: or (?P<second>.+))?")  # of `Answer.headline`
 _SENTENCE_END = re.compile(r"[a-z]{3}[.!?]\s")
 _NOT_POSSESSED = re.compile(r"\s*(?:\Z|[?.,;!]|(?:to|in|on|at|by|from|for|with|and|or|as|after|before)\b)", re.I)
 
@@ -175,8 +175,8 @@ class Conversation:
         found = dict.fromkeys(complete_name(question, name, titles) for name in self._names(question))
         topics = tuple(topic_referent(question, name, described) for name in found)
         plain = " ".join(answer.split()).rstrip(".")
-        if unsure := _UNSURE.fullmatch(plain):
-            plain, likely = "", [name for name in unsure.groups() if name]
+        if unsure := read_headline(plain):
+            plain, likely = "", unsure
         known = {name_key(topic.name) for topic in topics}
         names = [plain] if plain else [" ".join(name.split()) for name in likely]
         answers = tuple(
