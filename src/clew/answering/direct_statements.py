@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.answering.languages import ENGLISH
-from clew.answering.named_subject import LIFE_VERBS, NamedSubject, find_subject
+from clew.answering.named_subject import LIFE_VERBS, NamedSubject, asked_year, find_subject
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import extract_year, find_asked_verb
 from clew.answering.sentence_selection import DOUBT, Sentence
@@ -69,6 +69,7 @@ _NEXT_WORD = re.compile(r"['’]?\s+([a-z]+(?<!ing)(?<!ed))\b")
 _OF_A_COMPANY = re.compile(r"\s(?:for|at|on|upon|and|&)\s")
 _LONGER_NAME = re.compile(r"[\s-]+[A-Z0-9]")
 _PRONOUN = re.compile(r"(?:It|She|He|They)(?=\s)")
+_OBJECT_PRONOUN = re.compile(r"\s+(?:it|her|him|them)(?=\s+(?:in|from|and|for|to|on|at|by|as)\b|[.,;])")
 _NOUN = re.compile(r"The\s+(?P<noun>[a-z]+)(?=\s+(?:is|was|are|were|had|has)\b|,)")
 _CLASS = re.compile(rf"\b{_AUXILIARY}\s+(?:an?|the)(?P<nouns>(?:\s+(?!{_PREPOSITION}\b)[\w'’-]+)*)")
 _WORD = re.compile(r"[\w'’]*")
@@ -97,9 +98,11 @@ def find_statement(analysis: QuestionAnalysis) -> DirectStatement | None:
     subject = find_subject(analysis)
     if subject is None or not subject.is_exact:
         return None
-    nouns = _class_nouns(analysis, subject)
+    nouns, year = _class_nouns(analysis, subject), asked_year(analysis.question)
     found = []
     for sentence in analysis.sentences:
+        if year not in sentence.text:
+            continue
         for answer in _stated_answers(sentence, subject, nouns, verb, question_type.kind):
             answer = extract_year(answer) if question_type.noun == _YEAR_NOUN else answer
             text = sentence.passage.text[answer.start : answer.end]
@@ -139,7 +142,7 @@ def _stated_answers(
         end = start if word is None else word.end()
         if _has_subject(sentence, subject, nouns, start):
             yield from _after_verb(sentence, end, kind)
-        elif kind == "person" and _has_object(sentence, subject, end):
+        elif kind == "person" and (_has_object(sentence, subject, end) or _has_pronoun(sentence, subject, start, end)):
             yield from _before_verb(sentence, start)
 
 
@@ -230,16 +233,29 @@ def _has_object(sentence: Sentence, subject: NamedSubject, verb_end: int) -> boo
     return before is not None and after is not None and after.start <= before.end() and _is_part(subject, after)
 
 
+def _has_pronoun(sentence: Sentence, subject: NamedSubject, verb: int, verb_end: int) -> bool:
+    """Return whether "her" or "it" after a verb is what the passage is about: one name alone stands before the verb."""
+    if sentence.passage.id not in subject.passages or not _OBJECT_PRONOUN.match(sentence.passage.text, verb_end):
+        return False
+    return sum(mention.end <= verb for mention in _names(sentence)) == 1
+
+
 def _before_verb(sentence: Sentence, verb: int) -> Iterator[Mention]:
     before = [m for m in _names(sentence) if m.end <= verb]
     if before and _BEFORE_VERB.fullmatch(sentence.passage.text, before[-1].end, verb):
-        yield from _of_one(sentence, before[-1], "person")
+        answer = before[-1]
+        if names_one(sentence, answer) and not _OF_A_COMPANY.search(answer.name):
+            yield answer
+
+
+def names_one(sentence: Sentence, answer: Mention) -> bool:
+    """Return whether an answer is a name or a date, and no first one of several: "by A and B", "by A, B and C"."""
+    return answer.kind in ("name", "date") and not _SEVERAL.match(sentence.passage.text, answer.end, sentence.end)
 
 
 def _of_one(sentence: Sentence, answer: Mention, kind: str) -> Iterator[Mention]:
-    """Yield an answer that is a name or a date, and no first one of several: "by A and B", "by A, B and C"."""
     text = sentence.passage.text
-    if answer.kind not in ("name", "date") or _SEVERAL.match(text, answer.end, sentence.end):
+    if not names_one(sentence, answer):
         return
     if kind == "person":
         after = _NEXT_WORD.match(text, answer.end, sentence.end)

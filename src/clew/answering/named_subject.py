@@ -31,6 +31,9 @@ _RANGE = re.compile(r"[–—-]|\bdied\b")
 _BORN, _DIED = re.compile(r"\bborn\s*\Z"), re.compile(r"(?:\bdied|\A\s*[–—-])\s*\Z")
 _STILL_ALIVE = re.compile(r"\s*[–—-]\s*\Z")
 _BRACKET = re.compile(r"\([^()\n]*\)")
+_ASKED_YEAR = re.compile(r"\s+in\s+(?P<year>[12][0-9]{3})\s*\?*\s*\Z")
+# When something is asked of, which is no part of its name.
+_TIME = re.compile(rf"\b(?:today|nowadays|currently|still|now)\b|{_ASKED_YEAR.pattern}")
 _EVENT_FIT, _LIFE_FIT = FEATURES.index("event fit"), FEATURES.index("life fit")
 
 
@@ -142,7 +145,7 @@ def _asked_text(analysis: QuestionAnalysis) -> str:
 
     A common word inside the question is one of the name where it has a capital: "Shining Through", "My Kingdom".
     """
-    question = analysis.question
+    question = _TIME.sub(lambda match: " " * len(match.group()), analysis.question)
     content = analysis.query.language.blank_question_words(question)
     verb, noun = find_asked_verb(question), ENGLISH.stem(analysis.query.question_type.noun)
     form = {verb} | (_LIFE_WORDS if verb in LIFE_VERBS else frozenset())
@@ -153,6 +156,12 @@ def _asked_text(analysis: QuestionAnalysis) -> str:
         places = sorted({*places, *(word.start for word in inner if question[word.start].isupper())})
     ends = {word.start: word.end for word in words}
     return question[places[0] : ends.get(places[-1], places[-1])] if places else ""
+
+
+def asked_year(question: str) -> str:
+    """Return the year that ends a question: "1901" of "Who bought X in 1901?"; "" without one."""
+    match = _ASKED_YEAR.search(question)
+    return match["year"] if match else ""
 
 
 def _name_in(text: str) -> str:
