@@ -259,7 +259,7 @@ class Answer:
 
     text: str  # the answer, while `weak` the likeliest one at best; "" when the evidence does not hold one
     citations: tuple[Citation, ...]
-    candidates: tuple[Scored[str], ...]  # entities that may be the answer, best first
+    candidates: tuple[Scored[str], ...]  # what may be the answer, best first; rules may prefer one of a lower score
     evidence: Evidence
     weak: bool = False  # not to be asserted: nothing in the evidence supports the text, or it is not likely enough
     notes: tuple[str, ...] = ()
