@@ -309,6 +309,18 @@ def test_late_interaction_ranks_whole_paths(tmp_path: Path) -> None:
         assert evidence.paths[0].item[0].relation == "father"
 
 
+def test_an_encoder_without_states_of_tokens_is_refused_by_the_retriever_that_reads_them(tmp_path: Path) -> None:
+    class WholeTexts:
+        name = "whole"
+
+    index = make_index(tmp_path, [("Person A", "father", "Person B")])
+    context = copy(index.context)
+    with patch.object(text_rankers, "open_encoder", lambda *_, **__: WholeTexts()):
+        for label in ("frag", "tog"):
+            with pytest.raises(InputError, match=f"^{label}: the encoder whole shows no states of tokens"):
+                text_rankers.open_scorer("late-interaction:whole", context, lambda: None, label)  # type: ignore[arg-type, return-value]
+
+
 # Sources
 
 
