@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _MAX_FAILURES, _MAX_READING_LINES = 20, 5
+_LACKING = {"entities": "an entity", "places": "a place", "both": "an entity and a place"}
 
 
 def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa

@@ -163,9 +163,7 @@ class NearestNameLinker:
             spans = tuple((name.start, name.end) for name in linked.linked_names if not name.listed)
             lost = [name.listed for name in linked.names if name.listed and not name.entities]
             notes = (f"not in the index: {', '.join(lost)}",) if lost else ()
-            return TopicEntities(
-                linked.text, tuple(entities), spans, notes=(*linked.describe_similar_names(), *notes)
-            )
+            return TopicEntities(linked.text, tuple(entities), spans, notes=(*linked.describe_similar_names(), *notes))
         free = [(a, b) for a, b in name_spans(topics.text) if not any(a < e and s < b for s, e in topics.spans)]
         kept = topics if self._keep_exact else replace(topics, entities=(), spans=())
         compared = sorted([*(() if self._keep_exact else topics.spans), *free])[:_MAX_NAMES]

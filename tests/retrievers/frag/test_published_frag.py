@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from clew.errors import InputError, ModelReplyError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.late_interaction import max_similarity
+from clew.retrievers.frag import text_rankers
 from clew.retrievers.frag.factory import frag_settings
 from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings, Limits
@@ -313,12 +315,11 @@ def test_an_encoder_without_states_of_tokens_is_refused_by_the_retriever_that_re
     class WholeTexts:
         name = "whole"
 
-    index = make_index(tmp_path, [("Person A", "father", "Person B")])
-    context = copy(index.context)
+    context = make_index(tmp_path, [("Person A", "father", "Person B")]).context
     with patch.object(text_rankers, "open_encoder", lambda *_, **__: WholeTexts()):
         for label in ("frag", "tog"):
             with pytest.raises(InputError, match=f"^{label}: the encoder whole shows no states of tokens"):
-                text_rankers.open_scorer("late-interaction:whole", context, lambda: None, label)  # type: ignore[arg-type, return-value]
+                text_rankers.make_text_scorer("late-interaction:whole", context, Mock(), label)
 
 
 # Sources
