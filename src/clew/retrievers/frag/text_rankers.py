@@ -109,6 +109,7 @@ def path_text(names: Sequence[str], relations: Sequence[str], reverse: Sequence[
 def _token_encoder(encoder: Encoder, label: str) -> TokenEncoder:
     if not isinstance(encoder, TokenEncoder):
         raise InputError(
-            f"{label}: the encoder {encoder.name} shows no states of tokens, which late-interaction reads: choose another"
+            f"{label}: the encoder {encoder.name} shows no states of tokens, which late-interaction reads: choose "
+            "another"
         )
     return encoder
