@@ -6,8 +6,8 @@ name or by late interaction of their tokens; the names may come from a language 
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1: each
 named entity of the question is linked to its nearest entity. Differs from the source: the names are found by rules
-unless a language model is given; vectors of any encoder in place of those of ColBERTv2; a floor, unless it is -1; exact names
-are kept where that is asked for.
+unless a language model is given; vectors of any encoder in place of those of ColBERTv2; a floor, unless it is -1; exact
+names are kept where that is asked for.
 """
 
 import re
