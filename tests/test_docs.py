@@ -16,15 +16,21 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+import typer
 
 import clew
 from clew.retrievers import registry
 from clew.settings import Settings
-from tests.faults.commands import run_clew
+from tests.faults.commands import load_command, run_clew
 from tests.tools.loading import load_script
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "methods").glob("*.md")),
+]
 A_RETRIEVER = ROOT / "docs" / "add-a-retriever.md"  # its blocks are a file and a line of another, not a script
 OWN_PARTS = ROOT / "docs" / "extend.md"  # see plugins/test_own_parts.py
 TUTORIAL = ROOT / "docs" / "tutorial.md"  # its lines share an environment: see test_tutorial.py
@@ -133,6 +139,19 @@ def test_named_options_are_those_of_their_command() -> None:
                 wrong += [f"{page.name}: {name} {option}" for option in options - known[name]]
     assert not wrong
     assert seen > 100
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "methods").glob("*.md")), ids=lambda page: page.name)
+def test_commands_of_methods_have_their_options_and_arguments(page: Path) -> None:
+    lines = [line for block in blocks(page) for line in block.body.splitlines() if line.startswith("clew ")]
+    assert lines or page.name == "index.md"
+    for line in lines:
+        words = [word for word in shlex.split(line, comments=True)[1:] if word != "..."]
+        path = words[: 2 if words[0] in ("train", "kg", "questions", "weights") else 1]
+        command = load_command(*path)
+        context = typer.Context(command, resilient_parsing=True)
+        _, unread, _ = command.make_parser(context).parse_args(words[len(path) :])  # raises for an unknown option
+        assert not unread, f"{page.name}: {line} has arguments that the command does not take: {unread}"
 
 
 def test_named_files_exist() -> None:

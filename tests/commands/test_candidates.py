@@ -221,3 +221,11 @@ def test_candidates_without_a_positive_are_refused_in_their_own_words(tmp_path: 
     done = run_clew("eval", "--candidates", file)
     assert (done.code, done.out) == (2, "")
     assert f"{file}: not one of 1 pool has a positive passage: mark them with has_answer" in done.err
+
+
+def test_an_empty_pool_is_noted(tmp_path: Path) -> None:
+    file = tmp_path / "empty.json"
+    file.write_text(json.dumps([{"question": "Who?", "answers": ["Bo"], "ctxs": []}]), encoding="utf-8")
+    done = run_clew("search", "Who?", "--candidates", file)
+    assert done.code == 0, done
+    assert "the pool of the question is empty" in done.out + done.err

@@ -269,3 +269,19 @@ def test_questions_of_cwq_without_a_topic_are_refused_with_what_a_graph_wants(tm
     done = run_clew("eval", "--index", index, "--questions", questions, "--retriever", "frag")
     assert done.code == 2
     assert "topics and answers for a graph" in done.err
+
+
+def test_a_question_whose_answer_is_null_has_no_answers(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rog.jsonl", [{**ROG[0], "answer": None, "a_entity": None}, ROG[1]])
+    assert [question.answers for question in load_questions(path)] == [(), ("baker",)]
+    ran = run_clew("questions", "stats", str(path))
+    assert ran.code == 0, ran.err
+
+
+@pytest.mark.parametrize("answers", [["Bob"], "Bob"])
+def test_an_answer_of_webqsp_in_another_form_is_refused_with_its_question(tmp_path: Path, answers: Any) -> None:
+    path = tmp_path / "WebQSP.json"
+    questions = [{"QuestionId": "WebQTest-7", "RawQuestion": "who", "Parses": [{"Answers": answers}]}]
+    path.write_text(json.dumps({"Questions": questions}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"WebQSP\.json: question 1: .*Bob.*wanted"):
+        load_questions(path)

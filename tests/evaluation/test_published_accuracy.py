@@ -105,6 +105,10 @@ def test_hit_and_f1_of_webqsp(reply: str, answers: list[str]) -> None:
     assert published_f1(reply, answers) == pytest.approx(f1)
 
 
+def test_f1_without_answers_is_0() -> None:
+    assert published_f1("Oslo", []) == 0.0
+
+
 def test_a_comparison_has_the_accuracy_of_its_data_set() -> None:
     graph = TextualGraph(["cat"], np.zeros((0, 2), dtype=np.int32), [])
     questions = tuple(GraphQuestion(f"q{i}", 0, "which", ("cat",)) for i in range(2))

@@ -17,7 +17,7 @@ from clew.models.llm.access import LLMClientFactory
 from clew.query import late_interaction
 from clew.query.entity_linker import LinkerMethod, LinkerSettings, ModelNames, NearestNameLinker
 from clew.query.late_interaction import StoredTokens, max_similarity
-from clew.query.linking import link_question
+from clew.query.linking import describe_links, link_question
 from clew.types import Document, Failure
 from tests.models.llm.scripted_model import ScriptedModel
 from tests.small_index import make_index
@@ -214,3 +214,35 @@ def test_topics_are_linked_from_the_names_that_a_model_lists(small: Index) -> No
     assert linker.find_topics(question).entities == tuple(small.snapshot.entities_with_name("Palander").tolist())
     (town,) = small.snapshot.entities_with_name("Karlskrona").tolist()
     assert linker.find_topics(question, ["Karlskrona"]).entities == (town,)
+
+
+def listing_linker(index: Index, names: list[str]) -> NearestNameLinker:
+    """A linker of the names that a language model lists."""
+    model = ScriptedModel(lambda _: {"named_entities": names})
+    inner = index.context.make_linker(LinkerSettings())
+    return NearestNameLinker(inner, index.snapshot, None, 0.8, keep_exact=True, list_names=ModelNames(model))
+
+
+def test_a_listed_name_is_found_as_whole_words(small: Index) -> None:
+    for question, names in (
+        ("Is Annabel the sister of Ann?", ["Ann", "Annabel"]),
+        ("Is ANNABEL the sister of ANN?", ["Ann", "Annabel"]),
+        ("Is New York near York?", ["New York", "York"]),
+    ):
+        linked = listing_linker(small, names).link(question)
+        written = [linked.text[name.start : name.end].casefold() for name in linked.names]
+        assert sorted(written) == sorted(name.casefold() for name in names)
+        assert {question[name.end] for name in linked.names} <= {" ", "?"}
+    within = listing_linker(small, ["New York", "York"]).link("Where is New York?")
+    assert [within.text_of(name) for name in within.names] == ["New York"]
+
+
+def test_a_name_that_the_model_words_differently_is_linked_or_noted(small: Index) -> None:
+    question = "Did the captain see the naval port?"
+    linked = listing_linker(small, ["Palander", "PALANDER", "Atlantis"]).link(question)
+    entities = tuple(small.snapshot.entities_with_name("Palander").tolist())
+    assert [(name.listed, name.entities) for name in linked.names] == [("Palander", entities), ("Atlantis", ())]
+    assert linked.remainder.strip() == question
+    assert "not in the index: Atlantis" in describe_links(linked, lambda entity: small.snapshot.entities[entity])
+    topics = listing_linker(small, ["Palander", "Atlantis"]).find_topics(question)
+    assert (topics.entities, topics.spans, topics.notes) == (entities, (), ("not in the index: Atlantis",))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _MAX_FAILURES, _MAX_READING_LINES = 20, 5
+_LACKING = {"entities": "an entity", "places": "a place", "both": "an entity and a place"}
 
 
 def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
@@ -102,9 +103,10 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int, passa
         print_line(f"left out: {format_count(report.dropped, 'triple')} of relations that were not wanted")
     if report.mentions:
         print_line(f"mentions: {report.mentions:,} read, of its entities in documents or passages")
-    if report.unmatched_mentions:
-        named = format_count(report.unmatched_mentions, "mention names", "mentions name")
-        print_warning(f"{named} an entity or a place that the index lacks")
+    for kind, number in report.unmatched_by_kind.items():
+        if number:
+            named = format_count(number, "mention names", "mentions name")
+            print_warning(f"{named} {_LACKING[kind]} that the index lacks")
     if report.mentions and not passages:
         print_warning(
             "the index has no passages, so that no mention has a place: index the documents first, as by `clew corpus "

@@ -62,11 +62,7 @@ def read_webqsp(path: Path) -> Iterator[tuple[str, Question]]:
     for number, value in enumerate(Record(str(path), content).items("Questions"), 1):
         record = Record(f"{path}: question {number}", value if isinstance(value, dict) else {})
         parses = [one for one in record.items("Parses") if isinstance(one, dict)]
-        answers = [
-            str(answer.get("EntityName") or answer.get("AnswerArgument") or "")
-            for parse in parses
-            for answer in parse.get("Answers") or ()
-        ]
+        answers = [name for parse in parses for name in _webqsp_answers(record, parse.get("Answers"))]
         topics = [str(parse.get("TopicEntityName") or parse.get("TopicEntityMid") or "") for parse in parses]
         yield (
             record.location,
@@ -91,12 +87,12 @@ def make_question(record: Record, layout: str) -> Question:
             _distinct(answers),
             topics=_distinct(topic for topic in topics if topic not in given),
         )
-    answer_key = next(key for key in ("answer", "answers", "a_entity") if record.fields.get(key) is not None)
+    answer_key = next((key for key in ("answer", "answers", "a_entity") if record.fields.get(key) is not None), "")
     topic_key = next((key for key in ("q_entity", "entities") if record.fields.get(key) is not None), "")
     return Question(
         record.identifier("id"),
         record.text("question"),
-        _distinct(_names(record, answer_key)),
+        _distinct(_names(record, answer_key)) if answer_key else (),
         topics=_distinct(_names(record, topic_key)) if topic_key else (),
     )
 
@@ -148,6 +144,15 @@ def _textual_graph(triples: list[RawTriple]) -> TextualGraph:
     position = {name: place for place, name in enumerate(dict.fromkeys(end for h, _, t in distinct for end in (h, t)))}
     ends = np.array([(position[head], position[tail]) for head, _, tail in distinct], dtype=np.int32).reshape(-1, 2)
     return TextualGraph(tuple(position), ends, tuple(relation for _, relation, _ in distinct))
+
+
+def _webqsp_answers(record: Record, value: Any) -> list[str]:
+    answers = value or []
+    if not isinstance(answers, list):
+        raise record.error(f"the 'Answers' of a parse are {preview(value)}", "a list")
+    if strange := [answer for answer in answers if not isinstance(answer, dict)]:
+        raise record.error(f"an answer is {preview(strange[0])}", "an object with EntityName or AnswerArgument")
+    return [str(answer.get("EntityName") or answer.get("AnswerArgument") or "") for answer in answers]
 
 
 def _names(record: Record, key: str) -> list[str]:

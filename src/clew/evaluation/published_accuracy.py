@@ -34,13 +34,16 @@ def published_accuracy(reply: str, answers: Sequence[str], rule: AccuracyRule, c
 def published_f1(reply: str, answers: Sequence[str]) -> float:
     """Return F1 of the found answers per line of the reply, and per answer; several in one line can make it exceed 1.
 
-    Lines end at line breaks and at `|`; an answer is found as by the rule `hit`, anywhere in the reply.
+    Lines end at line breaks and at `|`; an answer is found as by the rule `hit`, anywhere in the reply. F1 is 0 where
+    there are no answers.
     """
     lines = _lines(reply)
     folded = _fold(" ".join(lines))
     found = sum(_fold(answer) in folded for answer in answers)
+    if not found:
+        return 0.0
     precision, recall = found / len(lines), found / len(answers)
-    return 2 * precision * recall / (precision + recall) if found else 0.0
+    return 2 * precision * recall / (precision + recall)
 
 
 def _first_choice(reply: str, choices: Sequence[str]) -> str:

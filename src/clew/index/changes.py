@@ -283,7 +283,8 @@ class ChangeableIndex(IndexVersion):
         with self._writing(memory), closing(file.statements()) as statements:
             report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
         if report.mentions:
-            report.unmatched_mentions = entry.match_mentions(self.table, self.snapshot)[2]
+            unmatched = entry.match_mentions(self.table, self.snapshot)[2]
+            report.unmatched_mentions, report.unmatched_by_kind = sum(unmatched), unmatched._asdict()
         report.seconds = time.perf_counter() - started
         return report
 

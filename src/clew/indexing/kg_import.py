@@ -45,6 +45,7 @@ class GraphReport:
     names: int = 0  # labels and aliases of entities stored
     mentions: int = 0  # mentions of entities in documents or passages stored
     unmatched_mentions: int = 0  # those among the mentions of all graphs whose entity or place the index lacks
+    unmatched_by_kind: dict[str, int] = field(default_factory=dict)  # these, by what it lacks: entities, places, both
     malformed: int = 0  # statements of the file that could not be used
     faults: list[MalformedStatement] = field(default_factory=list)  # the first of them
     added: int = 0  # new shards

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
@@ -221,7 +221,15 @@ def _read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> 
     return build_imported_graph(graphs, salt)
 
 
-def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, IntArray, int]:
+class UnmatchedMentions(NamedTuple):
+    """Numbers of the mentions that imported graphs state, and that an index cannot place."""
+
+    entities: int  # those whose entity alone it lacks
+    places: int  # those whose place alone it lacks
+    both: int
+
+
+def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, IntArray, UnmatchedMentions]:
     """Return passages and entities (m,) of the mentions that imported graphs state, and how many match nothing.
 
     A place is the id of a passage, or of a document, which stands for all its passages. An entity is found by its id,
@@ -232,7 +240,7 @@ def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, I
         for name in {id_, document}:
             places.setdefault(name, []).append(position)
     entities: dict[str, list[int]] = {}
-    passages, mentioned, unmatched = [], [], 0
+    passages, mentioned, lacking = [], [], Counter[tuple[bool, bool]]()
     for rows in table.iter_shards():
         for kind, triples in shard_triples(rows):
             for mention in triples.to_pylist() if kind == MENTION_SHARD else ():
@@ -240,10 +248,11 @@ def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, I
                 if id_ not in entities:
                     found = snapshot.entities_with_name(id_)
                     entities[id_] = (found if len(found) else snapshot.entities_with_name(default_label(id_))).tolist()
-                unmatched += not (entities[id_] and place in places)
+                lacking[not entities[id_], place not in places] += 1
                 for passage in places.get(place, ()):
                     passages += [passage] * len(entities[id_])
                     mentioned += entities[id_]
+    unmatched = UnmatchedMentions(lacking[True, False], lacking[False, True], lacking[True, True])
     return np.array(passages, dtype=np.int32), np.array(mentioned, dtype=np.int32), unmatched
 
 

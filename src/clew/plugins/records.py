@@ -16,6 +16,7 @@ from clew.plugins.names import nearest
 MAX_COUNT, MAX_AMOUNT = 1_000_000_000, 1_000_000.0  # what no setting needs more of; tables do not name them
 WholeNumber = Annotated[int, Field(ge=1, le=MAX_COUNT)]  # a whole number of at least 1
 Amount = Annotated[float, Field(ge=0.0, le=MAX_AMOUNT, allow_inf_nan=False)]  # a finite number of at least 0
+Cosine = Annotated[float, Field(ge=-1.0, le=1.0)]  # a number from -1 to 1
 Share = Annotated[float, Field(ge=0.0, le=1.0)]  # a number from 0 to 1
 CountOrAll = WholeNumber | Literal["all"]  # a whole number of at least 1, or `all`
 

@@ -166,7 +166,7 @@ class ChainSearch:
         """Return the entities that a question names, ascending, and the positions among its words of their names'."""
         found: dict[int, set[int]] = {}
         for name in linked.linked_names:
-            own = self._lexical.query(linked.text[name.start : name.end]).terms
+            own = self._lexical.query(linked.text_of(name)).terms
             for entity in name.entities:
                 found.setdefault(entity, set()).update(np.flatnonzero(np.isin(words, own)).tolist())
         entities = sorted(found)

@@ -6,10 +6,11 @@ name or by late interaction of their tokens; the names may come from a language 
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1: each
 named entity of the question is linked to its nearest entity. Differs from the source: the names are found by rules
-unless a language model is given; vectors of any encoder in place of those of ColBERTv2; a floor; exact names are kept
-where that is asked for.
+unless a language model is given; vectors of any encoder in place of those of ColBERTv2; a floor, unless it is -1; exact
+names are kept where that is asked for.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -139,12 +140,11 @@ class NearestNameLinker:
     def link(self, question: str) -> LinkedQuestion:
         """Return a question with its names; notes say which are taken for the nearest."""
         linked = self._inner.link(question) if self._list_names is None else self._link_listed(question)
-        others = [name for name in linked.names if not (self._keep_exact and name.entities)][:_MAX_NAMES]
-        nearest = self._find_nearest([linked.text[name.start : name.end] for name in others])
-        changed = {
-            name.start: self._take(linked.text, name, found) for name, found in zip(others, nearest, strict=True)
-        }
-        names = [changed.get(name.start, name) for name in linked.names]
+        names = list(linked.names)
+        others = [i for i, name in enumerate(names) if not (self._keep_exact and name.entities)][:_MAX_NAMES]
+        nearest = self._find_nearest([linked.text_of(names[i]) for i in others])
+        for i, found in zip(others, nearest, strict=True):
+            names[i] = self._take(linked.text_of(names[i]), names[i], found)
         return replace(linked, names=tuple(names))
 
     @trace_calls("clew.link")
@@ -160,8 +160,10 @@ class NearestNameLinker:
         if self._list_names is not None:
             linked = self.link(topics.text)
             entities = dict.fromkeys(entity for name in linked.names for entity in name.entities)
-            spans = tuple((name.start, name.end) for name in linked.linked_names)
-            return TopicEntities(linked.text, tuple(entities), spans, notes=linked.describe_similar_names())
+            spans = tuple((name.start, name.end) for name in linked.linked_names if not name.listed)
+            lost = [name.listed for name in linked.names if name.listed and not name.entities]
+            notes = (f"not in the index: {', '.join(lost)}",) if lost else ()
+            return TopicEntities(linked.text, tuple(entities), spans, notes=(*linked.describe_similar_names(), *notes))
         free = [(a, b) for a, b in name_spans(topics.text) if not any(a < e and s < b for s, e in topics.spans)]
         kept = topics if self._keep_exact else replace(topics, entities=(), spans=())
         compared = sorted([*(() if self._keep_exact else topics.spans), *free])[:_MAX_NAMES]
@@ -190,24 +192,32 @@ class NearestNameLinker:
         return replace(topics, entities=tuple(entities), notes=(*topics.notes, *notes))
 
     def _link_listed(self, question: str) -> LinkedQuestion:
+        """Link the listed names exactly, at their first free place as whole words.
+
+        A name that has no place in the question is linked all the same, and stands at its end; one whose places are
+        all within other names is left out.
+        """
         assert self._list_names is not None
         text = question[:MAX_CHARACTERS]
         known: list[LinkedName] = []
-        folded = text.casefold() if len(text.casefold()) == len(text) else text
+        listed: dict[str, LinkedName] = {}
         for name in self._list_names(text):
-            start = text.find(name) if name in text else folded.find(name.casefold())
-            overlaps = any(start < other.end and other.start < start + len(name) for other in known)
-            if start >= 0 and not overlaps:
-                entities = tuple(int(entity) for entity in self._table.entities_with_name(name))
-                known.append(LinkedName(start, start + len(name), entities))
-        return join_names(text, known, ())
+            entities = tuple(int(entity) for entity in self._table.entities_with_name(name))
+            places = _find_places(name, text)
+            free = [(s, e) for s, e in places if not any(s < one.end and one.start < e for one in known)]
+            if free:
+                known.append(LinkedName(*free[0], entities))
+            elif not places:
+                listed.setdefault(name_key(name), LinkedName(len(text), len(text), entities, listed=name))
+        return join_names(text, [*known, *listed.values()], ())
 
     def _take(self, text: str, name: LinkedName, found: tuple[int, float] | None) -> LinkedName:
+        """Return the name, whose text is given, with the entity found for it."""
         if found is None:
             return replace(name, entities=())
         entity, score = found
         taken = self._table.entities[entity]
-        if name_key(taken) == name_key(text[name.start : name.end]):
+        if name_key(taken) == name_key(text):
             return replace(name, entities=(entity,))
         difference = f"{self._measure} {score:.2f}"
         return replace(name, entities=(entity,), nearest=taken, difference=difference, is_known=bool(name.entities))
@@ -224,3 +234,13 @@ class NearestNameLinker:
             (int(entity), float(scores[entity, column])) if scores[entity, column] >= self._floor else None
             for column, entity in enumerate(best)
         ]
+
+
+def _find_places(name: str, text: str) -> list[tuple[int, int]]:
+    """Return starts and ends of a name in a text as whole words: as it is written, or else with any capitals."""
+    folded = text.casefold()
+    for wanted, searched in ((name, text), (name.casefold(), folded if len(folded) == len(text) else text)):
+        found = re.finditer(rf"(?<!\w){re.escape(wanted)}(?!\w)", searched)
+        if places := [match.span() for match in found]:
+            return places
+    return []

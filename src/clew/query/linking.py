@@ -41,6 +41,7 @@ class LinkedName:
     difference: str = ""
     nearest: str = ""  # the name of its entity, where the text keeps another name that is taken for it
     is_known: bool = False  # whether the index has the name that is taken for its nearest, or that is linked to none
+    listed: str = ""  # a name that a language model words unlike the question; start and end are the question's end
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,10 @@ class LinkedQuestion:
     names: tuple[LinkedName, ...]  # in order, without overlaps
     remainder: str  # the question with every name cut out
 
+    def text_of(self, name: LinkedName) -> str:
+        """Return a name as the text has it, or as it was listed where the text does not have it."""
+        return name.listed or self.text[name.start : name.end]
+
     @property
     def linked_names(self) -> tuple[LinkedName, ...]:
         """The names that the index knows."""
@@ -59,12 +64,12 @@ class LinkedQuestion:
     @property
     def unlinked_names(self) -> tuple[str, ...]:
         """The names, as written, that the index does not know."""
-        return tuple(self.text[n.start : n.end] for n in self.names if not n.entities and not n.is_known)
+        return tuple(self.text_of(n) for n in self.names if not n.entities and not n.is_known)
 
     @property
     def separated_names(self) -> tuple[str, ...]:
         """The names, as written, that passages have, and that are linked to no entity under a filter."""
-        return tuple(self.text[n.start : n.end] for n in self.names if not n.entities and n.is_known)
+        return tuple(self.text_of(n) for n in self.names if not n.entities and n.is_known)
 
     def corrected_text(self, question: str) -> str:
         """Return the whole question, of any length, or its text where that has other names than the question."""
@@ -74,8 +79,8 @@ class LinkedQuestion:
         """Return notes on the names that the index does not know, and that are taken for others."""
         return tuple(
             describe_similar_name(
-                name.written or self.text[name.start : name.end],
-                name.nearest or self.text[name.start : name.end],
+                name.written or self.text_of(name),
+                name.nearest or self.text_of(name),
                 name.difference,
                 is_known=name.is_known,
             )
@@ -128,7 +133,7 @@ def describe_links(linked: LinkedQuestion, label: Callable[[int], str]) -> tuple
 
     `label` returns the name of an entity, "" for one that has none under a filter.
     """
-    pairs = [(entity, linked.text[name.start : name.end]) for name in linked.linked_names for entity in name.entities]
+    pairs = [(entity, linked.text_of(name)) for name in linked.linked_names for entity in name.entities]
     named = dict.fromkeys(filter(None, (describe_start(label(entity), written) for entity, written in pairs)))
     notes = [f"starts from {', '.join(named)}"] if named else []
     notes += [describe_separated(linked.separated_names)] if linked.separated_names else []

@@ -25,7 +25,7 @@ def find_nearest_entities(
     `entity_vectors` returns unit rows (E, d), `encode_names` those of n names (n, d).
     """
     linked = link_question(table, question)
-    names = dict.fromkeys(replace_surrogates(linked.text[n.start : n.end]).lower() for n in linked.names)
+    names = dict.fromkeys(replace_surrogates(linked.text_of(n)).lower() for n in linked.names)
     if not names:
         return {}
     cosines = entity_vectors() @ encode_names(list(names)).T

@@ -13,6 +13,7 @@ from clew.retrievers.evidence import check_k
 from clew.text.counts import format_count
 from clew.types import Evidence, Filter, Passage, Scored, Usage
 
+EMPTY_POOL = "the pool of the question is empty: its 'ctxs' hold no passage"
 _MAX_COMPARED = 2_000  # questions among which the most similar one is looked for
 
 
@@ -40,7 +41,8 @@ class GivenPools:
             raise InputError(f"the candidates hold no pool for the question {question[:80]!r} ({seen}){hint}")
         found = self._pools[text]
         usage = Usage(seconds=time.perf_counter() - started)
-        return replace(found, passages=found.passages[:k], usage=usage)
+        notes = found.notes if found.passages else (*found.notes, EMPTY_POOL)
+        return replace(found, passages=found.passages[:k], notes=notes, usage=usage)
 
 
 def index_pools(snapshot: Snapshot, pools: Sequence[Evidence]) -> list[Evidence]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from clew.errors import InputError, ModelReplyError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.late_interaction import max_similarity
+from clew.retrievers.frag import text_rankers
 from clew.retrievers.frag.factory import frag_settings
 from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings, Limits
@@ -307,6 +309,17 @@ def test_late_interaction_ranks_whole_paths(tmp_path: Path) -> None:
             ["the father of Person A"], [("Person A",)], 5
         )[0]
         assert evidence.paths[0].item[0].relation == "father"
+
+
+def test_an_encoder_without_states_of_tokens_is_refused_by_the_retriever_that_reads_them(tmp_path: Path) -> None:
+    class WholeTexts:
+        name = "whole"
+
+    context = make_index(tmp_path, [("Person A", "father", "Person B")]).context
+    with patch.object(text_rankers, "open_encoder", lambda *_, **__: WholeTexts()):
+        for label in ("frag", "tog"):
+            with pytest.raises(InputError, match=f"^{label}: the encoder whole shows no states of tokens"):
+                text_rankers.make_text_scorer("late-interaction:whole", context, Mock(), label)
 
 
 # Sources

@@ -180,6 +180,13 @@ def test_weights_are_searched_with_the_linker_that_they_were_trained_with(
     assert "(cosine " in notes(low)
     assert "(cosine " not in notes(low, linker="exact")
     assert "(cosine " not in notes(low, weights=tmp_path / "exact")
+    assert "(cosine " not in notes(low, linker_floor=1.0)
+    monkeypatch.delenv("CLEW_LINKER_FLOOR")
+    high = clew.open(small_folder)
+    assert "(cosine " not in notes(high)
+    assert "(cosine " in notes(high, linker_floor=0.3)
+    assert "(cosine " in notes(high, preset="paper")
+    assert "(cosine " not in notes(high, preset="paper", linker_floor=1.0)
     monkeypatch.setenv("CLEW_LINKER", "exact")
     assert "(cosine " not in notes(clew.open(small_folder))
 

@@ -91,7 +91,7 @@ def make_text_scorer(
         return BiEncoderScorer(encoder.encode, encoder.encode_queries)
     if kind == LATE_INTERACTION:
         encoder = open_encoder(model, device=context.device) if model else context.encoder
-        return LateInteractionScorer(_token_encoder(encoder))
+        return LateInteractionScorer(_token_encoder(encoder, label))
     if kind == LANGUAGE_MODEL and model:
         return LanguageModelScorer(context.open_model(model))
     trained = "trained (of relation paths), " if label == "frag" else ""
@@ -106,9 +106,10 @@ def path_text(names: Sequence[str], relations: Sequence[str], reverse: Sequence[
     return " ".join(parts)
 
 
-def _token_encoder(encoder: Encoder) -> TokenEncoder:
+def _token_encoder(encoder: Encoder, label: str) -> TokenEncoder:
     if not isinstance(encoder, TokenEncoder):
         raise InputError(
-            f"frag: the encoder {encoder.name} shows no states of tokens, which late-interaction reads: choose another"
+            f"{label}: the encoder {encoder.name} shows no states of tokens, which late-interaction reads: choose "
+            "another"
         )
     return encoder

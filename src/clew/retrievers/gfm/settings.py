@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from clew.plugins.records import CountOrAll, SettingsRecord, setting
+from clew.plugins.records import Cosine, CountOrAll, SettingsRecord, setting
 from clew.query.entity_linker import LinkerMethod, LinkerSettings
 
 ENTITY_SETTINGS = ("preset", "ranker", "entities", "rarity", "seeds")
@@ -18,6 +18,8 @@ Targets = Literal["passages", "entities", "documents"]
 
 Ranker = Literal["weighted", "paper"]
 Seeds = Literal["rarity", "plain"]
+NO_FLOOR = -1.0
+"""The least cosine of GFM-RAG, whose code links every name to its nearest entity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,13 @@ class GFM(SettingsRecord):
         "as for the index, if set there, else from the weights; embedding for the preset paper",
     )
 
+    linker_floor: Cosine | None = setting(
+        None,
+        "least score of a name and its entity, where the linker compares vectors",
+        "GFM-RAG: none, which is -1",
+        "as for the index; -1 for the preset paper",
+    )
+
     def entity_settings(self) -> list[str]:
         """Return the settings given here that are for weights that score entities; the preset ours is for all."""
         given = [name for name in ENTITY_SETTINGS if name in self.model_fields_set]
@@ -84,7 +93,9 @@ class GFM(SettingsRecord):
         """Return how names are linked: as set here, by the preset, for the index if that is set, or in training."""
         default = of_index.method if of_index.is_chosen or of_index.method != "exact" else trained
         preset = "embedding" if self.preset == "paper" else default
-        return replace(of_index, method=self.linker or preset)
+        floor = NO_FLOOR if self.preset == "paper" else of_index.floor
+        floor = floor if self.linker_floor is None else self.linker_floor
+        return replace(of_index, method=self.linker or preset, floor=floor)
 
     def resolve_form(self, trained: EntityForm) -> EntityForm:
         """Return what surrounds a network: what is set here, else the preset, else what comes with the weights."""
