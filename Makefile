@@ -25,7 +25,7 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-gpu test-browser neighbours test-neighbours check release-check site faults mutations rot
-.PHONY: readers fuzz leaks format docs clean
+.PHONY: readers searches fuzz leaks format docs clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ rot: $(VENV)/installed-dev  ## Damage every kind of file of an index in 3,000 wa
 
 readers: $(VENV)/installed-dev  ## Open an index 5,000 times while another process writes to it
 	$(BIN)/python -m tests.faults.readers $(READERS)
+
+searches: $(VENV)/installed-dev  ## Ask 100,000 questions in one process, and measure the memory and files that it holds
+	$(BIN)/python -m tests.faults.searches $(SEARCHES)
 
 fuzz: $(VENV)/installed-dev  ## Give 1,000,000 generated inputs to every reader, in minutes; FUZZ="--seed 1" gives others
 	$(BIN)/python -m tests.faults.fuzz $(FUZZ)

@@ -76,6 +76,27 @@ def test_a_file_that_cannot_be_read_stops_nothing_and_loses_nothing(
     assert documents(tmp_path / "index") == {"good.txt"}
 
 
+def test_empty_files_and_links_out_of_the_folder_are_notes_and_an_emptied_file_keeps_its_document(
+    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    (tmp_path / "secret.txt").write_text("A secret.", encoding="utf-8")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "__init__.py").touch()
+    (folder / "a.txt").write_text("Fram is a ship.", encoding="utf-8")
+    watch.update(index, folder)
+    said = capsys.readouterr()
+    assert "1 added, 0 updated, 0 unchanged, 0 failed" in said.out
+    assert "1 link leads out of the given folder" in said.err
+    assert "1 empty file was skipped" in said.err
+    watch.update(index, folder)
+    assert capsys.readouterr().out == ""
+    (folder / "a.txt").write_text("", encoding="utf-8")  # as in the moment before it is written anew
+    watch.update(index, folder)
+    assert "1 failed" in capsys.readouterr().out
+    assert documents(tmp_path / "index") == {"a.txt"}
+
+
 def test_of_two_files_with_one_id_the_first_is_read(index: Index, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     write_lines(folder / "b.jsonl", [{"id": "same", "text": "The first."}])

@@ -163,6 +163,11 @@ def test_what_is_no_triple_has_no_aliases(numbered: Index, triples: Any) -> None
     assert numbered.describe_aliases([Triple("a", "b", "c")]) == ()
 
 
+def test_what_is_no_evidence_is_not_finished(numbered: Index) -> None:
+    with pytest.raises(InputError, match=r"^evidence is None; give the Evidence of a retriever$"):
+        numbered.finish(None, None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("value", [{"a": 1}, [[1]], [{"a": 1}]], ids=str)
 def test_nested_metadata_and_empty_ids_are_refused(numbered: Index, value: object) -> None:
     """They were stored, against what the error on other metadata says; lines of JSON with them are failures."""

@@ -194,3 +194,47 @@ def test_a_quote_has_no_headings_around_it(end: str) -> None:
     assert text[slice(*held)].startswith("# Ships")
     assert without_headings(text, held[0], text.index("## Books") + len("## Books")) == (start, finish)
     assert without_headings(text, 0, len("# Ships")) == (0, len("# Ships"))
+
+
+FORGED = "The hinges were forged by Karla Voss."
+
+
+@pytest.mark.parametrize(
+    ("held", "quoted"),
+    [
+        (f"{FORGED}\n\nService", FORGED),
+        (f"{FORGED}\r\n\r\nService", FORGED),
+        (f"Hinges\n \n{FORGED}\n\nService  \n\nSpare parts", FORGED),
+        ("Crew\n\nTwo came.\n\nThey stayed.\n\nService", "Two came.\n\nThey stayed."),
+        ("“Who came?”\n\nService", "“Who came?”"),
+        ("彼は来た。\n\n概要", "彼は来た。"),
+        ("She sailed in 1892.[12]\n\nService", "She sailed in 1892.[12]"),
+        (f"{FORGED}\nService", None),
+        (f"{FORGED}\r\nService", None),
+        (f"{FORGED}\n\nship: Fram; built: 1892", None),
+        (f"{FORGED}\n\n- Fram", None),
+        (f"{'A long paragraph without an end ' * 3}\n\nYes.", None),
+        ("Hinges\n\nService", None),
+        (f"Yes.\n\nService\n\n{FORGED}", None),
+    ],
+)
+def test_a_quote_has_no_short_paragraphs_around_it_that_are_headings(held: str, quoted: str | None) -> None:
+    quoted = held if quoted is None else quoted
+    text = f"Before.\n\n{held}\n\nAfter."
+    start = text.index(held)
+    assert text[slice(*without_headings(text, start, start + len(held)))] == quoted
+    assert held[slice(*without_headings(held, 0, len(held)))] == quoted
+
+
+def test_a_part_of_a_paragraph_is_no_heading() -> None:
+    text = f"So it was. Forged {FORGED}\n\nService goes on"
+    start = text.index("Forged")
+    assert without_headings(text, start, text.index(" goes")) == (start, text.index(" goes"))
+
+
+@given(PIECES)
+def test_a_quote_lies_within_its_span_and_begins_and_ends_with_words(text: str) -> None:
+    for start, end in passage_sentence_spans(text):
+        first, last = without_headings(text, start, end)
+        assert start <= first < last <= end
+        assert text[first:last].rstrip() == text[first:last]

@@ -11,6 +11,7 @@ from clew.commands.verbosity import is_quiet
 from clew.types import Progress, ignore_progress
 
 _SECONDS_PER_LINE = 10.0
+_INDEXING = "indexing"
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def progress_on_stderr() -> Iterator[Progress]:
             if stage not in tasks:
                 tasks[stage] = bar.add_task(stage, total=total or None, rate="")
             speed = bar.tasks[tasks[stage]].speed
-            rate = f"{speed:,.0f}/s" if speed else ""
+            rate = f"{speed:,.0f}{_name_unit(stage, total)}/s" if speed else ""
             bar.update(tasks[stage], completed=done, total=total or None, rate=rate)
 
         yield show
@@ -61,6 +62,11 @@ def _progress_lines() -> Progress:
         rate = done / (now - begun) if now > begun else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate and total else ""
         of_total = f" of {total:,}" if total else ""
-        print_warning(f"{stage}: {done:,}{of_total}, {rate:,.0f}/s{left}")
+        print_warning(f"{stage}: {done:,}{of_total}{_name_unit(stage, total)}, {rate:,.0f}/s{left}")
 
     return show
+
+
+def _name_unit(stage: str, total: int) -> str:
+    """Return the unit of a stage after a space: of files bytes are counted, of standard input characters."""
+    return "" if stage != _INDEXING else " bytes" if total else " characters"

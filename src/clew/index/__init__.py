@@ -147,8 +147,11 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
         Where the filter allows no passage, that is the only note. `within` is the filter of what the caller may see at
         all, which `where` includes: nothing else is counted.
 
-        Raises RuntimeError where it shows what the filter hides, which is a fault of the retriever.
+        Raises RuntimeError where it shows what the filter hides, which is a fault of the retriever, and InputError for
+        what is no Evidence.
         """
+        if not isinstance(evidence, Evidence):
+            raise InputError(f"evidence is {describe_value(evidence)}; give the Evidence of a retriever")
         scope = self.context.scope
         if where is not None:
             check_evidence(evidence, scope, where)

@@ -216,6 +216,7 @@ class ChangeableIndex(IndexVersion):
             reader.store_version()
             return None
         report = self.add(reader.documents(), memory=memory)
+        report.reading = reader.reading
         entry.note_renamed(reader.register, report)
         written, stored = self.table, self.table.stored_documents()
         if gone := [id_ for id_ in reader.removed_ids() if id_ in stored]:

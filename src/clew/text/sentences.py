@@ -49,11 +49,15 @@ _FIRST_LETTER = re.compile(r"[^\W\d_]")
 _ROW = re.compile(r"[^\s:;\n][^:;\n]*: [^\n]+")
 _CLOSING_QUOTATION, _PAUSES = ("'", '"', "”", "’", "»"), ("...", "..", "…")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
+_BLANK_LINE = re.compile(r"(?>\r\n|\n|\r)(?:[ \t]*+(?>\r\n|\n|\r))++[ \t]*+")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦|>]|\(?[0-9]{1,9}[.)])[ \t]")
+_SENTENCE_END = re.compile(r"[.!?…‽。！？｡؟۔।॥።][\"'”’»)\]*_」』）》]*(?:\[[0-9]{1,4}\])*\Z")
 _LOOKBACK = 40
 # A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
 _UNCASED_RATIO = 2
 _SHORT_TEXT = 2048  # characters: texts up to this length are cached
+_MAX_HEADING = 80  # characters: a longer paragraph is no heading
 MIN_SENTENCE_CHARACTERS, MAX_JOINED_CHARACTERS, MAX_PASSAGE_SENTENCES = 30, 300, 40
 
 
@@ -99,16 +103,59 @@ def passage_sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def without_headings(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span of a passage without the headings (`# Title`) before and after its sentences, to quote it.
+    """Return a span of a passage without the headings before and after its sentences, to quote it.
 
-    A short heading is held with the sentence before it (`passage_sentence_spans`). A span of headings alone stays.
+    A short heading is held with the sentence before it (`passage_sentence_spans`). Headings are lines `# Title`, and as
+    converted files have them, short paragraphs of one line that do not end like a sentence, beside one that does: no
+    rows of tables and items of lists. A span of headings alone stays.
     """
+    start, end = _without_marked_headings(text, start, end)
+    parts = _paragraphs(text, start, end)
+    told = [number for number, part in enumerate(parts) if _ends_like_sentence(text, *part)]
+    if not told:
+        return start, end
+    first, last = 0, len(parts) - 1
+    while first < told[0] and _is_plain_heading(text, *parts[first]):
+        first += 1
+    while last > told[-1] and _is_plain_heading(text, *parts[last]):
+        last -= 1
+    return parts[first][0], parts[last][1]
+
+
+def _without_marked_headings(text: str, start: int, end: int) -> tuple[int, int]:
     lines = text[start:end].splitlines(keepends=True)
     told = [number for number, line in enumerate(lines) if line.strip() and not _HEADING.match(line)]
     if not told:
         return start, end
     first = start + sum(map(len, lines[: told[0]]))
     return first, first + len("".join(lines[told[0] : told[-1] + 1]).rstrip())
+
+
+def _paragraphs(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the spans of the parts of a span between blank lines."""
+    breaks = [mark.span() for mark in _BLANK_LINE.finditer(text, start, end)]
+    starts, ends = [start, *(after for _, after in breaks)], [*(before for before, _ in breaks), end]
+    return [(first, first + len(text[first:last].rstrip())) for first, last in zip(starts, ends, strict=True)]
+
+
+def _ends_like_sentence(text: str, start: int, end: int) -> bool:
+    return _SENTENCE_END.search(text, max(start, end - _LOOKBACK), end) is not None
+
+
+def _is_plain_heading(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a span is a paragraph of its own that may be a heading; it does not end a sentence."""
+    if end - start > _MAX_HEADING or _LINE_BREAK.search(text, start, end):
+        return False
+    if _ROW.fullmatch(text, start, end) or _LIST_ITEM.match(text, start, end):
+        return False
+    before, after = text[max(0, start - _LOOKBACK) : start], text[end : end + _LOOKBACK]
+    before, after = before[len(before.rstrip()) :], after[: len(after) - len(after.lstrip())]
+    return _is_gap(before, is_edge=start == len(before)) and _is_gap(after, is_edge=end + len(after) == len(text))
+
+
+def _is_gap(space: str, *, is_edge: bool) -> bool:
+    """Return whether white space beside a part has a blank line, or reaches an edge of the text."""
+    return is_edge or len(_LINE_BREAK.findall(space)) > 1
 
 
 def _is_row(text: str, start: int, end: int) -> bool:

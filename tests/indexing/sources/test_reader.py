@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.sources.reader import read_documents
+from clew.indexing.sources.reader import ReadingProgress, read_documents
+from clew.indexing.sources.reading_report import ReadingReport
 from clew.types import Document, Failure, Place, PlaceStart
 from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
 
@@ -45,9 +46,49 @@ def test_loops_of_links_end_and_nothing_is_read_twice(tmp_path: Path) -> None:
     (top / "0").symlink_to(top / "a")
     (top / "again").symlink_to(top / "a")
     (top / "out").symlink_to(beside)
-    (top / "out2").symlink_to(beside)
     (beside / "back").symlink_to(top)
-    assert [document.id for document in only_documents(list(read_documents([top])))] == ["a/one.txt", "out/two.txt"]
+    assert [document.id for document in only_documents(list(read_documents([top])))] == ["a/one.txt"]
+
+
+def test_links_out_of_a_folder_are_not_read_and_one_note_counts_them(tmp_path: Path) -> None:
+    top, beside = tmp_path / "top", tmp_path / "top beside"
+    write_file(top / "deep" / "one.txt", "one")
+    secret = write_file(beside / "two.txt", "two")
+    (top / "deep" / "link.txt").symlink_to(secret)
+    (note,) = read_with_report(top).lines()
+    assert note.startswith("1 link leads out of the given folder and was not read (")
+    assert note.endswith(f"({top}/deep/link.txt -> {secret}); to read it, give the place it leads to")
+    (top / "folder").symlink_to(beside)
+    (top / "inner").symlink_to(top / "deep")
+    (top / "over.txt").symlink_to(top / "folder" / "two.txt")
+    (note,) = read_with_report(top).to_json()["notes"]
+    assert note.startswith("3 links lead out of the given folder and were not read (the first, ")
+
+
+def read_with_report(folder: Path) -> ReadingReport:
+    progress = ReadingProgress()
+    documents = only_documents(list(read_documents([folder], progress=progress)))
+    assert [document.id for document in documents] == ["deep/one.txt"]
+    return progress.report
+
+
+def test_a_given_path_may_be_a_link(tmp_path: Path) -> None:
+    write_file(tmp_path / "there" / "one.txt", "one")
+    (tmp_path / "folder").symlink_to(tmp_path / "there")
+    (tmp_path / "file.txt").symlink_to(tmp_path / "there" / "one.txt")
+    for given, id_ in (("folder", "one.txt"), ("file.txt", "file.txt")):
+        assert [document.id for document in only_documents(list(read_documents([tmp_path / given])))] == [id_]
+
+
+def test_empty_files_of_a_folder_are_counted_and_one_by_name_is_a_failure(tmp_path: Path) -> None:
+    write_file(tmp_path / "deep" / "one.txt", "one")
+    for name in ("__init__.py", "deep/__init__.py", "empty.docx"):
+        write_file(tmp_path / name, "")
+    report = read_with_report(tmp_path)
+    assert report.lines() == [f"3 empty files were skipped, the first {tmp_path / '__init__.py'}"]
+    assert read_failure(tmp_path / "__init__.py").reason == "empty: the file holds no text"
+    write_file(tmp_path / "blank.txt", " ")
+    assert sum(isinstance(item, Failure) for item in read_documents([tmp_path])) == 1
 
 
 def test_a_linked_folder_that_is_hidden_by_its_own_name_is_read(tmp_path: Path) -> None:
@@ -177,7 +218,7 @@ def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:
 def test_a_disk_error_is_a_failure(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"a{suffix}").symlink_to("/proc/self/mem")
     write_file(tmp_path / "b.txt", "text")
-    broken, fine = read_documents([tmp_path])
+    broken, fine = read_documents([tmp_path / f"a{suffix}", tmp_path / "b.txt"])
     assert isinstance(broken, Failure)
     assert "cannot be read" in broken.reason
     assert isinstance(fine, Document)

@@ -239,6 +239,16 @@ def test_pages_without_text_are_noted() -> None:
 def test_rows_of_tables_have_the_names_of_their_columns() -> None:
     page = b"<table><tr><th>ship</th><th>built</th></tr><tr><td>Fram</td><td>1892</td></tr></table>"
     assert read_one(".html", page).text == "ship: Fram; built: 1892"
+
+
+@pytest.mark.parametrize(
+    "declarations",
+    ['<!ENTITY x "y">', '<!ENTITY x SYSTEM "file:///etc/hosts">\n<!ENTITY y "]>">', "<!-- it's ]> --><!ENTITY x 'z'> "],
+)
+def test_declarations_of_a_page_and_what_refers_to_them_are_no_text(declarations: str) -> None:
+    page = f"<!DOCTYPE html [{declarations}]><html><body><p>Fram &amp; crew&x; sailed.</p></body></html>"
+    assert read_one(".html", page.encode()).text == "Fram & crew sailed."
+    assert read_one(".html", b"<!DOCTYPE html [<p>Fram sailed.</p>").text == "Fram sailed."
     assert f"office: Knot; stock: {sentence(2)}" in read_one(".docx", make_docx()[0]).text
     assert f"office: Knot; note: {sentence(2)}" in read_one(".xlsx", make_xlsx()[0]).text
 

@@ -53,6 +53,7 @@ def test_json_lines(tmp_path: Path) -> None:
         (b'{"text": "\xff"}', "invalid UTF-8 at byte 10"),
         (b'{"text": ' + b"[" * 100_000 + b"}", "JSON"),
         (b'{"text": ' + b"9" * 10_000 + b"}", "JSON that cannot be read"),
+        (b"[" * 200_000, "JSON that cannot be read: its brackets are nested too deep; make it flatter"),
         (b'{"id": "good", "text": "again"}', '"good" was already read'),
     ],
 )

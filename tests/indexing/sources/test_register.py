@@ -113,9 +113,9 @@ def test_one_file_by_two_paths_is_one_document(
 def test_a_link_beside_its_target_is_no_second_document(tmp_path: Path) -> None:
     target = write(tmp_path / "top" / "z.txt")
     (tmp_path / "top" / "a.txt").symlink_to(target)
-    outside = write(tmp_path / "outside.txt")
+    hidden = write(tmp_path / "top" / ".hidden.txt")
     for name in ("b.txt", "c.txt"):
-        (tmp_path / "top" / name).symlink_to(outside)
+        (tmp_path / "top" / name).symlink_to(hidden)
     (tmp_path / "top" / "data.bin").write_bytes(b"Text without a suffix that is read.")
     (tmp_path / "top" / "d.txt").symlink_to(tmp_path / "top" / "data.bin")
     items = list(read_documents([tmp_path / "top"]))
@@ -238,7 +238,7 @@ def _interrupt(*_: object, **__: object) -> IndexingReport:
 
 
 def test_a_run_of_which_a_file_failed_ends_with_one(tmp_path: Path) -> None:
-    write(tmp_path / "folder" / "a.txt", "")
+    write(tmp_path / "folder" / "a.txt", " ")
     write(tmp_path / "folder" / "b.pdf", "no document")
     outcome = run_clew("index", tmp_path / "folder", "--index", tmp_path / "index", "--encoder", "none")
     assert outcome.code == 1

@@ -79,15 +79,18 @@ class _Entry(NamedTuple):
     real_path: str
 
 
-def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
+def find_sources(path: Path, outer_links: dict[str, str] | None = None) -> Iterator[SourceFile | Failure]:
     """Yield the readable files of an existing path, in the order of their ids, and a failure for each other file.
 
-    Hidden files and folders are skipped, and so are indexes of Clew, within a folder or beside its files. A link is
-    followed unless its target is itself read; no folder is entered twice, so that loops of links end.
+    Hidden files and folders are skipped, and so are indexes of Clew, within a folder or beside its files. A link within
+    a folder is followed unless its target is itself read, or lies outside of the folder: such links and the paths that
+    they lead to are added to `outer_links`. The path itself may be a link to anywhere. No folder is entered twice, so
+    that loops of links end.
     """
     if path.is_dir():
         top = os.path.realpath(path)
-        yield from (_check_entry(entry, top) for entry in _walk_folder(str(path), top))
+        skipped = {} if outer_links is None else outer_links
+        yield from (_check_entry(entry, top) for entry in _walk_folder(str(path), top, skipped))
     else:
         kind = "file" if path.is_file() else "other"
         entry = _Entry(path.name, str(path), kind, is_link=False, real_path=os.path.realpath(path))
@@ -119,13 +122,15 @@ def _check_entry(entry: _Entry | Failure, folder: str) -> SourceFile | Failure:
     return source
 
 
-def _walk_folder(root: str, top: str) -> Iterator[_Entry | Failure]:
+def _walk_folder(root: str, top: str, outer_links: dict[str, str]) -> Iterator[_Entry | Failure]:
     entered: set[tuple[int, int]] = set()
     # A stack instead of recursion: folders may nest deeper than Python's recursion limit.
     waiting = [_Entry("", root, "folder", is_link=False, real_path=top)]
     while waiting:
         entry = waiting.pop()
-        if entry.kind != "folder":
+        if entry.is_link and entry.kind != "other" and not _is_below(entry.real_path, top):
+            outer_links[printable_path(entry.path)] = printable_path(entry.real_path)
+        elif entry.kind != "folder":
             if not (entry.is_link and _is_read_directly(entry, top)):
                 yield entry
         elif not (entry.is_link and _is_walked_directly(entry.path, top)):
@@ -166,6 +171,9 @@ def _is_read_directly(link: _Entry, top: str) -> bool:
 def _is_walked_directly(link: str, top: str) -> bool:
     """Return whether the target of a link lies under `top` outside of hidden folders."""
     target = os.path.realpath(link)
-    if target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
-        return False
-    return not any(part.startswith(".") for part in Path(target[len(top) :]).parts)
+    return _is_below(target, top) and not any(part.startswith(".") for part in Path(target[len(top) :]).parts)
+
+
+def _is_below(target: str, top: str) -> bool:
+    """Return whether a path without links is a folder or lies in it."""
+    return target == top or target.startswith(top.rstrip(os.sep) + os.sep)

@@ -16,7 +16,8 @@ from typing import Self
 
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourceFile, find_sources
-from clew.indexing.sources.reader import read_sources
+from clew.indexing.sources.reader import is_empty_file, read_sources
+from clew.indexing.sources.reading_report import ReadingReport
 from clew.indexing.sources.register import SourceRegister
 from clew.store.atomic import atomic_file
 from clew.store.document_ids import IdSet, StoredDocuments
@@ -122,7 +123,8 @@ class FolderReader:
         self._failures: list[Failure] = []
         self._present = IdSet()
         self._version = (table.version, table.files_hash)
-        self._compare(list(find_sources(folder)), self._find_stale(table))
+        self.reading = ReadingReport()
+        self._compare(list(find_sources(folder, self.reading.outer_links)), self._find_stale(table))
 
     @property
     def is_unchanged(self) -> bool:
@@ -141,6 +143,11 @@ class FolderReader:
 
     def _read_changed(self, source: SourceFile, named: SourceFile | Failure) -> Iterator[Document | Failure]:
         file = FileState(source.id, _stamp(source))
+        known = self._stored.files.get(file.id)
+        if is_empty_file(source) and not (known and known.documents):
+            self.reading.empty_files.append(source.item)
+            self._files.append(file)
+            return
         for item in [named] if isinstance(named, Failure) else read_sources([named]):
             if isinstance(item, Failure):
                 file.failed = True

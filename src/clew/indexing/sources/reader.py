@@ -91,7 +91,8 @@ def read_documents(
     Supported are texts, Markdown and source code, records in `.jsonl .ndjson .json .csv .tsv`, mail and notebooks, and
     with the extra `files` `.pdf .docx .pptx .xlsx .html .htm .epub .rst`. Folders are read recursively, hidden names
     skipped; "-" is `stdin`, by default that of the process: JSON lines if its first character is `{`, else one text
-    with the id "stdin". A failure names the path, or `path:line`, and does not stop the rest. Ids are unique, as
+    with the id "stdin". A failure names the path, or `path:line`, and does not stop the rest. Links out of
+    a folder and its files of no bytes are skipped, which the report of `progress` counts. Ids are unique, as
     `register` gives them to files; a file that is given by several paths is read once. Paths keep their order, folders
     that of their relative paths. The call raises InputError before anything is read where no path is given, or one does
     not exist. Bytes are added to `progress` as they are read, and to its report how. With `is_wanted` come only
@@ -171,9 +172,12 @@ def _read_path(path: str | Path, stdin: IO[bytes] | None, reading: _Reading) -> 
         items = _catch_failures("stdin", _read_standard_input(source, reading.columns))
         yield from _select(items, reading.is_wanted)
         return
-    for found in reading.register.find(Path(path)):
+    is_folder = Path(path).is_dir()
+    for found in reading.register.find(Path(path), reading.progress.report.outer_links):
         if isinstance(found, Failure):
             yield from _select(iter([found]), reading.is_wanted)
+        elif found is not None and is_folder and is_empty_file(found):
+            reading.progress.report.empty_files.append(found.item)
         elif found is not None and (
             found.suffix in RECORD_SUFFIXES or reading.is_wanted is None or reading.is_wanted(found.id)
         ):
@@ -202,6 +206,14 @@ def _select(
     for item in items:
         if is_wanted is None or is_wanted(item.item if isinstance(item, Failure) else item.document.id):
             yield item
+
+
+def is_empty_file(source: SourceFile) -> bool:
+    """Return whether a file has no bytes, as a package's `__init__.py`; of lines of records that is no failure."""
+    try:
+        return source.suffix not in JSON_LINES_SUFFIXES and not source.path.stat().st_size
+    except OSError:
+        return False  # reading it reports why
 
 
 def _file_size(source: SourceFile) -> int:

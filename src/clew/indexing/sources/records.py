@@ -162,7 +162,9 @@ def parse_json(text: str, place: str) -> object:
         value: object = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg} at character {error.pos + 1} {place}") from error
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits; brackets nested too deep
+    except RecursionError as error:
+        raise InputError("JSON that cannot be read: its brackets are nested too deep; make it flatter") from error
+    except ValueError as error:  # numbers of thousands of digits
         raise InputError(f"JSON that cannot be read: {error}") from error
     return value
 

@@ -59,10 +59,10 @@ class SourceRegister:
         """The folders that were given in this run."""
         return [folder for folder in (self._folders or {}).values() if folder.is_read]
 
-    def find(self, path: Path) -> Iterator[SourceFile | Failure | None]:
+    def find(self, path: Path, outer_links: dict[str, str] | None = None) -> Iterator[SourceFile | Failure | None]:
         """Yield the files of a path with their ids, as `find_sources`, and None for one that was read in this run."""
         folder = self._open_given(path)
-        for source in find_sources(path):
+        for source in find_sources(path, outer_links):
             if isinstance(source, Failure):
                 yield source
             elif self._read.add(source.real_path):

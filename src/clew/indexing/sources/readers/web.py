@@ -31,6 +31,11 @@ _BLOCKS = frozenset({
     "tr", "ul",
 })  # fmt: skip
 _LINES = _BLOCKS | {"br"}
+_MAX_PROLOG = 4096  # bytes of a page in which its DOCTYPE is looked for
+_DOCTYPE = re.compile(rb"<!DOCTYPE[^\[<>]*+\[", re.I)
+_DECLARATIONS = re.compile(rb"(?:<!--(?:[^-]|-(?!->))*+-->|\"[^\"]*+\"|'[^']*+'|[^\]\"'<]|<(?!!--))*+\]\s*+>")
+_ENTITY = re.compile(rb"<!ENTITY\s+([A-Za-z_][\w.-]*)")
+_REFERENCE = re.compile(rb"&([A-Za-z_][\w.-]*);")
 
 
 def read_html(data: bytes) -> FileContents:
@@ -46,11 +51,23 @@ def parse_html(data: bytes) -> "BeautifulSoup":
     """Return the tree of a page in UTF-8, else in the encoding that it declares, else in the likeliest one."""
     from bs4 import BeautifulSoup
 
+    data = _without_declared_entities(data)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
         return BeautifulSoup(data, "lxml")
     return BeautifulSoup(data, "lxml", from_encoding="utf-8")
+
+
+def _without_declared_entities(data: bytes) -> bytes:
+    """Return a page without the declarations within its DOCTYPE, which HTML has none of, and what refers to them."""
+    opening = _DOCTYPE.search(data, 0, _MAX_PROLOG)
+    closing = _DECLARATIONS.match(data, opening.end()) if opening else None
+    if not (opening and closing):
+        return data
+    declared = set(_ENTITY.findall(closing.group()))
+    body = _REFERENCE.sub(lambda found: b"" if found[1] in declared else found.group(), data[closing.end() :])
+    return data[: opening.end() - 1] + b">" + body
 
 
 class HtmlWalk:
