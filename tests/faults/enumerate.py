@@ -36,9 +36,11 @@ KILL, LIMIT = "kill", "limit"
 ERRORS = (KILL, LIMIT, "EIO", "ENOSPC", "EMFILE", "EACCES", "EFBIG")
 COMMANDS = (
     "index", "update", "remove", "compact", "import", "change", "broken", "reencode", "commit", "repair", "restore",
-    "decide",
+    "decide", "create",
 )  # fmt: skip
-_WHOLE = frozenset({"remove", "compact", "import", "change", "broken", "reencode", "commit", "restore", "decide"})
+_WHOLE = frozenset(
+    {"remove", "compact", "import", "change", "broken", "reencode", "commit", "restore", "decide", "create"}
+)
 """Commands of one commit: a reader sees all of the state before or all of that after."""
 _patching = Lock()  # threads that patch one name would leave it patched
 _BATCH = 12
@@ -202,6 +204,9 @@ class Cases:
     def _make_import(self) -> tuple[Path | None, list[str]]:
         return self.result("index"), ["kg", "import", str(self._graph("one", 200)), "--name", "g"]
 
+    def _make_create(self) -> tuple[Path | None, list[str]]:
+        return None, ["kg", "import", str(self._graph("first", 200)), "--name", "g", "--encoder", "hashing:16"]
+
     def _make_decide(self) -> tuple[Path | None, list[str]]:
         return self.result("index"), ["entities", "merge", "Voyage 1", "Voyage 2"]
 
@@ -240,9 +245,12 @@ class Cases:
 
 def read_state(index: Path) -> dict[str, str]:
     """Return the hashes of the documents; {} where no version was committed; a damaged table is a ClewError."""
-    if not list((index / "passages.lance" / "_versions").glob("*.manifest")):
-        return {}
-    return PassageTable.open(index).document_hashes()
+    return PassageTable.open(index).document_hashes() if has_versions(index) else {}
+
+
+def has_versions(index: Path) -> bool:
+    """Return whether a version was committed to the table of an index."""
+    return any((index / TABLE / "_versions").glob("*.manifest"))
 
 
 def disturb(disturber: Disturber, case: Case, index: Path, at: int, error: str) -> str | None:
@@ -268,6 +276,8 @@ def _find_fault(case: Case, index: Path, *, is_done: bool) -> str | None:
     state = read_state(index)
     if is_done and state != case.after:
         return "said that it was done, and was not"
+    if case.name == "create" and not state and has_versions(index):
+        return "left an empty index"
     if case.name in _WHOLE and state not in (case.before, case.after):
         return "left a part of the new state beside a part of the old one"
     for id_ in {*case.before, *case.after, *state}:

@@ -37,6 +37,8 @@ PLACES = [
     ("repair", "kill", 0.5),
     ("repair", "EACCES", 0.3),
     ("restore", "EIO", 0.5),
+    ("create", "kill", 0.6),
+    ("create", "ENOSPC", 0.8),
 ]
 
 

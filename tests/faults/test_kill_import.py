@@ -106,3 +106,16 @@ def test_a_disk_that_is_full_keeps_what_was_committed(start_folder: Path, place:
     assert folder_hash(place / "index" / "passages.lance" / "data") != before
     table = PassageTable.open(place / "index")
     assert sum(len(triples) for rows in table.iter_shards() for _, triples in shard_triples(rows)) == TRIPLES
+
+
+@pytest.mark.parametrize("file_bytes", [1_500, 8_000])
+def test_an_import_into_a_new_index_on_a_full_disk_leaves_nothing(place: Path, file_bytes: int) -> None:
+    (place / "g").mkdir()
+    command: list[str | Path] = ["kg", "import", write_graph(place / "g" / "g.tsv"), "--encoder", "none"]
+    outcome = run_process(*command, "--index", place / "index", batch=1000, file_bytes=file_bytes)
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[-1].startswith("clew: ")
+    assert ".tmp" not in outcome.err
+    assert not (place / "index").exists()
+    assert run_process(*command, "--index", place / "index", batch=1000).code == 0
+    assert find_problems(place / "index") == []

@@ -1,12 +1,14 @@
 """`clew kg`: graphs of triples that users bring themselves."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from clew.commands import seconds_since_start
-from clew.commands.opening import index_exists, make_llm_factory, open_or_create
+from clew.commands.opening import make_llm_factory, open_or_create
 from clew.commands.options import (
     DeviceOption,
     EncoderOption,
@@ -14,15 +16,20 @@ from clew.commands.options import (
     JsonFlag,
     LLMOptions,
     MemoryOption,
+    check_folder,
     parse_merge_memory,
 )
 from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_graph_report
 from clew.errors import InputError
-from clew.indexing.kg_formats.files import graph_file
-from clew.indexing.kg_import import clean_graph_name
+from clew.index import Index
+from clew.indexing.kg_formats.files import GraphFile, graph_file
+from clew.indexing.kg_import import GraphReport, clean_graph_name
+from clew.store.creation import new_index_folder
+from clew.store.dataset import open_dataset
 from clew.store.kg_shards import stored_graphs
+from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.text.counts import format_count
 
@@ -84,11 +91,13 @@ def import_graph(
     source = replace(source, dropped=_parse_prefixes(options.drop_relations))
     if options.strict:
         source.check()
-    # A file that breaks off is found when it is read to its end; of one that is refused no new index is made.
-    source.require_triple(whole=not options.strict and not index_exists(index))
+    source.require_triple()
     with progress_on_stderr() as progress:
-        opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
-        report = opened.import_graph(source, graph_name, memory=budget)
+
+        def open_place(place: str) -> Index:
+            return open_or_create(place, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
+
+        report, opened = _import(source, graph_name, index, open_place, budget)
         snapshot = opened.snapshot
     report = replace(report, seconds=seconds_since_start())
     if json_:
@@ -96,6 +105,23 @@ def import_graph(
         print_json({**asdict(report), "faults": [str(fault) for fault in report.faults], **sizes})
     else:
         print_graph_report(report, len(snapshot.entities), len(snapshot.triples), len(snapshot.passage_ids))
+
+
+def _import(
+    source: GraphFile, name: str | None, location: str, open_place: Callable[[str], Index], memory: int
+) -> tuple[GraphReport, Index]:
+    """Import a graph into an index, or into a new one, which on a disk is made whole or not at all.
+
+    `open_place` opens or creates an index. Returns the report and the index.
+    """
+    place = locate(location)
+    if place.remote or open_dataset(place) is not None:
+        opened = open_place(location)
+        return opened.import_graph(source, name, memory=memory), opened
+    check_folder("--index", Path(place.table).parent)
+    with new_index_folder(place) as folder, open_place(str(folder)) as made:
+        report = made.import_graph(source, name, memory=memory)
+    return report, open_place(location)
 
 
 def _parse_prefixes(text: str | None) -> tuple[str, ...]:

@@ -30,9 +30,7 @@ def atomic_folder(target: Path, *, replace: Callable[[Path], bool] | bool = True
     with _temporary_path(target) as temporary:
         temporary.mkdir()
         yield temporary
-        for path in sorted(temporary.rglob("*")):
-            _sync(path)
-        _sync(temporary)
+        flush_folder(temporary)
         _replace_target(temporary, target, replace)
         _sync(target.parent)
 
@@ -53,6 +51,13 @@ def atomic_file(target: Path) -> Iterator[Path]:
         _sync(temporary)
         temporary.replace(target)
         _sync(target.parent)
+
+
+def flush_folder(folder: Path, *, below: bool = True) -> None:
+    """Flush a folder to disk, and all that is `below` it."""
+    for path in sorted(folder.rglob("*")) if below else ():
+        _sync(path)
+    _sync(folder)
 
 
 def write_text(target: Path, text: str) -> None:

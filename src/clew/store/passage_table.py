@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError, IndexLockedError, InputError
+from clew.store.atomic import remove_leftovers
 from clew.store.commits import TableChange, commit_change, commit_restore, commit_rewrite, create_table, known_seal
 from clew.store.dataset import open_dataset, open_existing
 from clew.store.document_ids import StoredDocuments, collect_documents
@@ -90,6 +91,8 @@ class PassageTable:
         schema = stored_schema(settings, dimension)
         if open_dataset(location) is not None:
             raise InputError(f"{location.name} holds an index already: add to it, or choose another folder")
+        if not location.remote:
+            remove_leftovers(Path(location.table).parent)  # of creations that were killed
         dataset = create_table(location, schema)
         if dataset.version != 1:  # Lance lets two creations at once both succeed, one over the other
             message = f"another process is making an index at {location.name} too"

@@ -99,18 +99,15 @@ class GraphFile:
                 if isinstance(statement, MalformedStatement):
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
 
-    def require_triple(self, *, whole: bool = False) -> None:
-        """Read the file up to its first triple, or `whole`; an InputError where there is none or it cannot be read."""
-        first_fault, fault_count, has_triple = None, 0, False
+    def require_triple(self) -> None:
+        """Read the file up to its first triple; an InputError where there is none or it cannot be read."""
+        first_fault, fault_count = None, 0
         with closing(self.statements()) as statements:
             for statement in statements:
-                has_triple = has_triple or isinstance(statement, tuple)
-                if has_triple and not whole:
+                if isinstance(statement, tuple):
                     return
                 if isinstance(statement, MalformedStatement):
                     first_fault, fault_count = first_fault or statement, fault_count + 1
-        if has_triple:
-            return
         raise InputError(no_triples_message(printable_path(self.path.name), fault_count, first_fault))
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
