@@ -33,4 +33,5 @@ def _check_number(context: Any, parameter: Any, value: float | None) -> float | 
 
 
 def _spelling(parameter: Any) -> str:
-    return parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.name.upper()
+    name: str = parameter.opts[0]
+    return name if name.startswith("-") else str(parameter.name).upper()
