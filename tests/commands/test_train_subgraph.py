@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import clew
+from clew.answering.graph_readers.protocols import TokenCounter
 from clew.answering.graph_readers.reader_files import open_reader
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.graph.subgraphs.textual_graph import TextualGraph
@@ -361,6 +362,7 @@ def test_what_was_trained_together_answers(tmp_path: Path, questions: Path) -> N
     assert answer["notes"][0].startswith(f"written by {model}+soft-prompt, which read 3 entities and ")
     usage = answer["usage"]
     assert usage["calls"] == 1
+    assert isinstance(opened, TokenCounter)
     assert usage["input_tokens"] > opened.count_tokens([text], [context])[0] + 2, "the soft prompt is counted"
     assert 1 <= usage["output_tokens"] <= 32
     assert answer["weak"] == any("name of no selected entity" in note for note in answer["notes"])
