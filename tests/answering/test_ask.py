@@ -96,6 +96,7 @@ def test_what_cannot_be_asked_is_one_line(
     assert done.out.startswith("No answer: no reply of the language model can be used.\n" if code == 1 else "")
     assert ("\n1. " in done.out) == (code == 1)
     assert message in done.err
+    assert message not in done.out, "it is told once"
     assert done.err.count("\n") == 1
 
 

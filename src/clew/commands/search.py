@@ -211,6 +211,9 @@ def _print_answer(
     if options.json_:
         print_json(answer_json(question, retriever, answer))
         return
+    failure = answer.failure
+    if failure and failure.run_error:  # it ends the command, whose last line tells of it
+        answer = replace(answer, notes=tuple(note for note in answer.notes if note != failure.reason))
     print_answer(answer, stream)
     if not answer.evidence:  # why there is none, which the notes of an answer do not say
         for note in answer.evidence.notes:
