@@ -117,7 +117,7 @@ def test_retrievers_of_many_settings_are_bounded_and_the_latest_stay(folder: Pat
         return index.retriever("bm25", paths=number)
 
     first = retriever(1)
-    for number in range(2, 102):
+    for number in range(2, 101):
         retriever(number)
         assert retriever(1) is first
     assert len(index._retrievers) <= 32

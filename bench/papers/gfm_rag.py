@@ -479,6 +479,7 @@ def plot(path: Path, what: str, sizes: Sequence[float], missed: Sequence[float],
     plt.figure(figsize=(5, 3.5))
     plt.loglog(sizes, missed, "o", label="measured")
     plt.loglog(sizes, fitted, label="power law")
+    plt.ylim(min(missed) / 2, 2 * max(missed))  # of equal shares there is no range to choose
     plt.xlabel(what)
     plt.ylabel("share of evidence missed")
     plt.legend()

@@ -172,10 +172,10 @@ def test_cut_offs_are_those_asked_for_in_order_and_once(index: Path, tmp_path: P
 
 def test_a_cut_off_far_beyond_the_corpus_is_the_whole_corpus(index: Path, tmp_path: Path) -> None:
     # Where a measure counts up to its cut-off, this test does not end.
-    cutoffs = ("--k", f"9,{10**20}")
+    cutoffs = ("--k", f"9,{10**9}")
     figures = evaluate(index, write_questions(tmp_path, oslo=["oslo", "gone"]), "--retriever", "bm25", *cutoffs)["bm25"]
-    assert figures[f"recall@{10**20}"] == figures["recall@9"] == 0.5
-    assert figures[f"ndcg@{10**20}"] == figures["ndcg@9"]
+    assert figures[f"recall@{10**9}"] == figures["recall@9"] == 0.5
+    assert figures[f"ndcg@{10**9}"] == figures["ndcg@9"]
 
 
 def test_eval_replaces_an_older_file_and_prints_a_table(index: Path, tmp_path: Path) -> None:

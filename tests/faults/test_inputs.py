@@ -42,7 +42,6 @@ def search_passages(index: Path, question: str, retriever: str = "pagerank") -> 
 @pytest.mark.parametrize(
     ("name", "content", "mentioned"),
     [
-        ("empty.txt", b"", "empty.txt"),
         ("blank.md", b" \n\t\n", "blank.md"),
         ("binary.txt", bytes(range(256)) * 20, "binary.txt"),
         ("nul.txt", b"Oslo is in Norway.\0\0\0Bergen too.", "nul.txt"),

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.answering.languages import ENGLISH
-from clew.answering.named_subject import LIFE_VERBS, NamedSubject, asked_year, find_subject
+from clew.answering.named_subject import LIFE_VERBS, NamedSubject, final_year, find_subject
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import extract_year, find_asked_verb
 from clew.answering.sentence_selection import DOUBT, Sentence
@@ -98,7 +98,7 @@ def find_statement(analysis: QuestionAnalysis) -> DirectStatement | None:
     subject = find_subject(analysis)
     if subject is None or not subject.is_exact:
         return None
-    nouns, year = _class_nouns(analysis, subject), asked_year(analysis.question)
+    nouns, year = _class_nouns(analysis, subject), final_year(analysis.question)
     found = []
     for sentence in analysis.sentences:
         if year not in sentence.text:

@@ -158,7 +158,7 @@ def _asked_text(analysis: QuestionAnalysis) -> str:
     return question[places[0] : ends.get(places[-1], places[-1])] if places else ""
 
 
-def asked_year(question: str) -> str:
+def final_year(question: str) -> str:
     """Return the year that ends a question: "1901" of "Who bought X in 1901?"; "" without one."""
     match = _ASKED_YEAR.search(question)
     return match["year"] if match else ""

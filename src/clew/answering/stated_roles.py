@@ -32,7 +32,7 @@ def find_stated_role(analysis: QuestionAnalysis) -> DirectStatement | None:
     before, after = _patterns(asked["role"], asked["name"], asked["verb"])
     found = []
     for sentence in analysis.sentences:
-        answer = None if DOUBT.search(sentence.text) else _stated(sentence, before, after)
+        answer = None if DOUBT.search(sentence.text) else _find_holder(sentence, before, after)
         if answer is not None and names_one(sentence, answer):
             found.append(DirectStatement(sentence.passage.text[answer.start : answer.end], sentence))
     return found[0] if len({name_key(strip_parentheses(one.text)) for one in found}) == 1 else None
@@ -47,7 +47,7 @@ def _patterns(role: str, name: str, verb: str) -> tuple[re.Pattern[str], re.Patt
     return before, re.compile(rf"{_LINK_END}\s+{verb}\s+{phrase}{_CLAUSE_END}", re.IGNORECASE)
 
 
-def _stated(sentence: Sentence, before: re.Pattern[str], after: re.Pattern[str]) -> Mention | None:
+def _find_holder(sentence: Sentence, before: re.Pattern[str], after: re.Pattern[str]) -> Mention | None:
     """Return the name after "The role of X was", or the one that opens the sentence before "was the role of X"."""
     text = sentence.passage.text
     names = [mention for mention in sentence.mentions if mention.kind == "name"]

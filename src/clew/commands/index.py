@@ -167,7 +167,7 @@ def index(
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """What an index is made with, or an open one is expected to be made with; None for what the settings say."""
+    """Options that an index is made with, or that an open one is compared with; None for what the settings say."""
 
     extractor: str | None
     encoder: str | None

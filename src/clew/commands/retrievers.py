@@ -77,7 +77,7 @@ def _find(name: str) -> tuple[str, list[SettingRow]]:
         return entry.summary, [row for row in setting_rows(record_of(name)) if row.name not in entry.preset]
     if name in RERANKERS:
         return RERANKERS.entry(name).summary, list(setting_rows(RERANKERS.record(name)))
-    close = nearest(name, (*RETRIEVERS.suggested, *RERANKERS))
+    close = nearest(name, (*RETRIEVERS.suggestions, *RERANKERS))
     hint = f"did you mean {close}?" if close else "clew retrievers lists them"
     raise InputError(f"no retriever or reranker is called {name!r}; {hint}")
 

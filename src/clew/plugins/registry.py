@@ -44,7 +44,7 @@ class Registry(Generic[Entry]):
         return len(self.entries) + len(self._plugins)
 
     @property
-    def suggested(self) -> list[str]:
+    def suggestions(self) -> list[str]:
         """The names that messages may propose for a misspelt one, in the order of listings."""
         return [name for name in self if name not in self.unsuggested]
 
@@ -63,7 +63,7 @@ class Registry(Generic[Entry]):
         if name in self.entries:
             return self.entries[name]
         if name not in plugins:
-            proposal = suggest(name, self.suggested)
+            proposal = suggest(name, self.suggestions)
             raise InputError(f"no {self.kind} is called {name!r}; {proposal}choose one of {', '.join(self)}")
         point = plugins[name]
         try:

@@ -23,6 +23,7 @@ def new_index_folder(location: Location) -> Iterator[Path]:
     """
     folder = Path(location.table).parent
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    is_made = False
     remove_leftovers(folder)
     try:
         with temporary_folder(folder / "new") as temporary:
@@ -32,11 +33,11 @@ def new_index_folder(location: Location) -> Iterator[Path]:
                 error.args = tuple(str(part).replace(str(temporary), location.name) for part in error.args)
                 raise
             _move(temporary, location)
-    except BaseException:
-        for made in missing:
+            is_made = True
+    finally:
+        for made in () if is_made else missing:
             with suppress(OSError):  # another process has put something there
                 made.rmdir()
-        raise
 
 
 def _move(temporary: Path, location: Location) -> None:

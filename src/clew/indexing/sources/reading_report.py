@@ -26,12 +26,12 @@ class ReadingReport:
             "documents": dict(sorted(self.documents.items())),
             "encodings": dict(self.encodings),
             "columns": dict(self.columns),
-            "notes": [*self._skipped(), *self.notes],
+            "notes": [*self._skip_notes(), *self.notes],
         }
 
     def lines(self, limit: int | None = None) -> list[str]:
         """Return what a person should know, a line each: guesses and what was left out, at most `limit` of them."""
-        lines = self._skipped()
+        lines = self._skip_notes()
         lines += [f"{item}: read as {encoding}, since it is not UTF-8" for item, encoding in self.encodings.items()]
         lines += [f"{item}: {words}" for item, words in self.columns.items()]
         lines += self.notes
@@ -39,7 +39,7 @@ class ReadingReport:
             lines = [*lines[:limit], f"... and {len(lines) - limit} more on how files were read"]
         return lines
 
-    def _skipped(self) -> list[str]:
+    def _skip_notes(self) -> list[str]:
         """Return a note on the links, and one on the empty files, that were not read."""
         notes = []
         if self.outer_links:

@@ -45,7 +45,7 @@ from clew.types import Progress, Question
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What a network learns from and is chosen on: folders of data and indexes, with the graphs of each."""
+    """Folders of data and indexes that a network learns from and is chosen on, with the graphs of each."""
 
     data: Sequence[Path]
     validation: Sequence[Path]
@@ -55,11 +55,11 @@ class _Sources:
     views: Mapping[Path, GraphView]
     hashes: Sequence[list[str]]  # of all that is read
 
-    def learned(self) -> list[Path]:
+    def training_places(self) -> list[Path]:
         """Return the folders and indexes that are learned from."""
         return [*self.data, *(each.index for each in self.indexes)]
 
-    def judging(self) -> list[Path]:
+    def judge_places(self) -> list[Path]:
         """Return the folders and indexes that choose the epoch."""
         return [*self.validation, *(each.index for each in self.validation_indexes)]
 
@@ -85,12 +85,12 @@ def train_gfm(
     corpora.check_out_folder(out)
     run = out / "run"
     sources = _open_sources(data, validation, indexes, validation_indexes, run, recipe, progress, group)
-    model, encoder = _initial_network(recipe, sources.views[sources.learned()[0]])
+    model, encoder = _initial_network(recipe, sources.views[sources.training_places()[0]])
     state = run / f"state-{run_key(recipe, *sources.hashes)}"
     if recipe.stage == "pretrain":
         facts, held_out = (
             [_build_facts(sources.views[place], recipe) for place in places]
-            for places in (sources.learned(), sources.judging())
+            for places in (sources.training_places(), sources.judge_places())
         )
         completion = KGCompletion(facts, recipe.loss, recipe.completion, recipe.loop.seed, held_out)
         result = train(model, completion, recipe.loop, state, progress, group, recipe.dtype)
@@ -166,8 +166,8 @@ def _build_questions(
 def _describe_run(sources: _Sources, recipe: GFMRecipe, result: TrainingResult) -> dict[str, Any]:
     return {
         **describe_recipe(recipe),
-        "data": [sources.names[place] for place in sources.learned()],
-        "validation": [sources.names[place] for place in sources.judging()],
+        "data": [sources.names[place] for place in sources.training_places()],
+        "validation": [sources.names[place] for place in sources.judge_places()],
         "questions": result.questions,
         "gold nodes": result.gold_nodes,
         "gold nodes outside the graphs": result.gold_nodes_outside,

@@ -1,4 +1,4 @@
-"""What a run of `gfm` stores of its recipe, and the hash that names it."""
+"""Description of a recipe of `gfm` as its run stores it, and the hash that names the run."""
 
 from dataclasses import asdict
 from hashlib import blake2b
