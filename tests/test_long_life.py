@@ -182,6 +182,35 @@ def test_a_child_by_fork_does_not_wait_for_a_model_that_a_thread_of_its_parent_w
     assert made.get() is made.get()
 
 
+TORCH_FORKED = """
+import os, signal
+import torch
+import clew.models.threads  # as every open index does
+
+torch.set_num_threads(2)
+numbers = torch.ones(1000, 1000)
+total = torch.relu(numbers).sum() + (numbers @ numbers).sum()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # a child that waits for ever is killed
+    os._exit(0 if torch.relu(numbers).sum() + (numbers @ numbers).sum() == total else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert torch.get_num_threads() == 2
+assert torch.relu(numbers).sum() + (numbers @ numbers).sum() == total
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the threads of torch are set on Linux")
+def test_a_child_by_fork_does_not_wait_for_threads_of_torch(tmp_path: Path) -> None:
+    """The threads of OpenMP were taken over without being there: the first kernel of a child waited for ever."""
+    script = tmp_path / "forked.py"
+    script.write_text(TORCH_FORKED, encoding="utf-8")
+    command = [sys.executable, "-W", "ignore", str(script)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
 COMPILING = """
 import os, signal, threading
 from numba.core.compiler_lock import global_compiler_lock

@@ -8,8 +8,12 @@ from typing import Generic, TypeVar, final
 
 from clew.arrays.threads import map_in_threads as map_in_threads
 from clew.arrays.threads import worker_count as worker_count
+from clew.models.torch_threads import keep_child_in_one_thread
 
 ResultT = TypeVar("ResultT")
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=keep_child_in_one_thread)
 
 
 class BackgroundThread:

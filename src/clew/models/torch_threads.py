@@ -1,6 +1,7 @@
-"""Limit torch's kernels to one thread, for the calling thread only."""
+"""Limit torch's kernels to one thread, for the calling thread only: in workers, and in a child by fork."""
 
 import ctypes
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -38,6 +39,19 @@ def one_thread_worker_count() -> int:
     import torch
 
     return torch.get_num_threads() if _kernel_library() else 1
+
+
+def keep_child_in_one_thread() -> None:
+    """Run torch's kernels in the thread that a fork left, where the process had loaded torch.
+
+    The other threads of OpenMP are not in the child, whose first parallel kernel would wait for them for ever.
+    """
+    if "torch" not in sys.modules:
+        return
+    library = _kernel_library()
+    if library is not None:
+        library.omp_set_num_threads(1)
+        library.MKL_Set_Num_Threads_Local(1)
 
 
 @cache
