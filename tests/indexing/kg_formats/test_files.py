@@ -142,6 +142,23 @@ def test_a_json_record_without_end_is_not_read_whole(tmp_path: Path, monkeypatch
         read_statements(write_file(tmp_path / "g.json", '[["a", "' + "b" * 100_000))
 
 
+def test_a_line_may_be_a_question_with_its_whole_graph(tmp_path: Path) -> None:
+    """RoG's records of CWQ bring graphs of megabytes."""
+    graph = [[f"m.{number:07}", "people.person.place_of_birth", "m.01"] for number in range(30_000)]
+    record = json.dumps({"id": "q1", "question": "who was born in X?", "answer": ["m.0000001"], "graph": graph})
+    assert len(record) > 1 << 20
+    assert len(read_statements(write_file(tmp_path / "rog.jsonl", record + "\n"))) == 30_000
+
+
+def test_a_line_of_json_without_end_is_malformed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.indexing.kg_formats.files.MAX_RECORD_CHARACTERS", 10_000)
+    monkeypatch.setattr("clew.indexing.kg_formats.jsonl.MAX_RECORD_CHARACTERS", 10_000)
+    path = write_file(tmp_path / "g.jsonl", '["a", "' + "b" * 100_000 + '\n["c", "d", "e"]\n')
+    fault, triple = read_statements(path)
+    assert "a line has more than 10,000 characters" in str(fault)
+    assert triple == ("c", "d", "e")
+
+
 def test_numbers_in_json_are_names_as_written(tmp_path: Path) -> None:
     path = write_file(tmp_path / "g.jsonl", '["Fram", "launched", 1892]\n["a", "b", 1.50]\n["a", "b", 1e999]\n')
     assert read_statements(path) == [("Fram", "launched", "1892"), ("a", "b", "1.50"), ("a", "b", "1e999")]

@@ -19,6 +19,7 @@ from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
 from clew.indexing.kg_formats.statements import (
     CUT,
     MAX_LINE_CHARACTERS,
+    MAX_RECORD_CHARACTERS,
     MalformedStatement,
     Statement,
     drop_relations,
@@ -117,9 +118,9 @@ class GraphFile:
             return read_turtle(_read_text(stream, self.encoding), file_name)
         if self.kind == "json":
             return _read_json(stream, self.encoding, file_name)
-        lines = read_text_lines(stream, self.encoding)
         if self.kind == "jsonl":
-            return read_json_statements(lines, file_name)
+            return read_json_statements(read_text_lines(stream, self.encoding, MAX_RECORD_CHARACTERS), file_name)
+        lines = read_text_lines(stream, self.encoding)
         if self.kind == "ntriples":
             return read_n_triples(lines, file_name)
         rows = (read_csv_rows if self.kind == "csv" else read_delimited_rows)(lines, self.delimiter, file_name)
@@ -172,12 +173,15 @@ def graph_file(
     )
 
 
-def read_text_lines(stream: IO[bytes], encoding: str) -> Generator[str]:
-    """Yield lines with their ends, undecodable bytes as lone surrogates; overlong ones end with `CUT`: malformed."""
+def read_text_lines(stream: IO[bytes], encoding: str, longest: int = MAX_LINE_CHARACTERS) -> Generator[str]:
+    """Yield lines with their ends, undecodable bytes as lone surrogates.
+
+    A line of more than `longest` characters is not held: its beginning ends with `CUT`, which makes it malformed.
+    """
     text = _decode(stream, encoding)
     try:
-        while line := text.readline(MAX_LINE_CHARACTERS):
-            if len(line) == MAX_LINE_CHARACTERS and not line.endswith("\n"):
+        while line := text.readline(longest):
+            if len(line) == longest and not line.endswith("\n"):
                 line = f"{line[:99]}{CUT}\n"
                 while (rest := text.readline(MAX_LINE_CHARACTERS)) and not rest.endswith("\n"):
                     pass

@@ -8,11 +8,8 @@ from collections.abc import Iterator
 
 from clew.errors import InputError
 from clew.indexing.kg_formats.jsonl import parse_record, refuse_constant
-from clew.indexing.kg_formats.statements import MalformedStatement, Statement
+from clew.indexing.kg_formats.statements import MAX_RECORD_CHARACTERS, MalformedStatement, Statement
 from clew.indexing.kg_formats.tables import find_text_fault
-
-MAX_RECORD_CHARACTERS = 1 << 26
-"""Length of a record, at most: the largest published ones, questions with their graphs, have a fiftieth of it."""
 
 _SPACE = " \t\r\n"
 

@@ -4,7 +4,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
-from clew.indexing.kg_formats.statements import EntityNames, MalformedStatement, RawTriple, Statement, find_name_fault
+from clew.indexing.kg_formats.statements import (
+    MAX_RECORD_CHARACTERS,
+    EntityNames,
+    MalformedStatement,
+    RawTriple,
+    Statement,
+    find_name_fault,
+)
 from clew.indexing.kg_formats.tables import find_text_fault
 
 TRIPLE_KEYS = (("head", "relation", "tail"), ("h", "r", "t"), ("subject", "predicate", "object"))
@@ -56,7 +63,7 @@ def _part_name(part: object) -> object:
 
 
 def _parse_line(line: str) -> Sequence[RawTriple | EntityNames]:
-    if fault := find_text_fault(line):
+    if fault := find_text_fault(line, MAX_RECORD_CHARACTERS):
         raise ValueError(fault)
     try:
         # Numbers are names as they are written: 1990 stays 1990, and 1e400 is not infinity.

@@ -9,9 +9,10 @@ from clew.text.sanitize import has_surrogate
 
 MAX_NAME_CHARACTERS = 65_536  # maximum length of a name; a longer one is a fault of the file
 MAX_LINE_CHARACTERS = 1 << 20  # more than three of the longest names
+SHORTEN = "shorten it, or index long texts as documents"  # what to do with a name or line that is too long
 CUT = "\0\0"  # at the end of a longer line, which is not read whole
-_SHORTEN = "shorten it, or index long texts as documents"
-LINE_FAULT = f"a line has more than {MAX_LINE_CHARACTERS:,} characters, the most that are read of one: {_SHORTEN}"
+MAX_RECORD_CHARACTERS = 1 << 26
+"""Length of a JSON record, at most: the largest published ones, questions with their graphs, have a fiftieth of it."""
 # Kinds of stored names: of an entity that the file lists, a label (`label@de` in a language), another name.
 NODE, LABEL, ALIAS = "node", "label", "alias"
 RawTriple = tuple[str, str, str]  # head, relation, tail: exact texts without surrounding white space
@@ -82,7 +83,7 @@ def find_name_fault(*names: str) -> str:
         if not name:
             return "a name is empty"
         if len(name) > MAX_NAME_CHARACTERS:
-            return f"a name has {len(name):,} characters, at most {MAX_NAME_CHARACTERS:,} are allowed: {_SHORTEN}"
+            return f"a name has {len(name):,} characters, at most {MAX_NAME_CHARACTERS:,} are allowed: {SHORTEN}"
         if "\0" in name:
             return "a NUL byte in a name"
         if has_surrogate(name):

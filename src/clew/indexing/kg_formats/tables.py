@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from clew.indexing.kg_formats.statements import (
     CUT,
-    LINE_FAULT,
+    MAX_LINE_CHARACTERS,
     MAX_NAME_CHARACTERS,
+    SHORTEN,
     EntityMention,
     EntityNames,
     MalformedStatement,
@@ -117,10 +118,13 @@ def _read_records(
         yield MalformedStatement(f"{file_name}:{number}", record) if isinstance(record, str) else record
 
 
-def find_text_fault(text: str) -> str:
-    """Return the reason why a line or cell cannot be used, "" when it can: it was cut, or has a NUL or another byte."""
+def find_text_fault(text: str, longest: int = MAX_LINE_CHARACTERS) -> str:
+    """Return the reason why a line or cell cannot be used, "" when it can.
+
+    The line was cut, since it has more than `longest` characters, or it has a NUL or another byte.
+    """
     if CUT in text:
-        return LINE_FAULT
+        return f"a line has more than {longest:,} characters, the most that are read of one: {SHORTEN}"
     if "\0" in text:
         return "a NUL byte"
     if text.isascii():
