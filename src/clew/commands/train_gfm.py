@@ -24,12 +24,13 @@ def gfm(
     ] = None,
     index: Annotated[
         list[str] | None,
-        typer.Option(help="Indexes that exist, INDEX, or INDEX=QUESTIONS to fine-tune; several may be given."),
+        typer.Option(help="Indexes that exist: INDEX, but INDEX=QUESTIONS to fine-tune; several may be given."),
     ] = None,
     validate: Annotated[
         list[str] | None,
         typer.Option(
-            help="Folders with corpus.jsonl, and dev.jsonl but to pretrain, or INDEX=QUESTIONS; they choose the epoch."
+            help="What chooses the epoch: folders with corpus.jsonl and dev.jsonl, or INDEX=QUESTIONS; to pretrain, "
+            "folders with corpus.jsonl, or indexes."
         ),
     ] = None,
     *,
@@ -37,7 +38,7 @@ def gfm(
     device: DeviceOption = None,
 ) -> None:
     """Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it."""
-    from clew.training.data.corpora import IndexedQuestions
+    from clew.training.data.corpora import IndexedQuestions, is_data_folder
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 
@@ -46,7 +47,8 @@ def gfm(
         join_process_group(load_settings().device if device is None else device) as processes,
         nullcontext(ignore_progress) if processes.rank else progress_on_stderr() as progress,
     ):
-        folders = [Path(place) for place in validate or () if "=" not in place or Path(place).is_dir()]
+        of_facts = recipe.stage == "pretrain"
+        folders = [Path(place) for place in validate or () if is_data_folder(place, or_index=of_facts)]
         judges = [IndexedQuestions.parse(place) for place in validate or () if Path(place) not in folders]
         sources = [IndexedQuestions.parse(place) for place in index or ()]
         result = train_gfm(data or (), folders, out, recipe, progress, processes, sources, judges)

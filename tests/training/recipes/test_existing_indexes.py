@@ -91,6 +91,26 @@ def test_stages_without_questions_need_the_index_alone(small: Index, tmp_path: P
     assert done.code == 0 or "questions, made or given; at least 5" in done.err, done.err
 
 
+@pytest.mark.parametrize(
+    ("stage", "option"), [("pretrain", "--index"), ("paths", "--index"), ("pretrain", "--validate")]
+)
+def test_stages_without_questions_refuse_them(small: Index, tmp_path: Path, stage: str, option: str) -> None:
+    place = str(small.table.location.name)
+    options = ("--stage", stage, "--targets", "entities", "--index", place, option, f"{place}=questions.jsonl")
+    refused = run_clew("train", "gfm", *options, "--out", tmp_path / "out")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert f"--stage {stage} reads no questions, and questions.jsonl was given" in refused.err
+
+
+def test_facts_are_judged_on_an_index(small: Index, tmp_path: Path) -> None:
+    place = small.table.location.name
+    options = ("--stage", "pretrain", "--targets", "entities", "--nodes", "20", "--width", "8", "--layers", "1")
+    steps = ("--epochs", "1", "--batch", "2", "--steps", "2", "--negatives", "4")
+    done = run_clew("train", "gfm", "--index", place, "--validate", place, "--out", tmp_path, *options, *steps)
+    assert done.code == 0, done.err
+    assert "reciprocal rank" in done.out
+
+
 def test_an_index_without_questions_cannot_be_finetuned_on(small: Index, tmp_path: Path) -> None:
     done = run_clew("train", "gfm", "--index", small.table.location.name, "--out", tmp_path / "out")
     assert (done.code, done.err.count("\n")) == (2, 1)

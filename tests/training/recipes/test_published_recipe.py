@@ -88,7 +88,8 @@ def test_one_word_gives_the_published_recipe(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = (
-        "--targets entities --width 512 --layers 6 --whole-graph --seeds plain --linker embedding --ranker paper "
+        "--targets entities --width 512 --layers 6 --whole-graph --seeds plain --linker embedding --linker-floor -1 "
+        "--ranker paper "
         "--no-augment --ranking paper --alpha 0.3 --batch 4 --epochs 5 --rate 5e-4 "
         "--schedule constant --decay 0.01 "
         "--warmup 0 --clip 0 --average 0"
@@ -119,6 +120,7 @@ def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.Mo
         ("--targets entities --stage pretrain --whole-graph --fact-nodes 50", "leave it or --fact-nodes out"),
         ("--ranking listwise --temperature 3", "--temperature is for --ranking code, and the ranking is listwise"),
         ("--preset paper --temperature 3", "and the ranking is paper: leave it out"),
+        ("--linker-floor 0.5", "--linker-floor is for a --linker that compares vectors, and the linker is exact"),
         ("--steps 9", "--steps is for --stage pretrain, and the stage is finetune: leave it out"),
         ("--negatives 9", "--negatives is for --stage pretrain, and the stage is finetune"),
         ("--preset paper --fact-nodes 60", "--fact-nodes is for --stage pretrain, and the stage is finetune"),

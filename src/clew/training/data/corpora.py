@@ -35,6 +35,13 @@ class IndexedQuestions:
         index, _, questions = text.partition("=")
         return cls(Path(index), Path(questions) if questions else None)
 
+    def check_no_questions(self, stage: str) -> None:
+        """Raise InputError for questions that are given to a stage that makes its own, or learns from facts."""
+        if self.questions is not None:
+            raise InputError(
+                f"--stage {stage} reads no questions, and {self.questions} was given: give the index {self.index} alone"
+            )
+
     def question_file(self) -> Path:
         """Return the file of questions; none, or one that does not exist, is an InputError."""
         if self.questions is None or not self.questions.is_file():
@@ -45,6 +52,12 @@ class IndexedQuestions:
                 f"the index {self.index} {fault}: give it as INDEX=QUESTIONS, with a file of questions and their gold"
             )
         return self.questions
+
+
+def is_data_folder(place: str, *, or_index: bool) -> bool:
+    """Return whether a place of validation is a folder of data; `or_index`: without a corpus it is an index."""
+    path = Path(place)
+    return (path / CORPUS_FILE).is_file() or (not or_index and ("=" not in place or path.is_dir()))
 
 
 def check_out_folder(out: Path) -> None:

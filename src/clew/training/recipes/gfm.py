@@ -124,6 +124,10 @@ def _open_sources(
             raise InputError(
                 f"{folder} has no {CORPUS_FILE}: give folders with {CORPUS_FILE} and {TRAIN_FILE} or {DEVELOPMENT_FILE}"
             )
+    for each in indexes if recipe.stage != "finetune" else ():
+        each.check_no_questions(recipe.stage)
+    for each in validation_indexes if recipe.stage == "pretrain" else ():
+        each.check_no_questions(recipe.stage)
     if not data and not indexes:
         raise InputError("there is nothing to learn from: give --data FOLDER, or --index INDEX")
     names = corpora.distinct_names([*folders, *(each.index for each in own_indexes)])

@@ -59,8 +59,10 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
         ranker = PassageRanker()
     encode = partial(context.encode_texts_with, encoder=encoder)
     relations = encode(relation_texts_for(source.targets, snapshot))
-    method = recipe.linker if trained is None else trained.form.linker
-    link = None if method == "exact" else context.make_linker(LinkerSettings(method)).link
+    linker = LinkerSettings(recipe.linker, recipe.linker_floor)
+    if trained is not None:
+        linker = LinkerSettings(trained.form.linker)
+    link = None if linker.method == "exact" else context.make_linker(linker).link
     texts = load_node_texts(context, encoder) if documents else None
     return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link, texts)
 

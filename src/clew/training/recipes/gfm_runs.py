@@ -4,6 +4,7 @@ from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
+from clew.query.entity_linker import LinkerSettings
 from clew.retrievers.gfm.weights import load_weights
 from clew.training.recipes.records import GFMRecipe
 
@@ -22,6 +23,8 @@ def describe_recipe(recipe: GFMRecipe) -> dict[str, Any]:
     described = {**asdict(recipe), "start": start, "features": features, "prior": prior, "chains": chains}
     if recipe.dtype == "float32":
         del described["dtype"]  # as in runs of before, which go on
+    if recipe.linker_floor == LinkerSettings().floor:
+        del described["linker_floor"]  # the same
     return described
 
 

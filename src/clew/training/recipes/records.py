@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from clew.errors import InputError
-from clew.query.entity_linker import LinkerMethod
-from clew.retrievers.gfm.settings import Targets
+from clew.plugins.records import Cosine
+from clew.query.entity_linker import LinkerMethod, LinkerSettings
+from clew.retrievers.gfm.settings import NO_FLOOR, Targets
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import (
     FACT_TEMPERATURE,
@@ -86,6 +87,9 @@ class GFMRecipe(CheckedRecord):
         Field(description="Start of a named entity: rarity, 1 / its number of passages, or plain, 1."),
     ] = "rarity"
     linker: Annotated[LinkerMethod, Field(description="What links the names of questions to entities.")] = "exact"
+    linker_floor: Annotated[
+        Cosine, Field(description="Least score of a name and its entity, where the linker compares vectors.")
+    ] = LinkerSettings().floor
     ranker: Annotated[
         Literal["weighted", "paper"], Field(description="Ranking of passages by entities: by their scores, or paper.")
     ] = "weighted"
@@ -170,6 +174,10 @@ class GFMRecipe(CheckedRecord):
         for name in ("nodes", "fact_nodes"):
             if given.get("whole_graph") and name in given:
                 raise InputError(f"--whole-graph takes all nodes: leave it or --{name.replace('_', '-')} out")
+        if "linker_floor" in given and self.linker == "exact":
+            raise InputError(
+                "--linker-floor is for a --linker that compares vectors, and the linker is exact: leave it out"
+            )
         if "temperature" in given and ranking != "code":
             raise InputError(f"--temperature is for --ranking code, and the ranking is {ranking}: leave it out")
 
@@ -198,6 +206,7 @@ def published_recipe(
         whole_graph=True,
         seeds="plain" if ranking == "paper" else "rarity",
         linker="embedding",
+        linker_floor=NO_FLOOR,
         ranker="paper",
         loss=loss,
         completion=completion,
