@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from clew.answering.answer_kinds import drop_other_kinds
+from clew.answering.answer_spans import SpanCandidate
 from clew.answering.candidates import Candidate, compare_nationalities, rank_candidates, rank_options
 from clew.answering.direct_statements import find_statement
 from clew.answering.languages import QuestionLanguage, detect_language
@@ -181,31 +182,44 @@ class ExtractiveAnswerer:
         notes: tuple[str, ...],
         missing: int,
     ) -> Answer:
+        """Return the best span as the answer, asserted where it is likely and the quoted sentences state it."""
         ranked, is_about_subject = prefer_subject(ranked, analysis)
         ranked, is_present = prefer_present(drop_other_kinds(ranked, analysis), analysis)
         if not ranked:
             return _withhold(analysis, evidence, (*notes, NO_SPAN_NOTE), ranked)
-        is_english = analysis.query.language.is_english
-        probability = ranker.calibrate(ranked, analysis, missing)
         best = ranked[0].candidate
+        probability = ranker.calibrate(ranked, analysis, missing)
+        is_english = analysis.query.language.is_english  # probabilities are calibrated on English questions
         if probability < ranker.trained.threshold:
             shown = f" (probability {probability:.2f} for {best.text!r})" if is_english else ""
             return _withhold(analysis, evidence, (*notes, UNLIKELY_NOTE + shown), ranked)
-        proof = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
-        links = find_links(analysis.question, analysis.query, best, analysis.sentences)
-        quoted = _first_distinct((*proof, *(links or ()), *order_sentences(analysis, ranked)))
-        is_likely = probability >= ranker.trained.line and is_english
-        is_linked = links is not None and all(link in quoted for link in links)
-        is_doubtful = any(DOUBT.search(sentence.text) for sentence in (best.sentence, *(links or ())))
-        is_stated = is_about_subject and is_linked and not is_doubtful
+        quoted, is_proved = _quote_proof(best, ranked, analysis)
+        is_likely = is_english and probability >= ranker.trained.line
+        is_stated = is_about_subject and is_proved
         is_sure = is_likely and is_stated and is_present
-        notes += () if is_sure or not asks_count(analysis.question) else (COUNT_NOTE,)
-        notes += () if is_present else (PAST_HOLDER_NOTE,)
-        shown = f" (probability {probability:.2f})" if is_english else ""  # it is calibrated on English questions
+        if not is_sure and asks_count(analysis.question):
+            notes += (COUNT_NOTE,)
+        if not is_present:
+            notes += (PAST_HOLDER_NOTE,)
         reason = RANKED_NOTE if is_sure else UNSTATED_NOTE if is_likely and not is_stated else UNSURE_NOTE
-        notes += (reason + shown,)
-        quotes = _quote(quoted)
-        return Answer(best.text, quotes, _list_candidates(ranked), evidence, weak=not is_sure, notes=notes)
+        notes += (reason + (f" (probability {probability:.2f})" if is_english else ""),)
+        candidates = _list_candidates(ranked)
+        return Answer(best.text, _quote(quoted), candidates, evidence, weak=not is_sure, notes=notes)
+
+
+def _quote_proof(
+    best: SpanCandidate, ranked: Sequence[RankedSpan], analysis: QuestionAnalysis
+) -> tuple[list[Sentence], bool]:
+    """Return the sentences to quote for a span, and whether they prove it.
+
+    They do where quoted sentences link it to the question's names, and neither its own nor these express doubt.
+    """
+    holders = [best.holder] if best.holder == best.sentence else [best.sentence, best.holder]
+    links = find_links(analysis.question, analysis.query, best, analysis.sentences)
+    quoted = _first_distinct((*holders, *(links or ()), *order_sentences(analysis, ranked)))
+    if links is None or not all(link in quoted for link in links):
+        return quoted, False
+    return quoted, not any(DOUBT.search(sentence.text) for sentence in (best.sentence, *links))
 
 
 def _withhold(

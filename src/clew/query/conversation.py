@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import final
 
 from clew.query.question_completion import ask_of_phrase, ask_otherwise, replace_name
+from clew.query.reference_words import POSSESSIVE, find_reference_words, is_plain, must_refer, write_name
 from clew.query.referent_fit import fits_it, fits_noun, fits_owner, fits_person, fits_she, fits_they
 from clew.query.referents import (
     DATE,
     PERSON,
     PERSON_NOUNS,
     PLACE,
-    THING,
     Described,
     Referent,
     answer_referent,
@@ -42,33 +42,10 @@ _MAX_ANSWER = 120  # characters of an answer that is a name, and no text
 _MAX_QUESTION = 2_000  # characters; a longer one stays as it is
 _MAX_OPTIONS = 4  # names that a reference could mean, that are shown
 
-_NOT_NOUNS = "is|was|are|were|did|does|do|has|had|can|will|of|in|on|at|by|from|to|for|with|and|or|the|a|an"
-_REFERENCE = re.compile(
-    r"(?P<the>\b(?:the\s+same|this|that|these|those|the)\s+(?P<noun>[a-z][\w-]*))"
-    r"|\b(?P<pronoun>he|him|his|she|hers?|it|its|they|them|theirs?|there|then|that)\b(?!['’-])",
-    re.I,
-)
 _HE = frozenset(["he", "him", "his"])
 _SHE = frozenset(["she", "her", "hers"])
 _PERSONAL = _HE | _SHE
 _IT = frozenset(["it", "its", "that"])
-_POSSESSIVE = frozenset(["his", "her", "hers", "its", "their", "theirs"])
-_DEMONSTRATIVE_BEFORE = re.compile(
-    r"(?:\A|\b(?:of|in|on|at|by|from|to|for|with|did|was|is|were|are|does|do|has|had|and|about|on|under|near|after)\s+)\Z",
-    re.I,
-)
-_EXPLETIVE = re.compile(
-    r"\b(?:is|was|are|were)\s+(?:there|it)\s+(?:an?|any|true|in|that|the\s+case|possible|cold|warm|hot|dark|light|far|late|"
-    r"early|known|likely|common|safe|dangerous|difficult|easy|windy|wet|dry|snowing|raining)\b",
-    re.I,
-)
-_EXISTS = re.compile(r"\bthere\s+(?:is|was|are|were|be|been|exists?)\b|\b(?:is|are|was|were)\s+there\b", re.I)
-_TAKES = re.compile(r"\b(?:does|did|do)\s+it\s+(?:take|mean|matter|cost)\b", re.I)
-_OWN_SUBJECT = re.compile(
-    r"\A(?:who|(?:which|what)\s+[a-z]+s?)\b.*\b(?:said|claimed|thought|believed|that|when|after|before|because|while|if|"
-    r"until)\s+\Z",
-    re.I,
-)
 _OPENING = re.compile(r"\A\s*(?:(?:and|but|so|ok|okay|then|also)[,\s]+)+", re.I)
 _ABOUT = re.compile(r"\A(?:(?:what|how)\s+about|and)\s+(?P<rest>[^?]+?)\s*\?*\s*\Z", re.I)
 _BARE_WORD = re.compile(r"\A(?P<word>when|where|why|who|whom|how|what|which)\s*[?!.]*\s*\Z", re.I)
@@ -87,8 +64,6 @@ _VERB = re.compile(
     r"\b(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would|\w+ed|built|led|wrote|made)\b", re.I
 )
 _SENTENCE_END = re.compile(r"[a-z]{3}[.!?]\s")
-_NOT_POSSESSED = re.compile(r"\s*(?:\Z|[?.,;!]|(?:to|in|on|at|by|from|for|with|and|or|as|after|before)\b)", re.I)
-
 _ASKS_WHO = re.compile(r"\A\W*(?:(?:and|but|so)\s+)?(?:who|whom|whose)\b", re.I)
 
 NameFinder = Callable[[str], Sequence[str]]
@@ -265,7 +240,7 @@ class Conversation:
         """Return a question on who or what a part is: `Who was the captain of Fram?` for `its captain`; "" for none."""
         verb = "Who" if noun_kind(noun["noun"]) == PERSON else "What"
         own = noun["own"].lower()
-        if own in _POSSESSIVE - {"its"}:
+        if own in POSSESSIVE - {"its"}:
             referred = self._replace(noun.group())
             return f"{verb} was {referred.text}?" if referred.references else ""
         owner = self._owner(noun["noun"])
@@ -285,14 +260,14 @@ class Conversation:
         pieces, place = [], 0
         references, unresolved = [], []
         named = [text.find(name) for name in self._names(text)]
-        for match in _REFERENCE.finditer(text):
-            if any(0 <= at < match.start() for at in named) or _is_no_reference(text, match):
+        for match in find_reference_words(text):
+            if any(0 <= at < match.start() for at in named):
                 continue
             found = self._find(match, text)
             if found is None:
-                unresolved += [match.group()] if _must_refer(match) else []
+                unresolved += [match.group()] if must_refer(match) else []
                 continue
-            pieces += [text[place : match.start()], _write(found, match, text)]
+            pieces += [text[place : match.start()], write_name(found.name, match, text)]
             place = match.end()
             references.append((match.group(), found.name))
         whole = "".join([*pieces, text[place:]])
@@ -301,7 +276,7 @@ class Conversation:
     def _find(self, match: re.Match[str], text: str) -> Referent | None:
         word = (match["pronoun"] or "").lower()
         if noun := match["noun"]:
-            least = 3 if _is_plain(match) else 1  # `the continent` may be any, where nothing was called so
+            least = 3 if is_plain(match) else 1  # `the continent` may be any, where nothing was called so
             return self._choose(match.group(), lambda one: fit if (fit := fits_noun(one, noun)) >= least else 0)
         if word in _HE:
             return self._choose(word, lambda one: fits_person(one, "he"))
@@ -376,46 +351,6 @@ def _ask_which(error: _AmbiguousError) -> str:
 
 def _cannot_complete(text: str) -> str:
     return f"{text!r} says too little to go on from the question before: ask in full"
-
-
-def _is_plain(match: re.Match[str]) -> bool:
-    """Return whether a reference is a noun with its article, which may mean any: `the museum`."""
-    return re.match(r"the\s+(?!same\b)", match.group(), re.I) is not None
-
-
-def _must_refer(match: re.Match[str]) -> bool:
-    """Return whether a word means nothing without what it refers to."""
-    return not _is_plain(match) and (match["pronoun"] or "").lower() != "that"
-
-
-def _is_no_reference(text: str, match: re.Match[str]) -> bool:
-    """Return whether a word that looks like a reference is none: `is there a`, `the ship that sank`, `does it take`."""
-    around = text[max(0, match.start() - 12) : match.end() + 20]
-    if match["noun"]:
-        written = match.group().lower()
-        bare = re.fullmatch(_NOT_NOUNS, match["noun"], re.I) is not None
-        if _is_plain(match):
-            is_other = re.match(r"\s+(?:of|that|which|who|where|with|from|for|named|called|[A-Z])", text[match.end() :])
-            return noun_kind(match["noun"]) not in (THING, PLACE) or is_other is not None
-        is_relative = not written.startswith("the same")
-        return bare or (is_relative and _DEMONSTRATIVE_BEFORE.search(text[: match.start()]) is None)
-    word = match["pronoun"].lower()
-    if word == "that":
-        return re.search(r"\b(?:about|of|after|before)\s+\Z", text[: match.start()], re.I) is None
-    if word == "it" and (_EXPLETIVE.search(around) or _TAKES.search(around)):
-        return True
-    if word == "there" and _EXISTS.search(around):
-        return True
-    return _OWN_SUBJECT.match(text[: match.start()]) is not None
-
-
-def _write(referent: Referent, match: re.Match[str], text: str) -> str:
-    """Return a name in place of a reference: `Fram's` for `its`, `in Oslo` for `there`."""
-    word = (match["pronoun"] or "").lower()
-    name = referent.name
-    if word in _POSSESSIVE and not (word == "her" and _NOT_POSSESSED.match(text, match.end())):
-        return f"{name}’" if name.endswith("s") else f"{name}'s"
-    return f"in {name}" if word in ("there", "then") else name
 
 
 def _capitalise(text: str) -> str:

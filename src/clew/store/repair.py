@@ -1,7 +1,7 @@
 """Repair of an index on disk, with the least loss: by an older version that is whole, or without what is damaged."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,41 +138,51 @@ def _plan_rows(
     """Return the plan for a newest version with some problems: an older version, or what of this one is readable."""
     if not problems:
         return plan
-    newest, unreadable = (
-        plan.newest,
-        {problem.fragment: problem.text for problem in problems if problem.fragment is not None},
-    )
-    fragments = [fragment for fragment in newest.get_fragments() if fragment.fragment_id not in unreadable]
+    unreadable = {problem.fragment: problem.text for problem in problems if problem.fragment is not None}
+    fragments = tuple(one for one in plan.newest.get_fragments() if one.fragment_id not in unreadable)
     documents = tuple(sorted({document for problem in problems for document in problem.documents}))
-    damaged = _count_rows(fragments, documents, location)
-    rest = sum(fragment.metadata.num_rows for fragment in fragments) - damaged
-    if (older := _find_whole(location, datasets[1:], rest, _file_names(newest, unreadable))) is not None:
-        version, causes = int(older.version), "; ".join(problem.text for problem in problems[:2])
-        undone = f"undone: the changes since version {version}, which is whole ({causes})"
+    damaged_rows = _count_rows(fragments, documents, location)
+    whole_rows = sum(fragment.metadata.num_rows for fragment in fragments) - damaged_rows
+    older = _find_whole(location, datasets[1:], whole_rows, _file_names(plan.newest, unreadable))
+    if older is not None:
         back = _returning(older, fragments, documents, location)
-        returning = [f"there again, if it was removed since version {version}: {_format_names(back)}"] if back else []
-        has_removed, has_added = bool(back or plan.losses), _has_added(newest, older) or not back
-        advice = (*((REMOVE_AGAIN,) if has_removed else ()), *((ADD_AGAIN,) if has_added else ()))
-        return _Plan(newest, plan.broken, [*plan.losses, undone, *returning], restored=version, advice=advice)
+        return _plan_return(plan, older, back, problems)
+    losses = _list_losses(plan.newest, unreadable, documents, damaged_rows)
+    return replace(
+        plan,
+        losses=[*plan.losses, *(losses or [f"accepted: {problem.text}" for problem in problems])],
+        fragments=fragments,
+        documents=documents,
+        is_changed=True,
+        advice=(REMOVE_AGAIN, ADD_AGAIN) if plan.losses else (ADD_AGAIN,),
+    )
+
+
+def _plan_return(plan: _Plan, older: "LanceDataset", back: Sequence[str], problems: Sequence[Problem]) -> _Plan:
+    """Return a plan that makes an older version the newest; `back` are the documents that this brings back."""
+    version, causes = int(older.version), "; ".join(problem.text for problem in problems[:2])
+    losses = [*plan.losses, f"undone: the changes since version {version}, which is whole ({causes})"]
+    if back:
+        losses.append(f"there again, if it was removed since version {version}: {_format_names(back)}")
+    has_removed = bool(back or plan.losses)
+    has_added = not back or _has_added(plan.newest, older)
+    advice = (*((REMOVE_AGAIN,) if has_removed else ()), *((ADD_AGAIN,) if has_added else ()))
+    return replace(plan, losses=losses, restored=version, advice=advice)
+
+
+def _list_losses(
+    newest: "LanceDataset", unreadable: Mapping[int, str], documents: Sequence[str], damaged_rows: int
+) -> list[str]:
+    """Return what is lost without the unreadable fragments and the damaged documents, a sentence each."""
     losses = [
         f"dropped {format_count(fragment.metadata.num_rows, 'passage')}: {unreadable[fragment.fragment_id]}"
         for fragment in newest.get_fragments()
         if fragment.fragment_id in unreadable
     ]
     if documents:
-        removed = f"{format_count(damaged, 'passage')} of {format_count(len(documents), 'damaged document')}"
+        removed = f"{format_count(damaged_rows, 'passage')} of {format_count(len(documents), 'damaged document')}"
         losses.append(f"removed {removed}: {_format_names(documents)}")
-    losses = losses or [f"accepted: {problem.text}" for problem in problems]
-    return _Plan(
-        newest,
-        plan.broken,
-        [*plan.losses, *losses],
-        None,
-        tuple(fragments),
-        documents,
-        is_changed=True,
-        advice=(REMOVE_AGAIN, ADD_AGAIN) if plan.losses else (ADD_AGAIN,),
-    )
+    return losses
 
 
 def _returning(
