@@ -12,7 +12,7 @@ from tests.server.serving import make_key, server_process
 from tests.small_index import make_index
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
@@ -97,6 +97,22 @@ def test_wandering_expands_hides_and_lists_the_same_graph(page: "Page", site: st
     assert page.locator("#nested > ul > li").count() >= 1
     page.get_by_role("button", name="Clear").click()
     assert page.locator("#nested > ul > li").count() == 0
+
+
+def test_a_late_reply_shows_nothing_again_that_was_hidden(page: "Page", site: str) -> None:
+    page.goto(f"{site}/explore?index=small&entity=Vega")
+    page.wait_for_selector("#details h2")
+    page.wait_for_selector("#nested li li")
+    held: list[Route] = []
+    page.route("**/entities/*", lambda route: held.append(route))
+    page.locator("#nested > ul > li >> nth=1").locator("button >> nth=0").click()
+    page.get_by_role("button", name="Hide").click()
+    page.wait_for_selector("#details h2", state="detached")
+    before = page.locator("#nested > ul > li").count()
+    with page.expect_response("**/entities/*"):
+        held[0].continue_()
+    page.wait_for_function(f"document.querySelectorAll('#nested > ul > li').length > {before}")
+    assert page.locator("#details h2").count() == 0
 
 
 def test_an_entity_is_renamed_and_that_is_undone(page: "Page", site: str) -> None:

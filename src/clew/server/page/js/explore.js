@@ -11,6 +11,8 @@ const RELATIONS = 60; // edges that one expansion draws
 const LISTED = 300; // nodes that the nested list shows
 let index = "";
 let mayCorrect = false;
+let shown = 0; // changes of what is beside the graph: a reply that comes after a later one does not show itself
+let emptied = 0; // times that the graph was cleared: a reply from before is not drawn
 const graph = new Graph(byId("graph"), (id) => run(() => show(id)), (edge) => run(() => openEdge(index, edge)));
 
 /** Run what may fail, and say why it did. */
@@ -39,15 +41,34 @@ function distinct(entities) {
 
 /** Draw an entity with its neighbours, and show it beside. */
 async function expand(id) {
+  const [show, draw] = [++shown, emptied];
   const entity = await load(id);
+  if (draw !== emptied) return;
   graph.add(distinct([{ id: entity.id, name: entity.name }, ...ends(entity)]), entity.relations, entity.id);
-  describe(entity);
   list();
+  if (show !== shown) return;
+  describe(entity);
   if (entity.relations_truncated) say(`${entity.name} has ${count(entity.degree, "relation")}; ${entity.relations.length} of them drawn.`);
 }
 
 async function show(id) {
-  describe(await load(id));
+  const mine = ++shown;
+  const entity = await load(id);
+  if (mine === shown) describe(entity);
+}
+
+/** Show nothing beside the graph. */
+function showNothing() {
+  shown++;
+  fill(byId("details"));
+}
+
+/** Draw nothing, and show nothing beside. */
+function clear() {
+  emptied++;
+  graph.clear();
+  showNothing();
+  list();
 }
 
 /** Show an entity beside the graph. */
@@ -61,7 +82,7 @@ function describe(entity) {
   const aliases = entity.aliases.map((other) => make("li", {}, action(other.name, () => expand(other.id), "link")));
   const hide = () => {
     graph.hide(entity.id);
-    fill(byId("details"));
+    showNothing();
     list();
   };
   const section = (title, items) => (items.length ? [make("h2", {}, title), make("ul", {}, items)] : []);
@@ -88,10 +109,8 @@ function describe(entity) {
 
 /** Redraw an entity after a decision on it; its edges, and those of its neighbours, may be others. */
 async function redrawAfterDecision(name, text) {
-  graph.clear();
-  fill(byId("details"));
+  clear();
   remember({ entity: "", from: "", to: "" });
-  list();
   if (name) await find(name);
   say(text);
 }
@@ -112,14 +131,17 @@ function list() {
 }
 
 async function connect(from, to) {
+  const [show, draw] = [++shown, emptied];
   const found = await request(`${route(index, "paths")}?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`);
   if (!found.paths.length) {
     say(`No path of four steps joins ${found.start.name} and ${found.end.name}.`);
     return;
   }
+  if (draw !== emptied) return;
   const entities = distinct(found.paths.flatMap((path) => path.entities));
   graph.add(entities, found.paths.flatMap((path) => path.edges));
   list();
+  if (show !== shown) return;
   const steps = found.paths[0].edges.map((edge) =>
     make("li", {}, `${edge.head} `, action(edge.relation, () => openEdge(index, edge), "link"), ` ${edge.tail}`),
   );
@@ -149,9 +171,7 @@ async function open(chosen) {
   }
   index = chosen.name;
   mayCorrect = chosen.writable && !chosen.filtered;
-  graph.clear();
-  fill(byId("details"));
-  list();
+  clear();
   if (await tellIfEmpty(chosen.name, chosen.writable)) return;
   if (recall("from") && recall("to")) await connect(recall("from"), recall("to"));
   else if (recall("entity")) await expand(recall("entity"));
@@ -170,9 +190,7 @@ byId("connect").addEventListener("submit", (event) => {
 });
 byId("fit").addEventListener("click", () => graph.fit());
 byId("clear").addEventListener("click", () => {
-  graph.clear();
-  fill(byId("details"));
+  clear();
   remember({ entity: "", from: "", to: "" });
-  list();
 });
 begin(open);
