@@ -1,6 +1,7 @@
 """Published checkpoints, imported and tuned: `clew train gfm --start` and `clew adapt --start`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,8 @@ def test_imported_weights_are_adapted(imported: dict[str, Path], tmp_path: Path,
         start,
         "--out",
         tmp_path / "out",
+        "--questions",
+        "100",
         "--epochs",
         "3",
         "--rate",
@@ -110,10 +113,11 @@ def test_questions_on_whole_graphs_are_laid_out_one_by_one(
         return made
 
     monkeypatch.setattr("clew.training.recipes.gfm_adapt.make_examples", watch)
+    recipe = replace(ADAPTATION, questions=100)
     labelled = write_data(tmp_path / "small", small) / "train.jsonl"
     lines = [json.dumps({"id": f"q{i}", "question": q.text, "gold": q.gold}) for i, q in enumerate(QUESTIONS * 3)]
     labelled.write_text("\n".join(lines), encoding="utf-8")
-    done = adapt_gfm(small, imported["documents"], tmp_path / "out", ADAPTATION, lambda *_: None, labelled=labelled)
+    done = adapt_gfm(small, imported["documents"], tmp_path / "out", recipe, lambda *_: None, labelled=labelled)
     assert "labelled recall@2" in done.figures
     assert len(seen) == 4
     assert all(isinstance(items, LazyExamples) for items in seen)
