@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from clew.answering.clock_times import find_clock_times
 from clew.answering.question_types import NAME_NOUNS, extract_year, find_unmentioned_numbers
 from clew.answering.sentence_selection import Sentence
 from clew.text.gazetteer import COMMON_WORDS
@@ -69,8 +70,10 @@ def find_answer_spans(sentence: Sentence) -> list[AnswerSpan]:
     The target of a Markdown link, such as `[Fram](fram.md)`, is no text, and nothing goes over it.
     """
     text = sentence.passage.text
-    numbers = find_unmentioned_numbers(text, sentence.start, sentence.end, sentence.mentions)
-    mentions = sorted((*sentence.mentions, *numbers), key=lambda m: m.start)
+    times = find_clock_times(text, sentence.start, sentence.end)
+    named = [m for m in sentence.mentions if not any(m.start < t.end and t.start < m.end for t in times)]
+    numbers = find_unmentioned_numbers(text, sentence.start, sentence.end, [*named, *times])
+    mentions = sorted((*named, *times, *numbers), key=lambda m: m.start)
     spans: dict[tuple[int, int], AnswerSpan] = {}
     targets = [match.span() for match in _LINK_TARGET.finditer(text, sentence.start, sentence.end)]
     candidates = (

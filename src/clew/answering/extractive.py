@@ -30,6 +30,7 @@ from clew.answering.sentence_order import order_by_sentence, order_sentences
 from clew.answering.sentence_selection import DOUBT, QuestionTerms, Sentence
 from clew.answering.span_ranker import RankedSpan, SpanRanker
 from clew.answering.stated_roles import find_stated_role
+from clew.answering.stated_times import find_stated_time
 from clew.answering.verdicts import (
     compares_dates,
     dates_are_of_event,
@@ -291,7 +292,7 @@ def _decide_life(analysis: QuestionAnalysis) -> Verdict | None:
 
 def _decide_statement(analysis: QuestionAnalysis) -> Verdict | None:
     """Return a verdict on what a sentence states in the words of the question; None where none does."""
-    stated = find_statement(analysis) or find_stated_role(analysis)
+    stated = find_statement(analysis) or find_stated_role(analysis) or find_stated_time(analysis)
     scored = () if stated is None else (Scored(stated.text, 1.0),)
     return None if stated is None else Verdict(stated.text, [stated.sentence], scored, note=STATEMENT_NOTE)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from clew.answering.clock_times import is_clock_time
 from clew.answering.languages import ENGLISH, QuestionLanguage
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import fold, tokens
@@ -103,6 +104,9 @@ _ASKED_PARTICIPLE = re.compile(
     rf"\b(?:when|where|(?:which|what)\s(?:\w+\s){{1,2}}?)\s?(?:is|was|were|are)\b.*?\b({_PARTICIPLE})\b", re.IGNORECASE
 )
 _ASKED_BASE = re.compile(r"\b(?:when|where|which|what|how)\b.*\b(?:did|does|do)\b.*\b(\w{3,})$", re.IGNORECASE)
+TIME_OF_DAY = "time"
+"""Noun of a question for a time of day: "at what time does it open"."""
+_TIME_OF_DAY = re.compile(r"\s+(?:time|hour)\b(?!\s+(?:zone|period|signature|magazine|span|frame|limit)s?\b)", re.I)
 EXPLANATION = "explanation"
 """Kind of the question words for reasons and manners: no name answers them."""
 
@@ -145,6 +149,8 @@ def classify_question(question: str, language: QuestionLanguage = ENGLISH) -> Qu
         return QuestionType("")
     kind = fold(word.group())
     rest = question[word.end() :]
+    if kind in ("what", "which") and _TIME_OF_DAY.match(rest):
+        return QuestionType("date", TIME_OF_DAY)
     nominal = kind in ("what", "which", "how many") or (kind == "who" and _COPULA.match(rest))
     noun = _answer_noun(rest) if nominal else ""
     return QuestionType(_answer_kind(kind, noun), noun)
@@ -232,6 +238,8 @@ def can_answer(text: str, span_kind: str, question_type: QuestionType) -> bool:
     """Whether a span, of a kind of `answer_spans.SPAN_KINDS`, can be an answer of a type at all, by its form."""
     has_digit = any(letter.isdigit() for letter in text)
     if question_type.kind == "date":
+        if question_type.noun == TIME_OF_DAY or is_clock_time(text):
+            return is_clock_time(text) and question_type.noun in ("", TIME_OF_DAY)
         if question_type.noun in ("year", "years"):
             years = find_years(text)
             return (len(years) == 1 and len(text.strip()) == 4) or (span_kind == "joined" and len(years) > 1)
