@@ -39,6 +39,13 @@ def test_type_checkers_are_told_the_same_names_and_homes() -> None:
     assert told == clew._HOMES
 
 
+def test_the_settings_of_every_retriever_are_there() -> None:
+    records = {clew.RETRIEVERS.record(name) for name in clew.RETRIEVERS.usable_entries()}
+    own = [record for record in records if record.model_fields and record.__module__.startswith("clew.")]
+    assert len(own) > 15
+    assert not [record.__name__ for record in own if getattr(clew, record.__name__, None) is not record]
+
+
 @pytest.mark.parametrize("name", clew.__all__)
 def test_each_name_is_found_where_it_lives(name: str) -> None:
     value = getattr(clew, name)

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from clew.retrievers.chains import Chains
     from clew.retrievers.dense import Dense
     from clew.retrievers.entity_graph import EntityGraph
+    from clew.retrievers.frag.rog import RoG
     from clew.retrievers.frag.settings import Frag
+    from clew.retrievers.frag.tog import ToG
     from clew.retrievers.fused import Fused
     from clew.retrievers.gfm.settings import GFM
     from clew.retrievers.hipporag import HippoRAG
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from clew.retrievers.routed.settings import Routed
     from clew.retrievers.spec import RetrieverEntry
     from clew.retrievers.sprig import Sprig
+    from clew.retrievers.subgraph.gnn_rag import GNNRAG
     from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
     from clew.retrievers.title_links import TitleLinks
     from clew.settings import Settings
@@ -116,7 +119,9 @@ _NAMES = {
     "clew.retrievers.chains": ("Chains",),
     "clew.retrievers.dense": ("Dense",),
     "clew.retrievers.entity_graph": ("EntityGraph",),
+    "clew.retrievers.frag.rog": ("RoG",),
     "clew.retrievers.frag.settings": ("Frag",),
+    "clew.retrievers.frag.tog": ("ToG",),
     "clew.retrievers.fused": ("Fused",),
     "clew.retrievers.gfm.settings": ("GFM",),
     "clew.retrievers.hipporag": ("HippoRAG",),
@@ -128,6 +133,7 @@ _NAMES = {
     "clew.retrievers.routed.settings": ("Routed",),
     "clew.retrievers.spec": ("RetrieverEntry",),
     "clew.retrievers.sprig": ("Sprig",),
+    "clew.retrievers.subgraph.gnn_rag": ("GNNRAG",),
     "clew.retrievers.subgraph.settings": ("GCNSubgraph", "Steiner"),
     "clew.retrievers.title_links": ("TitleLinks",),
     "clew.settings": ("Settings",),
@@ -155,17 +161,17 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "RETRIEVERS", "AmbiguousEntity", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains",
-    "Citation", "ClewError", "CrossEncoder", "DecisionState", "Dense", "Document", "DuplicateEntities", "Encoder",
-    "EncoderEntry", "EntityDecision", "EntityGraph", "Evidence", "ExampleQuestion", "Extraction", "ExtractionTools",
-    "Extractor", "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear",
-    "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError", "IndexLockedError",
-    "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError",
-    "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "Mention", "MentionGroup", "MissingPackageError", "ModelEntry",
-    "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart", "Prompt", "ProviderError",
-    "Question", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry",
-    "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner", "SyncGE", "TitleLinks",
-    "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
+    "BM25", "GFM", "GNNRAG", "RETRIEVERS", "AmbiguousEntity", "Answer", "Answerer", "AnswererEntry", "BudgetError",
+    "Chains", "Citation", "ClewError", "CrossEncoder", "DecisionState", "Dense", "Document", "DuplicateEntities",
+    "Encoder", "EncoderEntry", "EntityDecision", "EntityGraph", "Evidence", "ExampleQuestion", "Extraction",
+    "ExtractionTools", "Extractor", "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph",
+    "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError",
+    "IndexLockedError", "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport",
+    "InputError", "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "Mention", "MentionGroup", "MissingPackageError",
+    "ModelEntry", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart", "Prompt",
+    "ProviderError", "Question", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever",
+    "RetrieverEntry", "RoG", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner",
+    "SyncGE", "TitleLinks", "ToG", "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

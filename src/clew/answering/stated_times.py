@@ -1,8 +1,8 @@
 """Times of day that a sentence states: "At what time does X close on Saturdays?" of "On Saturdays X closes at 2 p.m.".
 
 The sentence has the verb of the question in the present with a time after it, and is about what the question names: it
-has the name before the verb, or the passage has it as title and the sentence names nothing else there. What the question
-says of the day is in the sentence too. Where two sentences state different times, none is taken.
+has the name before the verb, or the passage has it as title and the sentence names nothing else there. What the
+question says of the day is in the sentence too. Where two sentences state different times, none is taken.
 
 Source: own rules, none of them fitted to data. Differs from the source: nothing.
 """

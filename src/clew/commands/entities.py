@@ -22,7 +22,6 @@ from clew.text.counts import format_count
 from clew.types import Citation
 
 NameArgument = Annotated[str, typer.Argument(help="Name of the entity.")]
-_WANTED = "give what clew entities log --json printed"
 _QUOTE = 100  # characters
 
 

@@ -4,18 +4,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.answering.graph_readers.reader_files import CAUSAL_PREFIX
 from clew.errors import InputError
 
 if TYPE_CHECKING:
     from clew.commands.search import SearchOptions, SubgraphReaderOptions
     from clew.types import Answer, Progress
 
-_PREFIX = "causal:"
-
 
 def refuse_reader(options: "SearchOptions") -> None:
     """Raise InputError where a search is given a reader that writes answers."""
-    if (name := options.retriever.reader or "").startswith(_PREFIX):
+    if (name := options.retriever.reader or "").startswith(CAUSAL_PREFIX):
         raise InputError(f"--reader {name} writes answers, and a search has none: use clew ask, or leave it out")
 
 
@@ -24,7 +23,7 @@ def reads_subgraph(
 ) -> bool:
     """Return whether a causal language model reads a subgraph; raises InputError for options that do not go with it."""
     name = options.retriever.reader or ""
-    if not name.startswith(_PREFIX):
+    if not name.startswith(CAUSAL_PREFIX):
         if reader.soft_prompt is not None:
             seen = f"--reader is {name!r}" if name else "there is no --reader"
             raise InputError(f"--soft-prompt stands before a language model's prompt, and {seen}: give causal:MODEL")
@@ -37,7 +36,7 @@ def reads_subgraph(
     for option, value in (("--model", model), ("--feedback", feedback)):
         if value:
             raise InputError(f"--reader {name} writes the answer, so {option} {value} has no use: leave one out")
-    if not name.removeprefix(_PREFIX).strip():
+    if not name.removeprefix(CAUSAL_PREFIX).strip():
         raise InputError(f"--reader is {name!r}: wanted causal:MODEL, a folder or a name on the hub")
     return True
 
@@ -58,7 +57,7 @@ def ask_subgraph(
     opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
     retriever = retriever_names(selecting, opened, several=False)[0]
     opened.subgraph_source(parse_retriever(retriever))  # before the language model is opened
-    name = (options.retriever.reader or "").removeprefix(_PREFIX)
+    name = (options.retriever.reader or "").removeprefix(CAUSAL_PREFIX)
     causal = CausalModel(name, device=choose_device(opened.device), dtype=reader.dtype)
     graph_reader = open_reader(causal, reader.soft_prompt, str(opened.table.settings["encoder_fingerprint"]))
     k = load_settings().k if options.k is None else options.k

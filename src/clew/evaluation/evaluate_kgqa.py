@@ -39,6 +39,7 @@ from clew.evaluation.significance import Comparison, compare_means
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
+from clew.retrievers.registry import RETRIEVERS
 from clew.retrievers.supporting_passages import PathRetriever
 from clew.text.counts import format_count
 from clew.text.identifiers import is_identifier
@@ -108,7 +109,9 @@ def open_path_retriever(index: Index, name: str, spec: RetrieverSpec) -> PathRet
     """Return a path retriever; raises InputError for one that finds passages."""
     retriever = index.retriever(spec)
     if not isinstance(retriever, PathRetriever):
-        raise InputError(f"{name} finds passages: for questions on a graph choose frag, frag-simple or frag-complex")
+        entries = RETRIEVERS.usable_entries().items()
+        able = ", ".join(each for each, entry in entries if entry.finds_paths and not entry.finds_nothing)
+        raise InputError(f"{name} finds passages: for questions on a graph choose one of {able}")
     return retriever
 
 

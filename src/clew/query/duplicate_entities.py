@@ -23,7 +23,6 @@ from clew.types import Citation
 
 _NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
 _EDIT_SCORES = (0.95, 0.8, 0.7)  # of names that differ by none, one or two letters
-_EDIT_REASONS = ("spaces or punctuation", "1 letter differs", "2 letters differ")
 # "America" and "American", "Russia" and "Russians", "Germany" and "German", "Iceland" and "Icelandic", "Norway" and
 # "Norwegian": what a place ends with, then what an adjective of it does, after letters that both begin with.
 _PLACE_END = re.compile(r"(?:i?a|e|o|y|us|ey|en|ay|land)?")

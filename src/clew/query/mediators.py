@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.plugins.records import setting
 from clew.text.identifiers import is_identifier
 
 UNLABELLED, HEADS_OF, LISTED = "unlabelled", "heads-of", "file"
@@ -53,6 +54,26 @@ class Mediators:
             return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int32)
         relations = [i for i, name in enumerate(snapshot.relations) if name.startswith(self.names)]
         return np.unique(snapshot.triples[np.isin(snapshot.triples[:, 1], relations), 0])
+
+
+def mediators_setting() -> Any:
+    """Return the field `mediators` of a retriever's settings: a text for `find_mediators`, or None for none."""
+    return setting(
+        None,
+        "nodes that paths go through and never end at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
+        "the nodes of Freebase without a name",
+        in_repr=False,
+    )
+
+
+def open_mediators(snapshot: Snapshot, text: str | None) -> Mediators | None:
+    """Return the mediators that a setting describes, None for none; raises InputError where it is none of `FORMS`."""
+    return find_mediators(snapshot, text) if text else None
+
+
+def mediators_fingerprint(mediators: Mediators | None) -> str:
+    """Return what mediators add to the fingerprint of a retriever; "" for none."""
+    return "" if mediators is None else f"\0{mediators.fingerprint}"
 
 
 def find_mediators(snapshot: Snapshot, text: str) -> Mediators:

@@ -20,7 +20,11 @@ def check_packages() -> list[Finding]:
     try:
         clew = distribution("clew")
     except PackageNotFoundError:
-        return [Finding("clew", FAULT, "its metadata is missing", "install it again: pip install clew")]
+        return [
+            Finding(
+                "clew", FAULT, "its metadata is missing", "install it again: pip install . in its clone, or its wheel"
+            )
+        ]
     needed, extras = _split_requirements(clew.requires or [])
     missing = [name for name in needed if _version(name) is None]
     findings = [Finding("clew", OK, f"{clew.version}, {format_count(len(needed), 'package')} needed")]

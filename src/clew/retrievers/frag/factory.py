@@ -14,7 +14,7 @@ from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 from clew.query.context import IndexContext, existing_weights
-from clew.query.mediators import find_mediators
+from clew.query.mediators import open_mediators
 from clew.query.relation_matching import RelationTexts
 from clew.retrievers.frag.hop_predictor import (
     CLASSIFIER,
@@ -59,7 +59,7 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
         frag_settings(settings),
         notes,
         whole_paths,
-        find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None,
+        open_mediators(context.scope.snapshot, settings.mediators),
     )
 
 

@@ -29,7 +29,7 @@ from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
 from clew.models.validation import replace_surrogates
 from clew.protocols import TextScorer, fingerprint_of
 from clew.query.masking import MaskedQuestion, mask_names
-from clew.query.mediators import Mediators
+from clew.query.mediators import Mediators, mediators_fingerprint
 from clew.query.relation_matching import PathScorer
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
@@ -124,7 +124,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
     def fingerprint(self) -> str:
         """The settings, and the weights of hop predictor and path ranker."""
         rankers = (self.path_ranker, *((self.whole_path_ranker,) if self.whole_path_ranker else ()))
-        mediators = "" if self.mediators is None else f"\0{self.mediators.fingerprint}"
+        mediators = mediators_fingerprint(self.mediators)
         return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}{mediators}"
 
     @property

@@ -22,7 +22,7 @@ from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
 from clew.query.masking import mask_names
-from clew.query.mediators import Mediators, find_mediators
+from clew.query.mediators import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.frag.factory import make_path_ranker
@@ -46,12 +46,7 @@ class RoG(SettingsRecord):
     paths: WholeNumber = setting(32, "paths that are returned, at most", "FRAG: u = 32")
     edges: WholeNumber = setting(300_000, "edges read around the topics, at most")
     ranker: str | None = setting(None, "path ranker, as of frag", unset="trained, or bi-encoder, or bm25")
-    mediators: str | None = setting(
-        None,
-        "nodes that no path ends at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
-        "the nodes of Freebase without a name",
-        in_repr=False,
-    )
+    mediators: str | None = mediators_setting()
 
 
 @final
@@ -70,8 +65,7 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
     @property
     def fingerprint(self) -> str:
         """The settings, and the weights of the planner."""
-        mediators = "" if self.mediators is None else f"\0{self.mediators.fingerprint}"
-        return f"{self.settings!r}\0{fingerprint_of(self.planner)}{mediators}"
+        return f"{self.settings!r}\0{fingerprint_of(self.planner)}{mediators_fingerprint(self.mediators)}"
 
     @property
     def path_limit(self) -> int:
@@ -136,5 +130,5 @@ def build_rog(context: IndexContext, settings: RoG) -> RoGRetriever:
     texts = lru_cache(maxsize=1)(context.relation_texts)
     planner = make_path_ranker(context, Frag(ranker=settings.ranker), texts, notes)
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
-    mediators = find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None
+    mediators = open_mediators(context.scope.snapshot, settings.mediators)
     return RoGRetriever(context.scope, context.lexical, graph, planner, settings, notes, mediators)

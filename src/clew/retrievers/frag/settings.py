@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
+from clew.query.mediators import mediators_setting
 
 Search = Literal["bfs", "shortest", "cheapest", "chains"]
 
@@ -54,11 +55,7 @@ class Frag(SettingsRecord):
         "masked", "the question that relations and paths are ranked against: masked is without its names", "FRAG: whole"
     )
     directed: bool = setting(default=False, description="whether facts are followed from head to tail alone")
-    mediators: str | None = setting(
-        None,
-        "nodes that a path goes through and never ends at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
-        "the nodes of Freebase without a name",
-    )
+    mediators: str | None = mediators_setting()
     ends: WholeNumber = setting(8, "ends of one relation path that rank before those of the next")
     edges: WholeNumber = setting(300_000, "edges read for the neighbourhood, at most")
     grm: Literal["ppr", "rwr", "nibble"] = setting("ppr", "entity ranking", "FRAG")

@@ -26,7 +26,7 @@ from clew.models.validation import replace_surrogates
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import TextScorer
 from clew.query.context import IndexContext
-from clew.query.mediators import Mediators, find_mediators
+from clew.query.mediators import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.frag.counted_model import CountedModel
@@ -60,12 +60,7 @@ class ToG(SettingsRecord):
         "llm:MODEL",
         unset="bi-encoder, or bm25 without an encoder",
     )
-    mediators: str | None = setting(
-        None,
-        "nodes that no path ends at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
-        "the nodes of Freebase without a name",
-        in_repr=False,
-    )
+    mediators: str | None = mediators_setting()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +94,7 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
     @property
     def fingerprint(self) -> str:
         """The settings."""
-        return repr(self.settings) + ("" if self.mediators is None else f"\0{self.mediators.fingerprint}")
+        return f"{self.settings!r}{mediators_fingerprint(self.mediators)}"
 
     @property
     def path_limit(self) -> int:
@@ -194,7 +189,7 @@ def build_tog(context: IndexContext, settings: ToG) -> ToGRetriever:
     name = settings.ranker or (BM25 if context.index_encoder is None else BI_ENCODER)
     kind, _, model_name = name.partition(":")
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
-    mediators = find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None
+    mediators = open_mediators(context.scope.snapshot, settings.mediators)
     if kind == LANGUAGE_MODEL and model_name:
         model = CountedModel(context.open_model(model_name))
         scorer: TextScorer = LanguageModelScorer(model)

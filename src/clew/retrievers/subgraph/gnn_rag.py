@@ -19,7 +19,7 @@ from clew.errors import InputError
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.query.context import IndexContext
-from clew.query.mediators import Mediators, find_mediators
+from clew.query.mediators import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.subgraph.gcn import GCNSelector, build_gcn_subgraph
@@ -40,12 +40,7 @@ class GNNRAG(SettingsRecord):
     weights: Path | None = setting(
         None, "weights that `clew train subgraph` made", unset="the index's, else the package's"
     )
-    mediators: str | None = setting(
-        None,
-        "nodes that no path ends at: unlabelled, heads-of:PREFIX+PREFIX or file:PATH",
-        "the nodes of Freebase without a name",
-        in_repr=False,
-    )
+    mediators: str | None = mediators_setting()
 
 
 @final
@@ -62,8 +57,7 @@ class GNNRAGRetriever(PathRetriever[SubgraphSelection | None]):
     @property
     def fingerprint(self) -> str:
         """The settings, and the weights of the network."""
-        mediators = "" if self.mediators is None else f"\0{self.mediators.fingerprint}"
-        return f"{self.settings!r}\0{self.network.fingerprint}{mediators}"
+        return f"{self.settings!r}\0{self.network.fingerprint}{mediators_fingerprint(self.mediators)}"
 
     @property
     def path_limit(self) -> int:
@@ -119,5 +113,5 @@ def build_gnn_rag(context: IndexContext, settings: GNNRAG) -> GNNRAGRetriever:
     neighbourhoods = build_gcn_subgraph(context, chosen)
     if not isinstance(neighbourhoods.selector, GCNSelector):
         raise InputError("gnn-rag: the selector of gcn-subgraph is no network")
-    mediators = find_mediators(context.scope.snapshot, settings.mediators) if settings.mediators else None
+    mediators = open_mediators(context.scope.snapshot, settings.mediators)
     return GNNRAGRetriever(context.scope, neighbourhoods, neighbourhoods.selector, settings, mediators)
