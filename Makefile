@@ -98,7 +98,8 @@ site: $(VENV)/installed-dev  ## Write the documentation as a site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
 
 clean:  ## Remove what the other targets made
-	rm -rf .venv $(NEIGHBOURS) $(INDEX) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	if test -e $(VENV)/pyvenv.cfg && test -e $(VENV)/installed; then rm -rf $(VENV); fi
+	rm -rf $(NEIGHBOURS) $(INDEX) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:

@@ -95,7 +95,14 @@ UNSAFE_CALLS = {"__import__", "eval", "exec", "torch.load"}
 UNSAFE_IMPORTS = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~:/])/(?:home|root|work|Users|tmp|opt|mnt)/\w{2}|\b[A-Z]:\\\w")
-TEXT_SUFFIXES = {".py", ".md", ".toml", ".txt", ".jsonl", ".csv", ""}
+FILES_AT_ROOT = (
+    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "SECURITY.md", ".dockerignore", ".gitignore"),
+    *("Dockerfile", "Makefile", "constraints.txt", "mkdocs.yml", "pyproject.toml"),
+)
+TEXT_SUFFIXES = {
+    *(".py", ".md", ".toml", ".txt", ".jsonl", ".json", ".csv", ".tsv", ".js", ".mjs", ".css", ".html", ".ipynb"),
+    *(".yml", ".service", ".cff", ""),
+}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -390,8 +397,8 @@ def test_tests_mirror_the_package() -> None:
 
 
 def test_no_file_names_a_place_on_one_machine() -> None:
-    paths = [ROOT / name for name in ("Makefile", "README.md", "CHANGELOG.md", "pyproject.toml", "constraints.txt")]
-    for folder in ("src", "tests", "bench", "tools", "examples", "docs", ".ci"):
+    paths = [ROOT / name for name in FILES_AT_ROOT]
+    for folder in ("src", "tests", "bench", "tools", "examples", "docs", "deploy", ".ci"):
         paths += [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in TEXT_SUFFIXES]
     named = [
         f"{path.relative_to(ROOT)} names {found.group()}..."

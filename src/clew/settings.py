@@ -61,8 +61,10 @@ class Settings(BaseModel):
     # Which names have synonyms: "comparable" without figures and without pairs of two titles, or "all", as published.
     synonym_names: Literal["comparable", "all"] = "comparable"
     synonym_relative: bool = False  # whether the threshold is a share of a name's best cosine (GFM-RAG's code)
-    retriever: str = "auto"  # "auto": `gfm` where the index has the vectors that it reads, else `chains`
-    unknown_names: Literal["similar", "exact"] = "similar"  # of questions: taken for those most like them, or for none
+    # "auto": frag for facts without passages, gfm where its weights read the index's vectors, else chains.
+    retriever: str = "auto"
+    # Unknown names in questions: replaced by the most similar known name, or left as they are.
+    unknown_names: Literal["similar", "exact"] = "similar"
     # What links the names in questions to entities.
     linker: Literal["exact", "embedding", "exact+embedding", "maxsim", "exact+maxsim"] = "exact"
     linker_floor: float = Field(default=0.8, ge=-1.0, le=1.0)  # least cosine of names linked by embedding or maxsim

@@ -17,7 +17,7 @@ from clew.commands.record_options import Only, Without, expand_records
 class Loop:
     epochs: Annotated[int, Field(ge=1, le=9, description="Passes.")] = 5
     decay: float = 0.1
-    seed: Annotated[int, Field(description="Of everything random.")] = 0
+    seed: Annotated[int, Field(description="Random seed.")] = 0
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,9 @@ def test_example_questions_are_answered_by_search(index: Index) -> None:
 
 
 def test_an_example_question_quotes_a_passage_that_it_was_made_from(index: Index) -> None:
-    for question in index.example_questions():
+    questions = index.example_questions()
+    assert len(questions) == 2
+    for question in questions:
         quoted = {citation.passage_id for citation in index.ask(question.text).citations}
         assert question.passages[-1] in quoted
 

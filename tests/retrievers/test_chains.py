@@ -51,7 +51,9 @@ def test_the_chain_is_quoted_with_what_joins_it(facts: Index) -> None:
 
 def test_quotes_stand_where_they_say(facts: Index) -> None:
     texts = {document.id: document.text for document in FACTS}
-    for chain in search(facts).chains:
+    chains = search(facts).chains
+    assert chains
+    for chain in chains:
         for quote in chain.item.sentences:
             assert texts[quote.document_id][quote.start : quote.end] == quote.quote
 
@@ -61,7 +63,9 @@ def test_the_passages_of_the_chain_come_first(facts: Index) -> None:
 
 
 def test_two_steps_end_before_the_town(facts: Index) -> None:
-    assert all(len(chain.item.sentences) == 2 for chain in search(facts, settings=Chains(steps=2)).chains)
+    chains = search(facts, settings=Chains(steps=2)).chains
+    assert chains
+    assert all(len(chain.item.sentences) == 2 for chain in chains)
 
 
 def test_no_chain_passes_through_a_filtered_passage(facts: Index) -> None:

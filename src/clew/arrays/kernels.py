@@ -79,7 +79,7 @@ class CompilingTime:
         self._notice = _FIRST_NOTICE
 
     def add(self, seconds: float) -> None:
-        """Count a function that was compiled; a note is logged from one second in all on, then at 4, 16, 64 seconds."""
+        """Add the seconds of one compilation; log a note when the total reaches 1, 4, 16, ... seconds."""
         self._seconds += seconds
         if self._seconds >= self._notice:
             _logger.warning("compiling, once: %.0f s so far; later runs load the compiled code", self._seconds)

@@ -52,7 +52,7 @@ class GraphFileOptions:
         list[str] | None,
         typer.Option(help="A tab-separated table of entity and document or passage. May be given several times."),
     ] = None
-    encoding: Annotated[str, typer.Option(help="Of the text: utf-8, utf-16, latin-1 and so on.")] = "utf-8"
+    encoding: Annotated[str, typer.Option(help="Text encoding: utf-8, utf-16, latin-1, ...")] = "utf-8"
     delimiter: Annotated[
         str | None, typer.Option(help="Between the cells of a table, in place of a tab, or of a comma in CSV.")
     ] = None
@@ -73,7 +73,7 @@ def import_graph(
         ),
     ],
     index: IndexOption,
-    name: Annotated[str | None, typer.Option(help="Of the graph in the index; by default the file's name.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the graph in the index; default: the file's name.")] = None,
     encoder: EncoderOption = None,
     device: DeviceOption = None,
     memory: MemoryOption = None,

@@ -19,7 +19,7 @@ KeysOption = Annotated[Path, typer.Option("--keys", help="The file of keys; only
 
 def add(
     keys: KeysOption,
-    label: Annotated[str, typer.Option(help="Whose key it is, for people.")] = "",
+    label: Annotated[str, typer.Option(help="Label that tells people whose key this is.")] = "",
     index: Annotated[
         list[str] | None, typer.Option(help="Name of an index that it may ask; repeatable; else it may ask all.")
     ] = None,

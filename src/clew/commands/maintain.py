@@ -80,7 +80,7 @@ def verify(index: IndexOption, json_: JsonFlag = False) -> None:
 
 def repair(
     index: IndexOption,
-    yes: Annotated[bool, typer.Option("--yes", help="Lose what cannot be read, unasked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before dropping what cannot be read.")] = False,
     json_: JsonFlag = False,
 ) -> None:
     """Repair a damaged index with the least loss, by an older version or without what is damaged; it asks first."""

@@ -123,7 +123,8 @@ class RetrieverOptions:
     base: Annotated[
         str | None,
         typer.Option(
-            help="Base retriever of naive-ge, sync-ge, gear and ircot; bm25. Of maxsim; fused. Of reranked; pagerank."
+            help="Base retriever. Default: bm25 for naive-ge, sync-ge, gear and ircot; fused for maxsim; pagerank for "
+            "reranked."
         ),
     ] = None
     reader: Annotated[

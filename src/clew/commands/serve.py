@@ -57,7 +57,7 @@ class LimitOptions:
     ] = None
     deadline: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds for an answer.")] = 30.0
     rate: Annotated[int, typer.Option(min=0, help="Requests a minute of one key; 0 for no limit.")] = 0
-    max_upload: Annotated[int, typer.Option(min=1, max=1_048_576, help="MiB of an upload.")] = 64
+    max_upload: Annotated[int, typer.Option(min=1, max=1_048_576, help="Maximum size of an upload, in MiB.")] = 64
     max_open: Annotated[
         int, typer.Option(min=1, max=10_000, help="Indexes that are open at once; the others open when asked.")
     ] = 32

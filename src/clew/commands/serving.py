@@ -148,7 +148,7 @@ def page_address(host: str, port: int) -> str:
 
 
 class _AnnouncedServer(uvicorn.Server):
-    """A server that is not announced any more from the beginning of its end; a signal ends the process after that."""
+    """Server whose announcement is withdrawn as soon as shutdown begins."""
 
     def __init__(self, config: uvicorn.Config, announced: ExitStack, page: str) -> None:
         super().__init__(config)

@@ -39,13 +39,16 @@ class HopTraining:
         str, typer.Option(help="words (vectors of words), tf-idf, or classifier (simple or complex, as published).")
     ] = WORDS
     encoder: Annotated[
-        str, typer.Option(help="Of a classifier; a model of sentence-transformers is tuned, another stays as it is.")
+        str,
+        typer.Option(
+            help="Encoder of the classifier; a sentence-transformers model is fine-tuned, any other stays frozen."
+        ),
     ] = DEFAULT_ENCODER
     epochs: Annotated[
         int | None,
         typer.Option(min=1, help="Passes over the questions; 14, of feedback alone 3, of a tuned classifier 10."),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0
 
 
 def router(
@@ -87,7 +90,7 @@ def paths(
     out: OutOption,
     index: IndexesOption = None,
     questions: QuestionsOption = None,
-    hops: Annotated[int, typer.Option(min=1, max=4, help="Of the paths, at most.")] = 3,
+    hops: Annotated[int, typer.Option(min=1, max=4, help="Maximum number of hops of a path.")] = 3,
     *,
     recipe: PathRecipe,
     device: DeviceOption = None,

@@ -31,7 +31,7 @@ class Adjacency:
         return self.indptr, self.indices, self.weights
 
     def row(self, index: int) -> IntArray:
-        """Return the neighbours of one row, ascending."""
+        """Return the neighbours (degree,) of one row, ascending."""
         return self.indices[self.indptr[index] : self.indptr[index + 1]]
 
     def degrees(self) -> LongArray:

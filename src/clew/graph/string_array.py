@@ -11,7 +11,10 @@ from clew.arrays import LongArray, expand_ranges
 
 
 class StringArray(Sequence[str]):
-    """Immutable strings, concatenated as UTF-8 bytes; string i is `data[offsets[i]:offsets[i + 1]]`."""
+    """Immutable strings, concatenated as UTF-8 bytes; string i of n is `data[offsets[i]:offsets[i + 1]]`.
+
+    `data` are all bytes (b,), `offsets` (n + 1,) ascend from 0 to b.
+    """
 
     __slots__ = ("data", "offsets")
 
@@ -32,7 +35,7 @@ class StringArray(Sequence[str]):
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
     def take(self, positions: NDArray[np.integer]) -> "StringArray":
-        """Return the strings at some positions, in the order given."""
+        """Return the strings at some positions (m,), in the order given."""
         starts, sizes = self.offsets[:-1][positions], np.diff(self.offsets)[positions]
         offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(sizes, out=offsets[1:])

@@ -49,7 +49,7 @@ V = TypeVar("V")
 AUTO = "auto"
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
 _TRIED_EXAMPLES = 4  # questions that are made for each one that is wanted
-_MAX_SELECTIONS = 4  # the same, of indexes of some of its passages
+_MAX_SELECTIONS = 4  # restricted indexes kept open per index
 _CACHE_LOCK = Lock()  # held for microseconds
 
 # A retriever as users give it: a name, a settings record, or an object that retrieves.

@@ -99,7 +99,7 @@ class QueryBatch:
 
 
 def node_texts(batch: QueryBatch) -> FloatArray:
-    """Return the text embeddings of a batch's nodes; raises InputError where it has none."""
+    """Return the text embeddings (n, t) of a batch's nodes; raises InputError where it has none."""
     if batch.texts is None:
         raise InputError("the network reads the texts of nodes, and none were given: give the graph's text vectors")
     return batch.texts
@@ -140,7 +140,7 @@ class QueryNetwork:
         return projected * self.arrays["inverse_scale"] + self.arrays["inverse_shift"]
 
     def with_inverses(self, projected: FloatArray) -> FloatArray:
-        """Return projections followed by those of the inverses where the model learns inverses; else as they are."""
+        """Return projections (R, layers, width); (2R, layers, width), with inverses last, if the model learns these."""
         learned = self.settings.learned_inverse
         return np.concatenate([projected, self.project_inverses(projected)]) if learned else projected
 

@@ -29,7 +29,7 @@ def fits_noun(one: Referent, noun: str) -> int:
 
 
 def fits_person(one: Referent, pronoun: str) -> int:
-    """Return how well a person of a pronoun fits; the answer to a question is meant before the one it asked about."""
+    """Return how well a referent fits a personal pronoun; the last answer ranks above the last subject."""
     if one.kind == PERSON and one.pronoun in (pronoun, ""):
         return 3 if one.is_answer else 2
     return int(one.kind == UNKNOWN and not one.pronoun)

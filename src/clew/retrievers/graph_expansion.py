@@ -78,7 +78,7 @@ class GraphExpansion:
         return ExpansionResult(tuple(passages), paths, tuple(beams))
 
     def link_facts(self, facts: Sequence[Sequence[Fact]], allowed: BoolArray) -> list[tuple[Fact, ...]]:
-        """Link the facts without a triple to the most similar one that an allowed passage states, if there is one."""
+        """Link the facts without a triple to the most similar one that an allowed passage (P,) states, if any."""
         unlinked = list(dict.fromkeys(fact for of_question in facts for fact in of_question if fact.triple < 0))
         if not unlinked or not len(self.scope.snapshot.triples):
             return [tuple(of_question) for of_question in facts]
@@ -93,7 +93,7 @@ class GraphExpansion:
         return f"{t.head} {t.relation} {t.tail}"
 
     def passages_stating(self, triple: int, allowed: BoolArray) -> tuple[Passage, ...]:
-        """Return the allowed passages that state a triple."""
+        """Return the allowed passages (P,) that state a triple."""
         s = self.scope.snapshot
         return tuple(s.passage(int(p)) for p in s.triple_passages.row(triple) if allowed[p])
 

@@ -25,14 +25,18 @@ class EntityChange(BaseModel):
     )
 
     action: Literal["merge", "split", "rename", "forget", "undo"]
-    names: list[_Name] = Field(default=[], max_length=100, description="The entities; none to undo.")
-    new_name: _Name | None = Field(default=None, description="Of what is merged, split off or renamed.")
-    documents: list[_Id] = Field(default=[], max_length=10_000, description="Of what is split off.")
-    passages: list[_Id] = Field(default=[], max_length=10_000, description="Of what is split off.")
-    where: Annotated[str, Field(max_length=10_000)] | None = Field(default=None, description="Of what is split off.")
+    names: list[_Name] = Field(default=[], max_length=100, description="Names of the entities; empty for undo.")
+    new_name: _Name | None = Field(default=None, description="New name of the merged, split-off or renamed entity.")
+    documents: list[_Id] = Field(default=[], max_length=10_000, description="Documents whose mentions are split off.")
+    passages: list[_Id] = Field(default=[], max_length=10_000, description="Passages whose mentions are split off.")
+    where: Annotated[str, Field(max_length=10_000)] | None = Field(
+        default=None, description="Filter: the mentions in the passages that it allows are split off."
+    )
     form: Annotated[str, Field(max_length=500)] = Field(default="", description="The name as passages write it.")
     by_context: bool = Field(default=False, description="Split each group of documents that shares nothing.")
-    number: int | None = Field(default=None, ge=1, description="To undo; the last decision that is in force if null.")
+    number: int | None = Field(
+        default=None, ge=1, description="Number of the decision to undo; null for the last one in force."
+    )
 
 
 class EntityDecision(BaseModel):
@@ -41,7 +45,7 @@ class EntityDecision(BaseModel):
     number: int
     action: str
     description: str
-    name: str = Field(description="Of the entity after it; empty for one that is forgotten, and to undo.")
+    name: str = Field(description="Resulting name of the entity; empty after forget and undo.")
     time: str
     undone: bool
     note: str = Field(description="Why it changes nothing, or not all that it names; or that it is undone.")

@@ -244,7 +244,7 @@ class OpenIndexes:
             began = time.monotonic()
             try:
                 old = entry.opening.result()
-            except ClewError:  # as who opens it is told
+            except ClewError:  # the caller that opens it gets the error
                 return
             with self._changed:
                 if old.replaced:  # the index was closed meanwhile

@@ -77,7 +77,8 @@ class Recipe(CheckedRecord):
     # of AdamW
     rate: Annotated[float, Field(gt=0, lt=math.inf, description="Highest learning rate.")] = 2e-3
     schedule: Annotated[
-        Literal["cosine", "constant"], Field(description="Of the rate after the warm-up: cosine to 0, or constant.")
+        Literal["cosine", "constant"],
+        Field(description="Learning-rate schedule after the warm-up: cosine to 0, or constant."),
     ] = "cosine"
     decay: Annotated[float, Field(ge=0, lt=math.inf, description="Weight decay of AdamW.")] = 1e-4
     warmup: Annotated[int, Field(ge=0, description="Steps over which the learning rate rises.")] = 30
@@ -90,7 +91,7 @@ class Recipe(CheckedRecord):
     patience: Annotated[
         int, Field(ge=0, description="Epochs without a better figure before training stops; 0 for never.")
     ] = 0
-    seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
+    seed: Annotated[int, Field(ge=0, description="Random seed.")] = 0
 
 
 def option_values(record: Any) -> dict[str, Any]:
@@ -174,7 +175,7 @@ class FeedbackRecipe(CheckedRecord):
     objective: Annotated[FeedbackObjective, Field(description="policy, or the loss of the paper.")] = "policy"
     budget: Annotated[int, Field(ge=1, description="Nodes of a selection, at most.")] = 20
     draws: Annotated[int, Field(ge=2, description="Selections of a question that are compared, for policy.")] = 4
-    price: Annotated[float, Field(ge=0, description="Of a selected node, in nats of the reader's loss.")] = 0.0
+    price: Annotated[float, Field(ge=0, description="Penalty per selected node, in nats of the reader's loss.")] = 0.0
     choose_by: Annotated[
         Literal["reader", "published"],
         Field(description="What chooses the epoch: the reader's loss, or the published loss, equation 5 of the paper."),

@@ -127,7 +127,7 @@ def train(
 
 
 def _rate_share(recipe: Recipe, step: int, total: int) -> float:
-    """Return the share of the highest learning rate at a step, from 0, of so many in all."""
+    """Return the learning rate at `step` (from 0) of `total`, as a share of the highest rate."""
     rise = min(1.0, (step + 1) / max(recipe.warmup, 1))
     if recipe.schedule == "constant":
         return rise

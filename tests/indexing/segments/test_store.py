@@ -147,7 +147,9 @@ def test_an_index_without_passages_has_no_segment(tmp_path: Path) -> None:
 
 
 def test_the_file_names_no_machine(table: PassageTable, tmp_path: Path) -> None:
-    for file in ensure_segments(table, ignore_progress):
+    files = ensure_segments(table, ignore_progress)
+    assert len(files) == 3
+    for file in files:
         assert str(tmp_path).encode() not in file.path.read_bytes()
         assert flatten_segment(file.open()).keys()
 

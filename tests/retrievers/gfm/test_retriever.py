@@ -116,9 +116,10 @@ def test_paths_lead_from_the_question_to_the_passage(index: Index) -> None:
 
 
 def test_no_path_states_a_triple_twice(index: Index) -> None:
-    for question, _ in questions()[:10]:
-        for path in index.search(question, 5, "gfm", paths=3).paths:
-            assert len(set(path.item)) == len(path.item)
+    found = [index.search(question, 5, "gfm", paths=3).paths for question, _ in questions()[:10]]
+    assert any(found)
+    for path in (path for paths in found for path in paths):
+        assert len(set(path.item)) == len(path.item)
 
 
 def remove_edges(batch: GraphBatch, removed: LongArray) -> GraphBatch:

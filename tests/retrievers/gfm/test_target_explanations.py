@@ -97,6 +97,7 @@ def test_walks_that_meet_a_node_twice_can_be_left_out(gfm: GFMRetriever) -> None
 
 def test_the_ranking_and_the_explanation_are_of_one_score(index: Index, gfm: GFMRetriever) -> None:
     evidence = index.search(QUESTION, 5, "gfm")
+    assert len(evidence.passages) == 5
     for scored in evidence.passages:
         explained = explain_target(gfm, QUESTION, scored.item.id, 1)
         assert 1 / (1 + np.exp(-explained.logit)) == pytest.approx(scored.score, abs=1e-5)

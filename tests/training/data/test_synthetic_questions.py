@@ -21,7 +21,9 @@ def test_the_same_seed_generates_the_same_questions(polar: Index) -> None:
 
 def test_each_question_needs_two_to_four_passages(polar: Index) -> None:
     known = set(polar.snapshot.passage_ids)
-    for question in PathQuestionMaker(polar.snapshot, 3).make(80):
+    made = PathQuestionMaker(polar.snapshot, 3).make(80)
+    assert len(made) == 80
+    for question in made:
         assert 2 <= len(question.gold) <= 4
         assert len(question.gold) == question.hops
         assert set(question.gold) <= known

@@ -165,7 +165,7 @@ def list_parts(
 
 @njit
 def _append(pairs, count, one, other):  # type: ignore[no-untyped-def]
-    """Return pairs with another after the first `count`, in a larger array if they fill theirs."""
+    """Append a pair (2,) to the first `count` of pairs (n, 2); the array doubles when it is full."""
     if count == len(pairs):
         larger = np.empty((2 * count, 2), dtype=np.int32)
         for i in range(count):

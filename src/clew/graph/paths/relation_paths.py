@@ -35,7 +35,7 @@ class RelationPathLevel:
     truncated: bool = False  # whether ends were left out
 
     def ends(self, index: int) -> LongArray:
-        """Return the ends of a relation path: those of simple paths, or all if there are none."""
+        """Return the ends (n,) of a relation path: those of simple paths, or all if there are none."""
         first, last = int(self.indptr[index]), int(self.indptr[index + 1])
         simple = int(self.simple[first:last].sum())
         return np.arange(first, first + simple if simple else last)
@@ -48,7 +48,7 @@ def relation_codes(local: LocalGraph, triples: IntArray) -> IntArray:
 
 
 def first_level(starts: LongArray) -> RelationPathLevel:
-    """Return the level of the empty relation path, which ends at the starts."""
+    """Return the level of the empty relation path, which ends at the starts (n,)."""
     count = len(starts)
     return RelationPathLevel(
         np.zeros((1, 0), dtype=np.int32),

@@ -118,7 +118,7 @@ class Snapshot:
         return bisect_left(self.passage_ids, passage_id)
 
     def passage_triple_positions(self, passage_ids: Iterable[str]) -> LongArray:
-        """Return the positions of the triples stated by some passages, ascending."""
+        """Return the positions (n,) of the triples stated by some passages, ascending and distinct."""
         rows = [self.passage_triples.row(self.position(id_)) for id_ in passage_ids]
         return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
 
@@ -138,11 +138,11 @@ class Snapshot:
         return write_triple(self, position, allowed)
 
     def passages_of(self, entity: int) -> IntArray:
-        """Return the passages that mention an entity, ascending."""
+        """Return the passages (n,) that mention an entity, ascending."""
         return self.mentioned_in.row(entity)
 
     def entities_with_key(self, key_hash: int) -> IntArray:
-        """Return the entities with a name whose key has this hash, ascending."""
+        """Return the entities (n,) with a name whose key has this hash, ascending."""
         wanted = np.uint64(key_hash)
         first, last = (int(self.name_hashes.searchsorted(wanted, side=side)) for side in ("left", "right"))
         return self.name_entities[first:last]
@@ -153,7 +153,7 @@ class Snapshot:
         return False
 
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
-        """Return whether any name's key has each hash (n,)."""
+        """Return for each hash (n,) whether any name's key has it, (n,)."""
         if not len(self.name_hashes):
             return np.zeros(len(key_hashes), dtype=np.bool_)
         places = np.minimum(self.name_hashes.searchsorted(key_hashes), len(self.name_hashes) - 1)
@@ -161,11 +161,11 @@ class Snapshot:
         return known
 
     def entities_with_name(self, name: str) -> IntArray:
-        """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
+        """Return the entities (n,) with a name, ascending; only those displayed exactly so if there are any."""
         return prefer_displayed(self.entities_with_key(key_hash(name_key(name), self.salt)), self.entities, name)
 
     def title_mask(self, entities: IntArray) -> BoolArray:
-        """Return for each entity whether it is the title of a document."""
+        """Return for each entity (n,) whether it is the title of a document, (n,)."""
         passages = self.mentioned_in
         return np.array([(self.title_entities[passages.row(int(e))] == e).any() for e in entities], dtype=bool)
 

@@ -30,7 +30,7 @@ class Workspace(Protocol):
 
     @property
     def resident_bytes(self) -> int:
-        """The bytes of the files of segments, and of what is in files else, that stay in memory once they were read."""
+        """The number of bytes of mapped files that stay resident once read."""
 
     def keep(self, value: ValueT) -> ValueT:
         """Return an equal value: a record, list or tuple of arrays, or an array. The caller drops the one given."""

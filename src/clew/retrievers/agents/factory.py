@@ -36,20 +36,26 @@ GRAPH_BASES = ("entity-graph", "gfm", "hipporag", "hipporag2", "pagerank", "titl
 
 
 def build_naive_ge(context: IndexContext, settings: NaiveGE, open_retriever: OpenRetriever) -> Retriever:
-    """Return the expansion of a base ranking along all its triples."""
+    """Return the expansion of a base ranking along all its triples; raises InputError for an unknown base."""
     base = open_retriever(settings.base, context.with_paths_per_passage(0))
     return GraphExpansionRetriever(base, build_expansion(context, settings))
 
 
 def build_sync_ge(context: IndexContext, settings: SyncGE, open_retriever: OpenRetriever) -> Retriever:
-    """Return the expansion of a base ranking along the triples that a reader picks."""
+    """Return the expansion of a base ranking along the triples that a reader picks.
+
+    Raises InputError for an unknown base or reader.
+    """
     base = open_retriever(settings.base, context.with_paths_per_passage(0))
     reader = open_reader(context, settings.reader, settings.context, max_facts=settings.facts, triples=settings.triples)
     return GraphExpansionRetriever(base, build_expansion(context, settings), reader)
 
 
 def build_gear(context: IndexContext, settings: Gear, open_retriever: OpenRetriever) -> Retriever:
-    """Return the agent."""
+    """Return GeAR over a base retriever.
+
+    Raises InputError for an unknown base or reader, or where expand=no leaves nothing to note.
+    """
     base = open_retriever(settings.base, context.with_paths_per_passage(0))
     later = settings.later if settings.later is not None else 1.0 if _follows_graph(settings.base) else 0.5
     is_local = settings.reader == LOCAL_READER
@@ -83,7 +89,7 @@ def build_gear(context: IndexContext, settings: Gear, open_retriever: OpenRetrie
 
 
 def build_ircot(context: IndexContext, settings: IRCoT, open_retriever: OpenRetriever) -> Retriever:
-    """Return the agent."""
+    """Return IRCoT over a base retriever; raises InputError for an unknown base or reader."""
     base = open_retriever(settings.base, context.with_paths_per_passage(0))
     return IRCoTAgent(base, open_reader(context, settings.reader, settings.context), settings.steps)
 

@@ -127,7 +127,11 @@ def _make_graphs_and_ranker(
 
 
 def choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
-    """Return the encoder that the weights read: the index's where they are the same, else the weights' own."""
+    """Return the encoder that the weights read: the index's where they are the same, else the weights' own.
+
+    Raises InputError where weights that score passages read another encoder than the index was made with, where the
+    weights' own cannot be opened, and where its vectors have another width than the weights read.
+    """
     encoder, wanted = context.index_encoder, trained.encoder
     if encoder is None or not reads_vectors_of(wanted.fingerprint, encoder.fingerprint):
         if trained.targets == "passages":

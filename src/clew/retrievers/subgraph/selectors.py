@@ -23,7 +23,7 @@ class PerGraphSelector(ABC):
     __slots__ = ()
 
     def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
-        """Return the selection of each query (see `SubgraphSelector`)."""
+        """Return the selection of each query (see `SubgraphSelector`); raises InputError for a budget below 1."""
         if budget < 1:
             raise InputError(f"a part of a graph of {budget} nodes: ask for at least 1")
         return [self.select_one(query, budget) for query in queries]

@@ -45,7 +45,7 @@ class PathRecipe(CheckedRecord):
     epochs: Annotated[int, Field(ge=1, description="Passes over the questions.")] = 4
     batch: Annotated[int, Field(ge=1)] = 64
     rate: Annotated[float, Field(gt=0)] = 1e-2
-    seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
+    seed: Annotated[int, Field(ge=0, description="Random seed.")] = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,7 +46,7 @@ class AnswerRecipe(CheckedRecord):
     # share of the right answers that the threshold may cost on questions that were held out
     lost: Annotated[float, Field(ge=0, lt=1, description="Share of right answers that may be withheld.")] = 0.03
     line: Annotated[float, Field(ge=0, le=1, description="Least probability of an answer that is asserted.")] = 0.5
-    seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
+    seed: Annotated[int, Field(ge=0, description="Random seed.")] = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

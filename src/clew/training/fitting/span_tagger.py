@@ -37,7 +37,7 @@ class ExtractorRecipe(CheckedRecord):
         4000
     )
     held_out: Annotated[float, Field(ge=0, lt=1, description="Share of the titles that only measures.")] = 0.2
-    seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
+    seed: Annotated[int, Field(ge=0, description="Random seed.")] = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
