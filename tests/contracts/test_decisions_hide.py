@@ -15,7 +15,12 @@ from tests.small_index import DOCUMENTS, make_index
 HIDDEN = Document("secretdoc", "Ysolde Trunkbarrow", "Ysolde Trunkbarrow commanded the Vega and knew Karlskrona.", {})
 WHERE = "document_id != 'secretdoc'"
 GIVEN = ("basilisk", "informant", "trunkbarrow", "ysolde")
-QUESTIONS = ("Where was the commander of the Vega born?", "Who was Louis Palander?", "what is karlskrona")
+QUESTIONS = (
+    "What supplied the Vega and Karlskrona?",
+    "Where was the commander of the Vega born?",
+    "Who was Louis Palander?",
+    "what is karlskrona",
+)
 FINDING = [name for name in RETRIEVERS if not finds_nothing(name) and name.partition(":")[0] not in TRAINED]
 
 
@@ -27,6 +32,14 @@ def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     index.merge_entities(["Louis Palander", "Ysolde Trunkbarrow"], "Codename Basilisk")
     index.rename_entity("Karlskrona", "The informant")
     index.split_entity("Bornholm", "Basilisk Island", documents=["untitled-2"])
+    graph = tmp_path_factory.mktemp("graph") / "kg.tsv"
+    graph.write_text(
+        "Vega\tlaunched from\tBremerhaven\nVega\tsupplied by\tBrix Works\nBrix Works\tsupplier of\tKarlskrona\n",
+        encoding="utf-8",
+    )
+    index.import_graph(clew.graph_file(graph))
+    index.rename_entity("Bremerhaven", "Port of the informant")  # of the graph alone
+    index.rename_entity("Vega", "Basilisk's ship")
     return folder
 
 

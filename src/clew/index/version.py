@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import IndexFormatError, InputError, ProviderError
+from clew.graph.names.given_names import GivenNames
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.paid import PaidEncoder
@@ -16,6 +17,7 @@ from clew.protocols import Encoder, Extractor, LanguageModel
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
 from clew.store.atomic import remove_leftovers
+from clew.store.entity_decisions import given_names
 from clew.store.error_mapping import is_unwritable, map_errors
 from clew.store.location import reply_cache_path
 from clew.store.passage_table import PassageTable
@@ -133,6 +135,7 @@ class IndexVersion:
                 self.device,
                 similar_names=self.similar_names,
                 linking=self.linking,
+                given=GivenNames(partial(given_names, self._reading)),
             )
 
     @property

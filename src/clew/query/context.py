@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
+from clew.graph.names.given_names import GivenNames
 from clew.graph.names.similar_names import PARTS
 from clew.graph.segments.flat import unflatten_stored_passages
 from clew.graph.segments.list_search import ListSearch
@@ -90,8 +91,8 @@ class IndexContext:
 
     `vectors` is the vector cache of short texts on disk; `on_progress` is called with the number of texts encoded, when
     a retriever encodes many. `device` is where models run. `similar_names` links names that the index does not know to
-    those that they are misspelt or short for; `linking` are the other settings of links. `paths_per_passage` explain
-    each passage, for retrievers to which each path costs time.
+    those that they are misspelt or short for; `linking` are the other settings of links. `given` are the names that
+    decisions on entities gave. `paths_per_passage` explain each passage, for retrievers to which each path costs time.
     """
 
     def __init__(
@@ -105,10 +106,11 @@ class IndexContext:
         *,
         similar_names: bool = True,
         linking: LinkerSettings | None = None,
+        given: GivenNames | None = None,
     ) -> None:
         # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
         self._derived = folder.parent.parent
-        snapshot = load_snapshot(folder, partial(_open_passages, self._derived))
+        snapshot = load_snapshot(folder, partial(_open_passages, self._derived), given)
         arrays = _ArrayFolder(self._derived / "arrays" / folder.name)
         columns = MetadataColumns(snapshot, partial(arrays.load_all, COLUMN_PARTS))
         self.lexical = BM25Index.load(folder / LEXICAL)

@@ -108,6 +108,8 @@ class Scope:
             blocked = ~self.snapshot.stated_triple_mask(allowed)
             if (ties := self.hidden_ties(allowed)) is not None:
                 blocked |= ties.triples
+            if unnamed := self._restricted_names(allowed)[1].unnamed:
+                blocked |= np.isin(self.snapshot.triples[:, [0, 2]], unnamed).any(axis=1)
             _remember(self._blocked_triples, where, blocked if blocked.any() else None)
         return self._blocked_triples[where]
 

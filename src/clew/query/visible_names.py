@@ -58,6 +58,7 @@ class VisibleNames:
         visible: Which entities (E,) are known: an allowed passage mentions or states them, or an imported graph has
             them.
         ties: What hidden documents alone say of names.
+        unnamed: Entities of imported graphs that have no name but one that a decision gave; they are not visible.
     """
 
     def __init__(self, snapshot: Snapshot, allowed: BoolArray, in_graph: BoolArray) -> None:
@@ -69,6 +70,8 @@ class VisibleNames:
         self.salt = snapshot.salt
         self.entities: Sequence[str] = _Labels(lru_cache(_KEPT_NAMES)(self._read_label), len(snapshot.entities))
         self._is_name = lru_cache(_KEPT_NAMES)(self._read_name)
+        self.unnamed = self._find_unnamed()
+        self.visible[self.unnamed] = False
 
     def passages_of(self, entity: int) -> IntArray:
         """Return the allowed passages that mention an entity, ascending."""
@@ -103,11 +106,18 @@ class VisibleNames:
         titles = self._snapshot.title_entities
         return np.array([(titles[self.passages_of(int(e))] == e).any() for e in entities], dtype=bool)
 
+    def _find_unnamed(self) -> list[int]:
+        given = self._snapshot.given
+        found = {e for hash_ in given.hashes(self.salt) for e in self._snapshot.entities_with_key(hash_).tolist()}
+        named = [e for e in sorted(found) if self._in_graph[e] and given.has(self._snapshot.entities[e])]
+        return [entity for entity in named if not self.entities[entity]]
+
     def _read_label(self, entity: int) -> str:
         if not self.visible[entity]:
             return ""
-        if self._in_graph[entity]:
-            return self._snapshot.entities[entity]  # a graph's label goes before all others
+        label = self._snapshot.entities[entity]
+        if self._in_graph[entity] and not self._snapshot.given.has(label):
+            return label  # a graph's label goes before all others
         separated = self.ties.separated.get(entity, frozenset())
         return find_label(self._snapshot, self._passages_with(entity), entity, self._allowed, separated)
 
@@ -121,7 +131,9 @@ class VisibleNames:
             return True
         # The other names in a graph are not told from those that documents give: one that a hidden document gives, too,
         # counts as hidden.
-        return bool(self._in_graph[entity]) and not self._is_hidden_name(entity, name_hash)
+        if not self._in_graph[entity] or name_hash in self._snapshot.given.hashes(self.salt):
+            return False
+        return not self._is_hidden_name(entity, name_hash)
 
     def _is_written(self, entities: Sequence[int], name_hash: int) -> bool:
         """Return whether an allowed passage has a name of some entities, also where it is separated from them."""

@@ -144,6 +144,11 @@ def effective_decisions(decisions: Sequence[EntityDecision]) -> list[EntityDecis
     return [d for d in decisions if d.action != UNDO and d.number not in undone]
 
 
+def given_names(table: PassageTable) -> list[str]:
+    """Return the names that decisions in force give to entities."""
+    return [decision.new_name for decision in effective_decisions(read_decisions(table)) if decision.new_name]
+
+
 def _count(ids: Sequence[str], noun: str) -> list[str]:
     if not ids:
         return []

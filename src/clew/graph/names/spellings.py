@@ -132,14 +132,18 @@ def write_triple(snapshot: "Snapshot", position: int, allowed: BoolArray | None 
     """Return the triple at a position (0 to T - 1), as one of the `allowed` passages (P,) that state it writes it.
 
     Only passages that write both ends are cited, if any does; one that links to a document need not name it. The ends
-    of a triple of an imported graph are as in the graph.
+    of a triple of an imported graph are as in the graph; a name that a decision gave is shown where all are allowed.
     """
     head, relation, tail = (int(i) for i in snapshot.triples[position])
     labels, text = (snapshot.entities[head], snapshot.entities[tail]), snapshot.relations[relation]
     passages = [int(p) for p in snapshot.triple_passages.row(position) if allowed is None or allowed[p]]
     cited = tuple(snapshot.passage_ids[passage] for passage in passages)
     if snapshot.imported[position] or (not passages and allowed is None):
-        return Triple(labels[0], text, labels[1], cited)
+        shown_ends = [
+            label_among(snapshot, entity, allowed) if snapshot.given.has(label) else label
+            for entity, label in zip((head, tail), labels, strict=True)
+        ]
+        return Triple(shown_ends[0], text, shown_ends[1], cited)
     written = [(passage, *write_ends(snapshot, passage, position, allowed)) for passage in passages]
     whole = [ends for ends in written if ends[1] and ends[2]]
     if whole:

@@ -7,7 +7,7 @@ where the passages lie in the segments.
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency, unweighted_rows
+from clew.graph.names.given_names import GivenNames
 from clew.graph.names.spellings import prefer_displayed, write_triple
 from clew.graph.segments.passage_columns import (
     PassageColumns,
@@ -37,7 +38,7 @@ from clew.types import Passage, Triple
 class Snapshot:
     """Passages, entities and triples of an index: P passages, E entities, T triples, embedding width d.
 
-    The names of the fields are names of files on disk; what is in `columns` stays in the segments.
+    The names of the fields are names of files on disk, but of `columns`, which stay in the segments, and `given`.
     """
 
     passage_ids: StringArray  # P, sorted
@@ -58,6 +59,7 @@ class Snapshot:
     walk: Adjacency  # the graph of the random walk (see `clew.graph.snapshot.walk_graph`)
     sentence_rows: SentenceRows  # of the P passages
     salt: int = 0  # of all hashes
+    given: GivenNames = field(default_factory=GivenNames)  # names of entities by decisions, of the table's version
 
     @property
     def document_ids(self) -> PlacedStrings:
@@ -187,8 +189,12 @@ def save_places(snapshot: Snapshot, folder: Path) -> None:
     (folder / SEGMENT_NAMES_FILE).write_text(json.dumps(snapshot.columns.segments), encoding="utf-8")
 
 
-def load_snapshot(folder: Path, open_passages: Callable[[str], StoredPassages]) -> Snapshot:
+def load_snapshot(
+    folder: Path, open_passages: Callable[[str], StoredPassages], given: GivenNames | None = None
+) -> Snapshot:
     """Map a saved snapshot into memory, with the passages of its segments, which are opened by name.
+
+    `given` are the names that decisions on entities gave; None for none.
 
     Raises IndexFormatError where a file is missing or damaged, OSError where it may not be read.
     """
@@ -205,15 +211,18 @@ def load_snapshot(folder: Path, open_passages: Callable[[str], StoredPassages]) 
     except (FileNotFoundError, ValueError, TypeError) as error:
         raise _damage_error(SEGMENT_NAMES_FILE, error) from error
     places = load("places").astype(np.int64, copy=False)
-    values: dict[str, object] = {"columns": PassageColumns([open_passages(name) for name in names], places, names)}
-    for field in fields(Snapshot):
-        name, parts = field.name, _PARTS.get(field.type)
-        if field.type is SentenceRows:
+    values: dict[str, object] = {
+        "columns": PassageColumns([open_passages(name) for name in names], places, names),
+        "given": GivenNames() if given is None else given,
+    }
+    for each in fields(Snapshot):
+        name, parts = each.name, _PARTS.get(each.type)
+        if each.type is SentenceRows:
             values[name] = _load_sentence_rows(name, load)
         elif parts:
-            values[name] = field.type(*(load(f"{name}.{part}") for part in parts))  # type: ignore[operator]
-        elif name != "columns":
-            values[name] = int(load(name).item()) if field.type is int else load(name)
+            values[name] = each.type(*(load(f"{name}.{part}") for part in parts))  # type: ignore[operator]
+        elif name not in _NO_FILES:
+            values[name] = int(load(name).item()) if each.type is int else load(name)
     return Snapshot(**values)  # type: ignore[arg-type]
 
 
@@ -223,6 +232,7 @@ def _load_sentence_rows(name: str, load: Callable[[str], NDArray[Any]]) -> Sente
 
 
 _PARTS: dict[object, tuple[str, ...]] = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}
+_NO_FILES = frozenset({"columns", "given"})
 _SENTENCE_PARTS = ("entities", "terms", "entity_sentences", "term_sentences")
 
 
@@ -232,19 +242,19 @@ def _damage_error(file: str, error: Exception) -> IndexFormatError:
 
 def named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield every array of a snapshot with the name of its file, without suffix."""
-    for field in fields(Snapshot):
-        value = getattr(snapshot, field.name)
+    for each in fields(Snapshot):
+        value = getattr(snapshot, each.name)
         if isinstance(value, SentenceRows):
-            yield f"{field.name}.offsets", value.offsets
+            yield f"{each.name}.offsets", value.offsets
             for part in _SENTENCE_PARTS:  # all weights are 1
                 rows: Adjacency = getattr(value, part)
                 yield from (
-                    (f"{field.name}.{part}.indptr", rows.indptr),
-                    (f"{field.name}.{part}.indices", rows.indices),
+                    (f"{each.name}.{part}.indptr", rows.indptr),
+                    (f"{each.name}.{part}.indices", rows.indices),
                 )
-        elif parts := _PARTS.get(field.type):
-            yield from ((f"{field.name}.{part}", getattr(value, part)) for part in parts)
-        elif field.type is int:
-            yield field.name, np.array(value, dtype=np.uint64)
-        elif field.name != "columns":
-            yield field.name, value
+        elif parts := _PARTS.get(each.type):
+            yield from ((f"{each.name}.{part}", getattr(value, part)) for part in parts)
+        elif each.type is int:
+            yield each.name, np.array(value, dtype=np.uint64)
+        elif each.name not in _NO_FILES:
+            yield each.name, value
