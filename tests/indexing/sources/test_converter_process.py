@@ -16,6 +16,7 @@ from clew.errors import InputError
 from clew.indexing.sources.conversion import MEBIBYTE, convert
 from clew.indexing.sources.converter_process import ConversionLimits, ConverterProcess
 from clew.indexing.sources.reader import read_documents
+from clew.indexing.sources.readers.web import MAX_DEPTH
 from clew.types import Document, Failure
 from tests.indexing.sources.test_office_files import write_docx, write_pdf
 
@@ -119,6 +120,20 @@ def test_bytes_before_an_archive_hide_it_not(before: bytes) -> None:
 def test_a_file_above_the_limit_is_refused(converter: ConverterProcess) -> None:
     with pytest.raises(InputError, match=r"the \.html file has 2 MiB, more than 1"):
         converter.convert(".html", bytes(2 * MEBIBYTE))
+
+
+@pytest.mark.parametrize("page", ["<div>" * 200_000, "<div>" * 1000 + "text" + "</div>" * 1000], ids=["open", "closed"])
+def test_a_page_that_nests_its_elements_too_deep_is_refused_unread(page: str) -> None:
+    """The first took minutes, and the second was said to be damaged."""
+    with pytest.raises(InputError, match=r"nested [\d,]+ deep, and at most 400 are read: save it again"):
+        convert(".html", page.encode())
+
+
+@pytest.mark.parametrize(("start", "end"), [("<div>", "</div>"), ("<b>", "</b>"), ("<ul><li>", "</li></ul>")])
+def test_a_page_of_the_greatest_depth_is_read(start: str, end: str) -> None:
+    count = (MAX_DEPTH - 2) // start.count("<")
+    page = f"<html><body>{start * count}the text{end * count}</body></html>"
+    assert "the text" in convert(".html", page.encode())[0].text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")

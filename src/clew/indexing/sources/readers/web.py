@@ -7,8 +7,9 @@ sheets are not read.
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
+from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
 from clew.indexing.sources.tables import MAX_SPAN, Cell, table_rows
 from clew.types import Place
@@ -16,6 +17,8 @@ from clew.types import Place
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
+MAX_DEPTH = 400
+"""Elements of a page that may be nested in each other."""
 _DROPPED = ("script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "button", "select", "dialog")
 _DROPPED_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu"})
 _CONSENT = re.compile(r"cookie|consent|gdpr", re.I)
@@ -48,15 +51,64 @@ def read_html(data: bytes) -> FileContents:
 
 
 def parse_html(data: bytes) -> "BeautifulSoup":
-    """Return the tree of a page in UTF-8, else in the encoding that it declares, else in the likeliest one."""
+    """Return the tree of a page in UTF-8, else in the encoding that it declares, else in the likeliest one.
+
+    Raises InputError for elements that are nested too deep: their tree takes minutes to make, and more calls to read
+    than Python allows.
+    """
     from bs4 import BeautifulSoup
 
     data = _without_declared_entities(data)
+    if (depth := _measure_depth(data)) > MAX_DEPTH:
+        raise InputError(
+            f"the page has elements that are nested {depth:,} deep, and at most {MAX_DEPTH} are read: save it again "
+            "without them, or leave it out"
+        )
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
         return BeautifulSoup(data, "lxml")
     return BeautifulSoup(data, "lxml", from_encoding="utf-8")
+
+
+@final
+class _DepthMeter:
+    """Target of a parser that counts how deep elements are nested; nothing is kept of them."""
+
+    def __init__(self) -> None:
+        self._depth = self._deepest = 0
+
+    def start(self, tag: str, attributes: object) -> None:
+        """Go into an element."""
+        del tag, attributes
+        self._depth += 1
+        self._deepest = max(self._deepest, self._depth)
+
+    def end(self, tag: str) -> None:
+        """Go out of an element."""
+        del tag
+        self._depth -= 1
+
+    def data(self, text: str) -> None:
+        """Pass over a text."""
+
+    def comment(self, text: str) -> None:
+        """Pass over a comment."""
+
+    def close(self) -> int:
+        """Return the greatest depth."""
+        return self._deepest
+
+
+def _measure_depth(data: bytes) -> int:
+    """Return how deep the elements of a page are nested; 0 for one without any."""
+    from lxml import etree
+
+    try:
+        depth: int = etree.fromstring(data, etree.HTMLParser(target=_DepthMeter()))
+    except etree.ParserError:  # an empty page
+        return 0
+    return depth
 
 
 def _without_declared_entities(data: bytes) -> bytes:
