@@ -58,6 +58,18 @@ def test_quotes_stand_where_they_say(facts: Index) -> None:
             assert texts[quote.document_id][quote.start : quote.end] == quote.quote
 
 
+@pytest.mark.parametrize(("shared", "is_quoted"), [("her", False), ("hawser", True)])
+def test_no_chain_is_quoted_that_a_pronoun_joins(tmp_path: Path, shared: str, is_quoted: bool) -> None:
+    pages = (
+        Document("one", "Alpha Bay", f"The Alpha Bay was towed by a patented {shared}."),
+        Document("two", "Works", f"The {shared} was made where a mayor is elected for nine years."),
+        *(Document(f"n{number}", f"Page {number}", "Nothing stands on this page.") for number in range(8)),
+    )
+    index = make_index(tmp_path / "index", pages, encoder="none")
+    joints = {joint for chain in search(index).chains for joint in chain.item.bridges}
+    assert (shared in joints) == is_quoted
+
+
 def test_the_passages_of_the_chain_come_first(facts: Index) -> None:
     assert set(result_ids(search(facts))[:3]) == {"ship", "rope", "town"}
 

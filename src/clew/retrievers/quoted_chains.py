@@ -11,7 +11,8 @@ from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.text.bm25 import BM25Index
-from clew.text.normalization import key_hash, tokens
+from clew.text.gazetteer import COMMON_WORDS
+from clew.text.normalization import fold, key_hash, tokens
 from clew.text.sentences import without_headings
 from clew.text.terms import terms_of_words
 from clew.types import Citation, Scored, SentenceChain
@@ -31,7 +32,7 @@ class ChainQuoter:
         """Return the distinct chains of at least two sentences that some passages (n,) stand in, best first.
 
         The names that join them are as the later passage writes them. Under a filter, whose allowed passages are (P,),
-        a chain over a name that it does not write is left out.
+        a chain over a name that it does not write is left out; one over a function word is always.
         """
         if not len(chains.passages):
             return ()
@@ -67,8 +68,9 @@ class ChainQuoter:
     def _name(self, bridge: int, before: Citation, citation: Citation, allowed: BoolArray) -> str | None:
         """Return the name of an entity, or the word that a term is of, as a sentence has it.
 
-        None where only passages beside the allowed ones say that the entity has a name of this passage, or that it and
-        the name in the sentence before are of one.
+        None for a pronoun or another word that says nothing of what it joins, and where only passages beside the
+        allowed ones say that the entity has a name of this passage, or that it and the name in the sentence before are
+        of one.
         """
         sentence, passage = citation.quote, self.snapshot.position(citation.passage_id)
         if bridge >= 0:
@@ -86,4 +88,5 @@ class ChainQuoter:
         spans += [
             (one.key + other.key, one.start, other.end) for one, other in pairwise(words) if one.end == other.start
         ]
-        return next((sentence[start:end] for term, start, end in spans if term and key_hash(term) == wanted), "")
+        word = next((sentence[start:end] for term, start, end in spans if term and key_hash(term) == wanted), "")
+        return None if fold(word) in COMMON_WORDS else word
