@@ -319,3 +319,8 @@ class TestTheDoctor:
         found = settings_checks.check_settings()
         assert any("CLEW_API_KEY" in one.detail for one in found)
         assert not any("tell-nobody" in f"{one.detail} {one.step}" for one in found)
+
+
+@pytest.mark.parametrize("name", ["gfm", "frag", "gear"])
+def test_a_table_of_settings_is_whole_where_its_cells_are_narrow(name: str) -> None:
+    assert "…" not in run_clew("retrievers", name).out

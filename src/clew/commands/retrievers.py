@@ -85,7 +85,8 @@ def _find(name: str) -> tuple[str, list[SettingRow]]:
 def _make_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, no_wrap=column in ("retriever", "reranker", "setting"))
+        is_name = column in ("retriever", "reranker", "setting")
+        table.add_column(column, no_wrap=is_name, overflow="ellipsis" if is_name else "fold")
     for row in rows:
         table.add_row(*row)
     return table
