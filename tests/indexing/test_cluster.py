@@ -52,6 +52,14 @@ def test_an_error_in_an_actor_keeps_its_class(tmp_path: Path) -> None:
         assert caught.type is kind
 
 
+def newest_version(place: Path) -> int:
+    """Return the newest version of an index that another process writes, 0 before its first."""
+    try:
+        return PassageTable.open(place).version
+    except IndexFormatError:
+        return 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the actors are found in /proc")
 def test_a_killed_actor_is_replaced_and_the_bytes_are_those_of_one_process(tmp_path: Path) -> None:
@@ -63,7 +71,7 @@ def test_a_killed_actor_is_replaced_and_the_bytes_are_those_of_one_process(tmp_p
     try:
         killed = 0
         while process.is_alive() and not killed:
-            committed = (place / "passages.lance").is_dir() and PassageTable.open(place).version >= 2
+            committed = newest_version(place) >= 2
             actors = [pid for pid, line in descendants(process.pid).items() if "PartActor" in line]
             if actors and committed:
                 os.kill(actors[-1], signal.SIGKILL)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
+from clew.graph.names.given_names import GivenNames
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
 from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.diff import diff_snapshots
@@ -96,6 +97,8 @@ def plain_values(s: Snapshot) -> dict[str, object]:
             values[field.name] = value
         elif isinstance(value, Adjacency):
             values[field.name] = [(part, getattr(value, part).tolist()) for part in value.__slots__]
+        elif isinstance(value, GivenNames):
+            values[field.name] = value.hashes(s.salt)
         elif isinstance(value, SentenceRows):
             values[field.name] = {name: array.tolist() for name, array in named_arrays(s) if "sentence" in name}
         else:
