@@ -41,6 +41,7 @@ def test_times_of_day(text: str, times: list[str]) -> None:
 def test_a_range_of_times_is_one() -> None:
     assert is_clock_time("9:30 to 18:00")
     assert not is_clock_time("9:30 on weekdays")
+    assert not is_clock_time("9:30 to 18:00 daily")
     assert not is_clock_time("1954")
 
 

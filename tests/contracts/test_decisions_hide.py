@@ -54,6 +54,14 @@ def test_no_evidence_under_a_filter_has_a_given_name(decided: Path, name: str) -
     assert not [word for word in GIVEN if word in shown(decided, name, WHERE)]
 
 
+def test_decisions_are_not_read_where_nothing_is_hidden(decided: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> list[str]:
+        raise AssertionError("the decisions were read")
+
+    monkeypatch.setattr("clew.index.version.given_names", refuse)
+    assert "brix works" in shown(decided, "frag", None)
+
+
 def test_the_given_names_are_found_without_a_filter(decided: Path) -> None:
     """The decisions are such that the test above could fail."""
     assert {word for word in GIVEN if word in shown(decided, "frag", None)} >= {"basilisk", "informant"}

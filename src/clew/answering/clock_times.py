@@ -25,6 +25,6 @@ def find_clock_times(text: str, start: int, end: int) -> list[Mention]:
 
 
 def is_clock_time(text: str) -> bool:
-    """Return whether a text is a time of day, or a range that begins with one, and nothing else."""
-    match = _CLOCK_TIME.match(text)
-    return match is not None and (match.end() == len(text) or _CLOCK_TIME.search(text, match.end()) is not None)
+    """Return whether a text begins and ends with a time of day: it is one, or a range of two."""
+    times = find_clock_times(text, 0, len(text))
+    return bool(times) and times[0].start == 0 and times[-1].end == len(text)

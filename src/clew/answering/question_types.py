@@ -238,8 +238,9 @@ def can_answer(text: str, span_kind: str, question_type: QuestionType) -> bool:
     """Whether a span, of a kind of `answer_spans.SPAN_KINDS`, can be an answer of a type at all, by its form."""
     has_digit = any(letter.isdigit() for letter in text)
     if question_type.kind == "date":
-        if question_type.noun == TIME_OF_DAY or is_clock_time(text):
-            return is_clock_time(text) and question_type.noun in ("", TIME_OF_DAY)
+        is_time = is_clock_time(text)
+        if is_time or question_type.noun == TIME_OF_DAY:
+            return is_time and question_type.noun in ("", TIME_OF_DAY)
         if question_type.noun in ("year", "years"):
             years = find_years(text)
             return (len(years) == 1 and len(text.strip()) == 4) or (span_kind == "joined" and len(years) > 1)

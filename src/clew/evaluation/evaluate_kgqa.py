@@ -39,7 +39,7 @@ from clew.evaluation.significance import Comparison, compare_means
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
-from clew.retrievers.registry import RETRIEVERS
+from clew.retrievers.registry import names_that_find_paths
 from clew.retrievers.supporting_passages import PathRetriever
 from clew.text.counts import format_count
 from clew.text.identifiers import is_identifier
@@ -109,8 +109,7 @@ def open_path_retriever(index: Index, name: str, spec: RetrieverSpec) -> PathRet
     """Return a path retriever; raises InputError for one that finds passages."""
     retriever = index.retriever(spec)
     if not isinstance(retriever, PathRetriever):
-        entries = RETRIEVERS.usable_entries().items()
-        able = ", ".join(each for each, entry in entries if entry.finds_paths and not entry.finds_nothing)
+        able = ", ".join(names_that_find_paths())
         raise InputError(f"{name} finds passages: for questions on a graph choose one of {able}")
     return retriever
 

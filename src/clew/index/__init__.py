@@ -24,11 +24,11 @@ from clew.query.entity_linker import LinkerSettings
 from clew.query.evidence_gate import check_evidence, drop_hidden_ties
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.registry import (
-    RETRIEVERS,
     default_retriever,
     describe_default,
     finds_nothing,
     is_path_retriever,
+    names_that_find_paths,
     open_retriever,
 )
 from clew.settings import Settings, load_settings
@@ -136,8 +136,7 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
         if not topics:
             return self.finish(opened.retrieve([question], k, where)[0], where)
         if not isinstance(opened, TopicRetriever):
-            entries = RETRIEVERS.usable_entries().items()
-            able = ", ".join(name for name, entry in entries if entry.finds_paths and not entry.finds_nothing)
+            able = ", ".join(names_that_find_paths())
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
 

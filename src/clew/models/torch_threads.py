@@ -46,19 +46,24 @@ def keep_child_in_one_thread() -> None:
 
     The other threads of OpenMP are not in the child, whose first parallel kernel would wait for them for ever.
     """
-    if "torch" not in sys.modules:
-        return
-    library = _kernel_library()
+    # Not imported: a thread that was loading torch at the fork holds the lock of that import for ever.
+    file = getattr(sys.modules.get("torch"), "__file__", None)
+    library = None if file is None else _open_library(Path(file).parent)
     if library is not None:
         library.omp_set_num_threads(1)
         library.MKL_Set_Num_Threads_Local(1)
 
 
-@cache
 def _kernel_library() -> ctypes.CDLL | None:
     import torch
 
-    path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    return _open_library(Path(torch.__file__).parent)
+
+
+@cache
+def _open_library(folder: Path) -> ctypes.CDLL | None:
+    """Return torch's library of kernels, given the package's folder; None where it cannot be told its threads."""
+    path = folder / "lib" / "libtorch_cpu.so"
     if not path.exists():
         return None
     library = ctypes.CDLL(str(path))

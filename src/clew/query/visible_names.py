@@ -68,6 +68,7 @@ class VisibleNames:
         self.ties = find_hidden_ties(snapshot, allowed, in_graph)
         self.visible = (visible_entities(snapshot, allowed) & ~self.ties.unnamed) | in_graph
         self.salt = snapshot.salt
+        self._given_hashes = snapshot.given.hashes(self.salt)
         self.entities: Sequence[str] = _Labels(lru_cache(_KEPT_NAMES)(self._read_label), len(snapshot.entities))
         self._is_name = lru_cache(_KEPT_NAMES)(self._read_name)
         self.unnamed = self._find_unnamed()
@@ -108,7 +109,7 @@ class VisibleNames:
 
     def _find_unnamed(self) -> list[int]:
         given = self._snapshot.given
-        found = {e for hash_ in given.hashes(self.salt) for e in self._snapshot.entities_with_key(hash_).tolist()}
+        found = {e for hash_ in self._given_hashes for e in self._snapshot.entities_with_key(hash_).tolist()}
         named = [e for e in sorted(found) if self._in_graph[e] and given.has(self._snapshot.entities[e])]
         return [entity for entity in named if not self.entities[entity]]
 
@@ -131,7 +132,7 @@ class VisibleNames:
             return True
         # The other names in a graph are not told from those that documents give: one that a hidden document gives, too,
         # counts as hidden.
-        if not self._in_graph[entity] or name_hash in self._snapshot.given.hashes(self.salt):
+        if not self._in_graph[entity] or name_hash in self._given_hashes:
             return False
         return not self._is_hidden_name(entity, name_hash)
 

@@ -315,6 +315,12 @@ def finds_nothing(spec: SettingsRecord | str) -> bool:
     return RETRIEVERS.entry(_entry_name(spec)).finds_nothing
 
 
+def names_that_find_paths() -> list[str]:
+    """Return the names of the retrievers that search paths in a graph."""
+    entries = RETRIEVERS.usable_entries().items()
+    return [name for name, entry in entries if entry.finds_paths and not entry.finds_nothing]
+
+
 def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
     """Return the name of the retriever that serves an index best.
 

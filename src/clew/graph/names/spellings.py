@@ -139,11 +139,13 @@ def write_triple(snapshot: "Snapshot", position: int, allowed: BoolArray | None 
     passages = [int(p) for p in snapshot.triple_passages.row(position) if allowed is None or allowed[p]]
     cited = tuple(snapshot.passage_ids[passage] for passage in passages)
     if snapshot.imported[position] or (not passages and allowed is None):
-        shown_ends = [
-            label_among(snapshot, entity, allowed) if snapshot.given.has(label) else label
-            for entity, label in zip((head, tail), labels, strict=True)
-        ]
-        return Triple(shown_ends[0], text, shown_ends[1], cited)
+        if allowed is not None and not allowed.all():
+            head_label, tail_label = (
+                label_among(snapshot, entity, allowed) if snapshot.given.has(label) else label
+                for entity, label in zip((head, tail), labels, strict=True)
+            )
+            labels = head_label, tail_label
+        return Triple(labels[0], text, labels[1], cited)
     written = [(passage, *write_ends(snapshot, passage, position, allowed)) for passage in passages]
     whole = [ends for ends in written if ends[1] and ends[2]]
     if whole:
