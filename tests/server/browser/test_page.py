@@ -61,6 +61,17 @@ def test_an_edge_opens_the_sentence_that_states_it(page: "Page", site: str) -> N
     page.wait_for_selector("dialog", state="detached")
 
 
+def test_a_question_asked_before_the_indexes_are_listed_waits_for_them(page: "Page", site: str) -> None:
+    held: list[Route] = []
+    page.route("**/v1/indexes", lambda route: held.append(route))
+    with page.expect_request("**/v1/indexes"):
+        page.goto(f"{site}/?index=small")
+    page.get_by_label("What do you want to know?").fill(QUESTION)
+    page.keyboard.press("Enter")
+    held[0].continue_()
+    page.wait_for_selector(".passage")
+
+
 def test_two_retrievers_stand_side_by_side(page: "Page", site: str) -> None:
     page.goto(f"{site}/?index=small")
     page.get_by_text("Options").click()
@@ -140,6 +151,19 @@ def test_a_path_between_two_entities_has_its_sentences(page: "Page", site: str) 
     page.get_by_label("From").fill("Louis Palander")
     page.get_by_label("to", exact=True).fill("Vega")
     page.get_by_role("button", name="Find a path").click()
+    page.wait_for_selector("#details ol li, #message:not(:empty)")
+    assert "path" in page.inner_text("#message").lower()
+
+
+def test_what_is_wanted_before_the_indexes_are_listed_waits_for_them(page: "Page", site: str) -> None:
+    held: list[Route] = []
+    page.route("**/v1/indexes", lambda route: held.append(route))
+    with page.expect_request("**/v1/indexes"):
+        page.goto(f"{site}/explore?index=small")
+    page.get_by_label("From").fill("Louis Palander")
+    page.get_by_label("to", exact=True).fill("Vega")
+    page.get_by_role("button", name="Find a path").click()
+    held[0].continue_()
     page.wait_for_selector("#details ol li, #message:not(:empty)")
     assert "path" in page.inner_text("#message").lower()
 

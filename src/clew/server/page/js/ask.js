@@ -4,7 +4,7 @@ import { events } from "./api.js";
 import { chainList, pathList } from "./chains.js";
 import { byId, fill, make, say } from "./dom.js";
 import { passageCard, readable } from "./passages.js";
-import { begin, recall, remember, tellIfEmpty } from "./shell.js";
+import { begin, recall, remember, run, tellIfEmpty } from "./shell.js";
 
 const CHAINS = 4; // shown, all but the first on demand
 let index = null;
@@ -162,13 +162,13 @@ async function show(chosen, listed) {
   if (await tellIfEmpty(chosen.name, chosen.writable)) return;
   if (recall("q")) {
     byId("question").value = recall("q");
-    await ask();
+    ask(); // not waited for: another question may stop it
   }
 }
 
 byId("question-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  ask();
+  run(ask);
 });
 byId("question").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {

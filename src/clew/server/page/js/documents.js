@@ -2,7 +2,7 @@
 
 import { request, route } from "./api.js";
 import { afterPause, byId, count, fill, make, say, showDialog } from "./dom.js";
-import { begin } from "./shell.js";
+import { begin, run } from "./shell.js";
 
 const PAUSE = 700; // milliseconds between two looks at jobs that run
 const SHOWN = 8; // jobs
@@ -11,14 +11,6 @@ let next = "";
 let timer = 0;
 let listed = 0; // version of the index that the list is of
 let before = null; // what the jobs were at the last look
-
-async function run(work) {
-  try {
-    await work();
-  } catch (error) {
-    say(error.message, true);
-  }
-}
 
 /** Return a button; `target` says what it is for, to those who do not see where it stands. */
 function button(label, work, target = "") {

@@ -5,7 +5,7 @@ import { afterPause, byId, count, fill, make, say } from "./dom.js";
 import { Graph } from "./graph.js";
 import { correctionButtons } from "./corrections.js";
 import { openEdge, openPassage } from "./passages.js";
-import { begin, recall, remember, tellIfEmpty } from "./shell.js";
+import { begin, recall, remember, run, tellIfEmpty } from "./shell.js";
 
 const RELATIONS = 60; // edges that one expansion draws
 const LISTED = 300; // nodes that the nested list shows
@@ -14,15 +14,6 @@ let mayCorrect = false;
 let shown = 0; // changes of what is beside the graph: a reply that comes after a later one does not show itself
 let emptied = 0; // times that the graph was cleared: a reply from before is not drawn
 const graph = new Graph(byId("graph"), (id) => run(() => show(id)), (edge) => run(() => openEdge(index, edge)));
-
-/** Run what may fail, and say why it did. */
-async function run(work) {
-  try {
-    await work();
-  } catch (error) {
-    say(error.message, true);
-  }
-}
 
 const action = (label, work, kind = "") => make("button", { type: "button", class: kind, click: () => run(work) }, label);
 
@@ -180,13 +171,17 @@ async function open(chosen) {
 for (const id of ["name", "from", "to"]) byId(id).addEventListener("input", (event) => suggest(event.target.value));
 byId("find").addEventListener("submit", (event) => {
   event.preventDefault();
-  say("");
-  run(() => find(byId("name").value));
+  run(() => {
+    say("");
+    return find(byId("name").value);
+  });
 });
 byId("connect").addEventListener("submit", (event) => {
   event.preventDefault();
-  say("");
-  run(() => connect(byId("from").value, byId("to").value));
+  run(() => {
+    say("");
+    return connect(byId("from").value, byId("to").value);
+  });
 });
 byId("fit").addEventListener("click", () => graph.fit());
 byId("clear").addEventListener("click", () => {

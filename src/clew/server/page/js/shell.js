@@ -5,6 +5,8 @@ import { byId, fill, make, say, showDialog } from "./dom.js";
 
 const CHOSEN = "clew-index";
 const parameters = new URLSearchParams(location.search);
+let setOpened;
+const opened = new Promise((resolve) => (setOpened = resolve)); // the first index is chosen and shown
 
 onKeyNeeded(
   (refused) =>
@@ -38,6 +40,16 @@ export function remember(values) {
 
 /** Return a parameter of the page's address. */
 export const recall = (name) => parameters.get(name) || "";
+
+/** Run what a person wants once an index is open, and say why it failed if it does. */
+export async function run(work) {
+  await opened;
+  try {
+    await work();
+  } catch (error) {
+    say(error.message, true);
+  }
+}
 
 /** Return the sentence that says what to do with an index that holds nothing. */
 export async function tellIfEmpty(index, writable) {
@@ -82,4 +94,5 @@ export async function begin(show) {
   };
   choice.addEventListener("change", tell);
   await tell();
+  setOpened();
 }
