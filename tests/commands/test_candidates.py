@@ -86,6 +86,26 @@ def test_graphs_of_the_file_join_its_passages(weights: dict[str, Path], files: d
     assert "no AMR graph" not in with_graphs.out + with_graphs.err
 
 
+@pytest.mark.parametrize("layout", ["dpr", "amr"])
+def test_a_place_in_a_reranked_pool_is_explained_by_its_edges(
+    files: dict[str, Path], weights: dict[str, Path], layout: str
+) -> None:
+    given = ("--candidates", files[layout], "--rerank", f"g-rag:{weights[layout]}", "--encoder", "hashing", "--json")
+    question = QUESTIONS[1][0]
+    ranked = json.loads(run_clew("search", question, *given, "-k", "20").out)["passages"]
+    found = [context["id"] for context in pool_records()[1]["ctxs"]]
+    done = run_clew("explain", question, *given, "--walks", "3")
+    assert done.code == 0, done
+    told = json.loads(done.out)
+    assert (told["rank"], told["rank_before"]) == (1, found.index(ranked[0]["id"].partition("#")[0]) + 1)
+    assert told["passage"].partition("#")[0] == ranked[0]["id"]
+    assert 0 < len(told["edges"]) <= 3
+    assert all(edge["between"][0] != edge["between"][1] for edge in told["edges"])
+    assert any(edge["parts"] for edge in told["edges"])
+    last = json.loads(run_clew("explain", question, *given, "--target", ranked[-1]["id"]).out)
+    assert last["rank"] == len(ranked)
+
+
 def test_training_on_files_without_graphs_is_refused(files: dict[str, Path], tmp_path: Path) -> None:
     done = train(files["dpr"], tmp_path / "out", *AMR)
     assert (done.code, done.out) == (2, "")
@@ -127,6 +147,10 @@ def test_the_order_of_the_file_needs_no_index_and_no_encoder(
         (("search", "Where?", "--candidates", "FILE", "--where", "a = 1"), "--where needs an index"),
         (("search", "Where was Vega built?", "--candidates", "FILE"), "did you mean 'Where was the Vega built?'?"),
         (("search", "Where was Vega built?"), "there is no --index"),
+        (("explain", "Where?", "--candidates", "FILE"), "--candidates are explained with --rerank"),
+        (("explain", QUESTIONS[0][0], "--candidates", "FILE", "--rerank", "none"), "'none', which has no edges"),
+        (("explain", "Where?", "--candidates", "FILE", "--rerank", "g-rag", "--index", "x"), "--index needs an index"),
+        (("explain", "Where?", "--candidates", "FILE", "--rerank", "g-rag", "--format", "svg"), "wanted one of text"),
         (("train", "reranker", "--out", "OUT"), "there is no folder of data to learn from"),
         (("train", "reranker", "--out", "OUT", "--candidates", "MISSING"), "there is no file of candidates"),
         (("train", "reranker", "--out", "OUT", "--candidates", "FILE", "--base", "bm25"), "--base finds the pools"),

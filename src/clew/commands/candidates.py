@@ -1,4 +1,4 @@
-"""`--candidates FILE` of `clew search` and `clew eval`: the pools of a file in the place of an index."""
+"""`--candidates FILE` of `clew search`, `eval` and `explain`: the pools of a file in the place of an index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from clew.evaluation.reports import EvaluationReport
     from clew.models.llm.access import LLMClientFactory
     from clew.plugins.records import SettingsRecord
+    from clew.retrievers.edge_explanations import RerankExplanation
     from clew.settings import Settings
     from clew.types import Evidence, Progress
 
@@ -60,6 +61,33 @@ def search_candidates(
         (evidence,) = retriever.retrieve([question], settings.k if k is None else k)
     plain = [replace(one, item=replace(one.item, metadata={})) for one in evidence.passages]
     return name, replace(evidence, passages=tuple(plain))
+
+
+def explain_candidates(
+    question: str,
+    options: CandidateOptions,
+    retrievers: RetrieverOptions,
+    others: Mapping[str, object],
+    target: str | None,
+    count: int,
+    device: str | None,
+    progress: "Progress",
+) -> "RerankExplanation":
+    """Return the explanation of a passage of the reranked pool of a question, by at most `count` edges."""
+    from clew.commands.opening import make_llm_factory
+    from clew.commands.options import LLMOptions
+    from clew.evaluation.candidates import open_candidates
+    from clew.retrievers.edge_explanations import explain_reranking
+    from clew.retrievers.reranked import RerankedRetriever
+
+    reranker, settings, file = _check(options, retrievers, others, device)
+    factory = make_llm_factory(LLMOptions())
+    with open_candidates(file, reranker, settings, factory, progress, retrievers.rerank_depth, question) as ranking:
+        ranked = list(ranking.retrievers.values())[-1]
+        if not isinstance(ranked, RerankedRetriever) or ranking.context is None:
+            raise InputError(f"--rerank is {retrievers.rerank!r}, which has no edges; wanted g-rag:FOLDER")
+        parts = ranked.base, ranked.reranker, ranked.rerank_depth
+        return explain_reranking(ranking.context, *parts, question, target, count)
 
 
 def evaluate_candidate_file(

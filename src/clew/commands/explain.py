@@ -1,12 +1,21 @@
 """`clew explain`: the walks that raise the score of an entity or passage, as text, JSON, SVG or HTML."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, IndexOption, JsonFlag, StrictOption, WhereOption, check_file
+from clew.commands.candidates import CandidateOptions, explain_candidates, require_index
+from clew.commands.options import (
+    DeviceOption,
+    JsonFlag,
+    OptionalIndexOption,
+    RetrieverOptions,
+    StrictOption,
+    WhereOption,
+    check_file,
+)
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
 
 _SCORES = ("mean", "sum")
 _FORMATS = ("text", "json", "svg", "html")
+_RETRIEVER = "gfm"  # by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +34,9 @@ class ExplainOptions:
     """Options of `clew explain`."""
 
     retriever: Annotated[
-        str, typer.Option(help="gfm, with settings after a colon; with --rerank any retriever of passages.")
-    ] = "gfm"
+        str | None,
+        typer.Option(help="gfm (the default), with settings after a colon; with --rerank any retriever of passages."),
+    ] = None
     rerank: Annotated[
         str | None, typer.Option(help="Explain this reranker, g-rag, by the edges between the passages found.")
     ] = None
@@ -40,12 +51,13 @@ class ExplainOptions:
     form: Annotated[str | None, typer.Option("--format", help="text, json, svg or html; text by default.")] = None
     json_: JsonFlag = False
     out: Annotated[Path | None, typer.Option(help="File to write to, in place of standard output.")] = None
+    candidates: CandidateOptions = field(default_factory=CandidateOptions)
 
 
 def explain(
     question: str,
-    index: IndexOption,
     options: ExplainOptions,
+    index: OptionalIndexOption = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -57,6 +69,8 @@ def explain(
     from clew.commands.explanation_output import format_explanation
     from clew.store.atomic import atomic_file
 
+    if options.rerank is None and options.candidates.candidates is not None:
+        raise InputError("--candidates are explained with --rerank: add --rerank g-rag or g-rag:FOLDER")
     if options.rerank is None and target is None:
         raise InputError("there is no --target: name an entity, or the id or title of a passage")
     form = _choose_format(options)
@@ -88,18 +102,27 @@ def _choose_format(options: ExplainOptions) -> str:
     return form
 
 
-def _explain_reranker(question: str, location: str, target: str | None, options: ExplainOptions, form: str) -> str:
+def _explain_reranker(
+    question: str, location: str | None, target: str | None, options: ExplainOptions, form: str
+) -> str:
     from clew.commands.rerank_explanation import FORMATS, explain_reranker, format_reranking
 
     if form not in FORMATS:
         raise InputError(f"--format is {form!r}; with --rerank wanted one of {', '.join(FORMATS)}")
     if options.score != _SCORES[0] or not options.loops:
         raise InputError("--score and --no-loops are of walks, and --rerank has edges: leave them out")
-    name = f"{options.retriever}{',' if ':' in options.retriever else ':'}rerank={options.rerank}"
+    if options.candidates.candidates is not None:
+        retrievers = RetrieverOptions(retriever=options.retriever, rerank=options.rerank)
+        others = {"index": location, "where": options.where, "strict_filters": options.strict_filters}
+        given = options.candidates, retrievers, others, target, options.walks, options.device
+        with progress_on_stderr() as progress:
+            return format_reranking(explain_candidates(question, *given, progress), form)
+    base = options.retriever or _RETRIEVER
+    name = f"{base}{',' if ':' in base else ':'}rerank={options.rerank}"
     with progress_on_stderr() as progress:
         found = explain_reranker(
             question,
-            location,
+            require_index(location, options.candidates),
             target,
             name,
             options.walks,
@@ -111,18 +134,19 @@ def _explain_reranker(question: str, location: str, target: str | None, options:
     return format_reranking(found, form)
 
 
-def _explain(question: str, location: str, target: str, options: ExplainOptions) -> "TargetExplanation":
+def _explain(question: str, location: str | None, target: str, options: ExplainOptions) -> "TargetExplanation":
     from clew.commands.opening import open_index, parse_retriever
     from clew.commands.strict_filters import apply_strict
     from clew.retrievers.gfm.retriever import GFMRetriever
     from clew.retrievers.gfm.target_explanations import explain_target
 
+    name = options.retriever or _RETRIEVER
     with progress_on_stderr() as progress:
-        opened = open_index(location, progress, None, options.device)
+        opened = open_index(require_index(location, options.candidates), progress, None, options.device)
         opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
-        retriever = opened.retriever(parse_retriever(options.retriever), 0)
+        retriever = opened.retriever(parse_retriever(name), 0)
         if not isinstance(retriever, GFMRetriever):
-            raise InputError(f"--retriever is {options.retriever!r}; wanted gfm, the one that clew explain explains")
+            raise InputError(f"--retriever is {name!r}; wanted gfm, the one that clew explain explains")
         explanation = explain_target(
             retriever,
             question,

@@ -19,6 +19,7 @@ from clew.index import Index, create
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord
 from clew.protocols import Retriever
+from clew.query.context import IndexContext
 from clew.rerankers.registry import open_reranker, reads_index, reranker_text
 from clew.retrievers.candidate_pools import GivenPools, index_pools
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
@@ -38,6 +39,7 @@ class CandidateRanking:
 
     pools: Sequence[CandidatePool]
     retrievers: Mapping[str, Retriever]
+    context: IndexContext | None = None  # of the reranker, from which it reads passages, vectors and chains
 
 
 @contextmanager
@@ -75,9 +77,9 @@ def open_candidates(
             base = GivenPools(dict(zip(evidence, indexed, strict=True)))
         name = reranker_text(reranker)
         depth = RERANK_DEPTH if depth is None else depth
-        yield CandidateRanking(
-            pools, {AS_FOUND: given, f"{AS_FOUND}:rerank={name}": RerankedRetriever(base, opened, depth, name)}
-        )
+        rankings: dict[str, Retriever] = {AS_FOUND: given}
+        rankings[f"{AS_FOUND}:rerank={name}"] = RerankedRetriever(base, opened, depth, name)
+        yield CandidateRanking(pools, rankings, index.context)
 
 
 def evaluate_candidates(
