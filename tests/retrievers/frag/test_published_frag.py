@@ -19,7 +19,7 @@ from clew.query.late_interaction import max_similarity
 from clew.retrievers.frag import text_rankers
 from clew.retrievers.frag.factory import frag_settings
 from clew.retrievers.frag.path_search import SearchBounds
-from clew.retrievers.frag.retriever import FragRetriever, FragSettings, Limits
+from clew.retrievers.frag.retriever import FragRetriever, KindSettings
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.frag.text_rankers import LanguageModelScorer, LateInteractionScorer, path_text
 from clew.retrievers.registry import parse_retriever
@@ -98,7 +98,7 @@ def all_simple_paths(triples: Sequence[Triple], start: str, hops: int, *, direct
 
 
 def prune(
-    triples: Sequence[Triple], start: str, question: str, limits: Limits, hops: int, names_in_order: Sequence[str]
+    triples: Sequence[Triple], start: str, question: str, limits: KindSettings, hops: int, names_in_order: Sequence[str]
 ) -> list[Triple]:
     """Algorithm 1, preprocessing: the k-hop neighbourhood, its n best entities by PPR, the m best relations."""
     near = hops_from(triples, start, hops)
@@ -160,8 +160,10 @@ QUESTION = "what is the profession of the father of Person A"
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("limits", [Limits(2000, 64, 1000), Limits(4, 64, 5), Limits(2000, 2, 5)])
-def test_simple_questions_get_all_simple_paths(tmp_path: Path, seed: int, limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "limits", [KindSettings("bfs", SearchBounds(2), *kept) for kept in ((2000, 64, 1000), (4, 64, 5), (2000, 2, 5))]
+)
+def test_simple_questions_get_all_simple_paths(tmp_path: Path, seed: int, limits: KindSettings) -> None:
     """One path of each chain and end was kept: 12 of 13 with all bounds at 1000."""
     triples = random_triples(seed)
     index = make_index(tmp_path, triples)
@@ -218,17 +220,30 @@ def test_parallel_ways_to_an_end_are_all_kept(tmp_path: Path) -> None:
 def test_the_preset_searches_differently_by_complexity() -> None:
     """`search` set simple and complex questions alike, so that the published form could not be given."""
     settings = frag_settings(parse_frag("preset=paper"))
-    assert settings.simple == ("bfs", SearchBounds(2))
-    assert settings.complex == ("shortest", SearchBounds(4))
-    assert (settings.entities, settings.relations, settings.paths) == (2000, 64, 32)
+    assert settings.simple == KindSettings("bfs", SearchBounds(2), 2000, 64, 32)
+    assert settings.complex == KindSettings("shortest", SearchBounds(4), 2000, 64, 32)
     assert (settings.whole_question, settings.lengths, settings.directed) == (True, False, False)
     own = frag_settings(parse_frag("simple_search=bfs,complex_search=shortest,simple_hops=3,complex_paths=7"))
-    assert (own.simple[0], own.complex[0], own.simple[1].hops) == ("bfs", "shortest", 3)
-    assert own.limits_of(is_complex=False) == Limits(2000, 64, 32)
-    assert own.limits_of(is_complex=True) == Limits(2000, 64, 7)
+    assert own.simple == KindSettings("bfs", SearchBounds(3), 2000, 64, 32)
+    assert own.complex == KindSettings("shortest", SearchBounds(4), 2000, 64, 7)
     both = frag_settings(parse_frag("preset=paper,search=cheapest"))
-    assert both.simple[0] == both.complex[0] == "cheapest"
+    assert both.simple.search == both.complex.search == "cheapest"
     assert parse_frag("preset=paper,rank=relations").rank == "relations"
+
+
+@pytest.mark.parametrize(
+    ("settings", "simple", "complex_"),
+    [
+        ("", 2, 4),
+        ("hops=1", 1, 1),
+        ("hops=3", 2, 3),
+        ("complexity=simple,hops=3", 3, 3),
+        ("hops=3,simple_hops=1", 1, 3),
+    ],
+)
+def test_hops_are_those_of_the_kind_then_those_of_all_questions(settings: str, simple: int, complex_: int) -> None:
+    made = frag_settings(parse_frag(settings) if settings else Frag())
+    assert (made.simple.bounds.hops, made.complex.bounds.hops) == (simple, complex_)
 
 
 def parse_frag(settings: str) -> Frag:
@@ -237,10 +252,9 @@ def parse_frag(settings: str) -> Frag:
     return record
 
 
-def test_settings_of_before_have_the_fingerprint_of_before() -> None:
-    assert FragSettings().fingerprint == repr(FragSettings())
+def test_settings_that_search_differently_have_another_fingerprint() -> None:
     forms = [Frag(), Frag(question="whole"), Frag(directed=True), Frag(simple_paths=5), Frag(preset="paper")]
-    assert len({frag_settings(form).fingerprint for form in forms}) == len(forms)
+    assert len({repr(frag_settings(form)) for form in forms}) == len(forms)
 
 
 # Rankers

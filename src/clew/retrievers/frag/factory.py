@@ -1,7 +1,6 @@
 """Builds the retrievers `frag`, `frag-simple` and `frag-complex` over one index."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,11 +30,13 @@ from clew.retrievers.frag.path_ranking import (
     WholePathRanker,
     load_path_ranker,
 )
-from clew.retrievers.frag.retriever import FragRetriever, FragSettings, Limits
+from clew.retrievers.frag.path_search import SearchBounds
+from clew.retrievers.frag.retriever import FragRetriever, FragSettings, KindSettings
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.frag.text_rankers import BI_ENCODER, BM25, RANKERS, TEMPERATURES, make_text_scorer
 
 TRAINED = "trained"
+_SEARCH, _SIMPLE_HOPS, _COMPLEX_HOPS = "chains", 2, 4  # what `Frag` names where a setting is not given
 
 
 def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
@@ -64,36 +65,32 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
 
 
 def frag_settings(settings: Frag) -> FragSettings:
-    """Return the bounds of the search that settings give."""
-    default = FragSettings()
-    (simple_search, simple), (complex_search, complex_) = default.simple, default.complex
+    """Return what a search reads of settings, with all defaults filled in."""
     hops = settings.hops
-    simple_hops = simple.hops if hops is None else min(hops, simple.hops)
-    if settings.complexity == "simple" and hops is not None:
-        simple_hops = hops
-    kinds = (settings.simple_search or settings.search, settings.complex_search or settings.search)
-    limits = tuple(
-        Limits(entities or settings.entities, relations or settings.relations, paths or settings.paths)
-        for entities, relations, paths in (
-            (settings.simple_entities, settings.simple_relations, settings.simple_paths),
-            (settings.complex_entities, settings.complex_relations, settings.complex_paths),
-        )
+    capped = _SIMPLE_HOPS if hops is None else min(hops, _SIMPLE_HOPS)
+    simple = KindSettings(
+        settings.simple_search or settings.search or _SEARCH,
+        SearchBounds(settings.simple_hops or (hops if settings.complexity == "simple" and hops else capped)),
+        settings.simple_entities or settings.entities,
+        settings.simple_relations or settings.relations,
+        settings.simple_paths or settings.paths,
     )
-    shared = Limits(settings.entities, settings.relations, settings.paths)
-    return replace(
-        default,
+    complex_ = KindSettings(
+        settings.complex_search or settings.search or _SEARCH,
+        SearchBounds(settings.complex_hops or hops or _COMPLEX_HOPS),
+        settings.complex_entities or settings.entities,
+        settings.complex_relations or settings.relations,
+        settings.complex_paths or settings.paths,
+    )
+    return FragSettings(
         always="" if settings.complexity == "auto" else settings.complexity,
         delta=settings.delta,
-        simple=(kinds[0] or simple_search, replace(simple, hops=settings.simple_hops or simple_hops)),
-        complex=(kinds[1] or complex_search, replace(complex_, hops=settings.complex_hops or hops or complex_.hops)),
-        entities=settings.entities,
-        relations=settings.relations,
-        paths=settings.paths,
-        ends=settings.ends,
-        edges=settings.edges,
+        simple=simple,
+        complex=complex_,
         entity_ranker=settings.grm,
         lengths=settings.complexity != "auto" or settings.lengths,
-        limits=None if limits == (shared, shared) else limits,
+        edges=settings.edges,
+        ends=settings.ends,
         whole_question=settings.question == "whole",
         directed=settings.directed,
     )

@@ -15,7 +15,7 @@ classified; the neighbourhood is bounded.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -45,48 +45,40 @@ from clew.types import Evidence
 
 NO_PATH = "no path leads away from what the question names"
 ENTITY_RANKERS = ("ppr", "rwr", "nibble")
+_DAMPING = 0.8  # of the entity ranking
 _MIN_HOP_PROBABILITY = 0.02  # floor, so that the hop predictor never decides alone
 
 
 @dataclass(frozen=True, slots=True)
-class FragSettings:
-    """Settings of the published system, and our bounds."""
+class KindSettings:
+    """How questions of one kind, simple or complex, are searched."""
 
-    always: str = ""  # `simple` or `complex` for all questions; "" to decide by the hop predictor
-    delta: int = 2  # number of hops beyond which a question is complex
-    simple: tuple[str, SearchBounds] = ("chains", SearchBounds(2))  # search and bounds for simple questions
-    complex: tuple[str, SearchBounds] = ("chains", SearchBounds(4))  # search and bounds for complex questions
-    entities: int = 2_000  # number of entities that the entity ranking keeps (n)
-    relations: int = 64  # number of relations that the relation ranking keeps (m)
-    paths: int = 32  # number of paths that the path ranking keeps (u)
-    entity_ranker: str = "ppr"  # one of `ENTITY_RANKERS`
-    damping: float = 0.8  # damping of the entity ranking
-    lengths: bool = True  # whether predicted numbers of hops add to the ranking of paths
-    edges: int = 300_000  # maximum number of edges visited for the neighbourhood
-    ends: int = 8  # number of ends of one relation path that are kept before those of the next
-    # limits of simple and of complex questions; None for the three above
-    limits: tuple["Limits", ...] | None = field(default=None, repr=False)
-    whole_question: bool = field(default=False, repr=False)  # whether names stay in the question that is ranked against
-    directed: bool = field(default=False, repr=False)  # whether facts are followed from head to tail alone
-
-    def limits_of(self, *, is_complex: bool) -> "Limits":
-        """Return the limits for a kind of question."""
-        return self.limits[is_complex] if self.limits else Limits(self.entities, self.relations, self.paths)
-
-    @property
-    def fingerprint(self) -> str:
-        """All settings; those that came later only where they differ from the default."""
-        later = (self.limits, self.whole_question, self.directed)
-        return repr(self) + (f"\0{later}" if later != (None, False, False) else "")
+    search: str  # one of `SEARCHES`
+    bounds: SearchBounds
+    entities: int  # number of entities that the entity ranking keeps (n)
+    relations: int  # number of relations that the relation ranking keeps (m)
+    paths: int  # number of paths that the path ranking keeps (u)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Numbers that each step of the search keeps."""
+class FragSettings:
+    """What a search reads of the settings of `frag`, with all defaults filled in."""
 
-    entities: int  # n
-    relations: int  # m
-    paths: int  # u
+    always: str  # `simple` or `complex` for all questions; "" to decide by the hop predictor
+    delta: int  # number of hops beyond which a question is complex
+    simple: KindSettings
+    complex: KindSettings
+    entity_ranker: str  # one of `ENTITY_RANKERS`
+    lengths: bool  # whether predicted numbers of hops add to the ranking of paths
+    edges: int  # maximum number of edges visited for the neighbourhood
+    ends: int  # number of ends of one relation path that are kept before those of the next
+    whole_question: bool  # whether names stay in the question that relations and paths are ranked against
+    directed: bool  # whether facts are followed from head to tail alone
+
+    @property
+    def kinds(self) -> tuple[KindSettings, ...]:
+        """The kinds of questions that may be searched for."""
+        return {"simple": (self.simple,), "complex": (self.complex,)}.get(self.always, (self.simple, self.complex))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,14 +117,12 @@ class FragRetriever(PathRetriever[SearchTrace]):
         """The settings, and the weights of hop predictor and path ranker."""
         rankers = (self.path_ranker, *((self.whole_path_ranker,) if self.whole_path_ranker else ()))
         mediators = mediators_fingerprint(self.mediators)
-        return f"{self.settings.fingerprint}\0{fingerprint_of(self.hop_predictor, *rankers)}{mediators}"
+        return f"{self.settings!r}\0{fingerprint_of(self.hop_predictor, *rankers)}{mediators}"
 
     @property
     def path_limit(self) -> int:
         """Number of paths that the path ranking keeps; the larger one where it differs by kind of question."""
-        always = self.settings.always
-        kinds = (False, True) if not always else (always == "complex",)
-        return max(self.settings.limits_of(is_complex=kind).paths for kind in kinds)
+        return max(kind.paths for kind in self.settings.kinds)
 
     def search(
         self,
@@ -157,27 +147,28 @@ class FragRetriever(PathRetriever[SearchTrace]):
         masked = mask_names(topics.text, topics.spans)
         hops = None if self.hop_predictor is None else self.hop_predictor.hop_probabilities([masked])[0]
         is_complex, choice_note = self._choose_search(hops)
-        kind, bounds = self.settings.complex if is_complex else self.settings.simple
-        limits = self.settings.limits_of(is_complex=is_complex)
+        kind = self.settings.complex if is_complex else self.settings.simple
         ranked_question = replace_surrogates(topics.text) if self.settings.whole_question else masked.text
         graph = self.graph()
-        near = neighbourhood(graph, starts, bounds.hops, self.settings.edges, blocked_triples)
+        near = neighbourhood(graph, starts, kind.bounds.hops, self.settings.edges, blocked_triples)
         if near.truncated_nodes:
             notes.append(f"of {format_count(near.truncated_nodes, 'entity')} of many facts not all were looked at")
-        best = self._rank_entities(graph, near, starts, blocked_triples, limits.entities)
+        best = self._rank_entities(graph, near, starts, blocked_triples, kind.entities)
         local = self._keep_direction(local_graph(graph, best, blocked_triples))
-        local = self._keep_best_relations(local, ranked_question, limits.relations)
+        local = self._keep_best_relations(local, ranked_question, kind.relations)
         codes = relation_codes(local, self.scope.snapshot.triples)
-        score_paths = self._relation_path_scorer(kind, masked, codes)
-        found, truncated = find_relation_paths(kind, local, codes, local.positions(starts), bounds, score_paths)
+        score_paths = self._relation_path_scorer(kind.search, masked, codes)
+        found, truncated = find_relation_paths(
+            kind.search, local, codes, local.positions(starts), kind.bounds, score_paths
+        )
         if self.mediators is not None:
             found = without_ends(found, self.mediators.mask)
         if truncated:
             notes.append("there are more paths than were looked at; the nearest were")
         if self.whole_path_ranker is None:
-            paths = self._select_paths(found, hops if self.settings.lengths else None, limits.paths)
+            paths = self._select_paths(found, hops if self.settings.lengths else None, kind.paths)
         else:
-            paths = self._select_whole_paths(found, ranked_question, limits.paths, self.whole_path_ranker, labels)
+            paths = self._select_whole_paths(found, ranked_question, kind.paths, self.whole_path_ranker, labels)
         path_ends = np.unique(np.concatenate([group.ends for group in found])) if found else starts[:0]
         start_note = topics.describe_starts(self.scope.names(allowed), NOTE_NAMES)
         notes = [start_note, choice_note, *notes, *(() if paths else (NO_PATH,))]
@@ -203,7 +194,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
         positions = around.positions(starts)
         weights = np.full(len(positions), 1.0 / len(positions))
         rank = random_walk_with_restart if self.settings.entity_ranker == "rwr" else push_ppr
-        scores = rank(around, positions, weights, self.settings.damping)
+        scores = rank(around, positions, weights, _DAMPING)
         if self.settings.entity_ranker == "nibble":  # the order of PageRank-Nibble's sweep
             scores = scores / np.maximum(around.degrees(), 1)
         best = around.nodes[best_positions(scores, count)]
@@ -214,9 +205,9 @@ class FragRetriever(PathRetriever[SearchTrace]):
         """Return the graph without the ways from tail to head, if facts are followed one way."""
         return filter_edges(local, (local.edges & 1) == 0) if self.settings.directed else local
 
-    def _relation_path_scorer(self, kind: str, question: MaskedQuestion, codes: IntArray) -> PathScorer:
+    def _relation_path_scorer(self, search: str, question: MaskedQuestion, codes: IntArray) -> PathScorer:
         """Return what scores relation paths; all are 0 where whole paths are ranked and the search needs no score."""
-        if self.whole_path_ranker is not None and kind in ("bfs", "shortest"):
+        if self.whole_path_ranker is not None and search in ("bfs", "shortest"):
             return lambda paths: np.zeros(len(paths), dtype=np.float32)
         return self.path_ranker.make_scorer(question, np.unique(codes))
 
