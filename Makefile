@@ -25,7 +25,7 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-gpu test-browser neighbours test-neighbours check release-check site faults mutations rot
-.PHONY: readers searches fuzz leaks format docs clean
+.PHONY: readers searches fuzz leaks format docs clean check-types check-others
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,14 +54,20 @@ test-neighbours: $(NEIGHBOURS)/installed  ## Try the adapters in LangChain, Llam
 	  -p no:asyncio -p no:socket -p no:syrupy tests/integrations
 
 check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
+	$(MAKE) --no-print-directory --jobs=2 check-types check-others
+	$(BIN)/python -m pytest $(WORKERS) $(TESTS)
+
+check-types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+# One after the other, beside the types, which take as long as all of these.
+check-others: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/mypy $(OTHER_PLATFORM) win32 src
-	$(BIN)/mypy $(OTHER_PLATFORM) darwin src
+	$(BIN)/mypy $(OTHER_PLATFORM) win32 --cache-dir .mypy_cache/win32 src
+	$(BIN)/mypy $(OTHER_PLATFORM) darwin --cache-dir .mypy_cache/darwin src
 	$(BIN)/python docs/generate_cli.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
-	$(BIN)/python -m pytest $(WORKERS) $(TESTS)
 
 faults: $(VENV)/installed-dev  ## Kill commands, or fail their files, at every file operation; takes hours
 	$(BIN)/python -m tests.faults.enumerate $(FAULTS)
