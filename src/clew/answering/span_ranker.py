@@ -148,7 +148,11 @@ def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> Fl
 def group_by_name(
     candidates: Sequence[SpanCandidate], probabilities: DoubleArray, networks: DoubleArray, features: FloatArray
 ) -> list[RankedSpan]:
-    """Return the best candidate of each name with the sums of the name's probabilities, best first."""
+    """Return the best candidate of each name with the sums of the name's probabilities, best first.
+
+    For n candidates these are their `probabilities` (n,) with the rules, those by the `networks` (n,) alone, each from
+    0 to 1, and their `features` (n, len(`FEATURES`)).
+    """
     best: dict[str, int] = {}
     totals: dict[str, float] = {}
     by_networks: dict[str, float] = {}
@@ -168,7 +172,7 @@ def calibrated_probabilities(calibration: FloatArray, signals: DoubleArray) -> D
 
 
 def fit_signals(analysis: QuestionAnalysis, missing_names: int) -> DoubleArray:
-    """Return the calibration's inputs that the evidence gives: the last three of `QUESTION_SIGNALS`."""
+    """Return the calibration's inputs (3,) that the evidence gives: the last three of `QUESTION_SIGNALS`."""
     return np.array([analysis.coverage, max(analysis.similarities), float(missing_names > 0)])
 
 

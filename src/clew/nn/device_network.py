@@ -35,7 +35,7 @@ class DeviceQueryNetwork:
         )
 
     def with_inverses(self, projected: FloatArray) -> FloatArray:
-        """Return projections as `QueryNetwork.with_inverses` does."""
+        """Return projections (R, layers, width) or (2R, layers, width), as `QueryNetwork.with_inverses` does."""
         return self._network.with_inverses(projected)
 
     def logits(self, batch: QueryBatch, relations: FloatArray, workers: int = 1) -> FloatArray:

@@ -78,7 +78,8 @@ def store_tokens(
 ) -> StoredTokens:
     """Return the tokens of `count` texts, encoded at first use by position and mapped from disk after that.
 
-    `cached_array` is `IndexContext.cached_array`.
+    `encode` returns for each of some positions the rows (t, d) of its text; `cached_array` is
+    `IndexContext.cached_array`.
     """
     made: list[Tokens] = []
 

@@ -36,7 +36,8 @@ def explain_walk(
 ) -> tuple[Scored[Path], ...]:
     """Return the likeliest walk to each of some passages as triples, likeliest first.
 
-    Without those that end where they start, and those to passages that the walk did not reach.
+    Without those that end where they start, and those to passages that the walk did not reach. Triples are as allowed
+    passages (P,) write them.
     """
     if found.walk is None or found.restart is None:
         return ()

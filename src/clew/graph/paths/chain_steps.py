@@ -13,7 +13,7 @@ from clew.graph.ppr.node_table import find_slot, table_size
 
 @njit
 def passage_of(sentence: int, offsets: LongArray) -> int:
-    """Return the passage of a sentence."""
+    """Return the passage of a sentence; `offsets` (P + 1,) are where the sentences of each passage begin."""
     low, high = 0, len(offsets) - 1
     while high - low > 1:
         middle = (low + high) >> 1

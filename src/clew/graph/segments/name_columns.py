@@ -37,6 +37,6 @@ class StoredNames:
         return np.concatenate([*mentions, *ends]) if len(rows) else np.zeros(0, dtype=np.int32)
 
     def hashes_of_document(self, row: int) -> HashArray:
-        """Return the hashes of the names that the document of a passage gives its subject: of title and headings."""
+        """Return the hashes (n,) of the names that a passage's document gives its subject: of title and headings."""
         keys = np.concatenate([self.title_names.row(row), self.headings.row(row)])
         return self.key_hashes[keys] if len(keys) else np.zeros(0, dtype=np.uint64)

@@ -37,7 +37,7 @@ class StoredPassages:
 
 
 def make_places(sizes: Sequence[int]) -> LongArray:
-    """Return the places of all rows of segments of these sizes, segment by segment."""
+    """Return the places (p,) of all p rows of segments of these sizes, segment by segment."""
     parts = [np.arange(size, dtype=np.int64) | number << _ROW_BITS for number, size in enumerate(sizes)]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
@@ -192,7 +192,7 @@ class PassageColumns:
         return self._names[place >> _ROW_BITS], place & _ROW_MASK
 
     def names_of(self, positions: NDArray[np.integer]) -> Iterator[tuple[StoredNames, LongArray]]:
-        """Yield the names of each segment that has some of the passages, with their rows in it, in any order."""
+        """Yield the names of each segment that has some of the passages (n,), with their rows (m,) in it."""
         places = self.places[positions]
         numbers, rows = places >> _ROW_BITS, places & _ROW_MASK
         for number in np.unique(numbers).tolist():

@@ -34,7 +34,7 @@ class Ragged:
         return len(self.indptr) - 1
 
     def row(self, index: int) -> NDArray[np.integer]:
-        """Return one list."""
+        """Return one list, (k,) or (k, width) as the values are."""
         return self.values[self.indptr[index] : self.indptr[index + 1]]
 
 

@@ -241,7 +241,7 @@ def _damage_error(file: str, error: Exception) -> IndexFormatError:
 
 
 def named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
-    """Yield every array of a snapshot with the name of its file, without suffix."""
+    """Yield every array of a snapshot, in its shape, with the name of its file, without suffix; () for a number."""
     for each in fields(Snapshot):
         value = getattr(snapshot, each.name)
         if isinstance(value, SentenceRows):

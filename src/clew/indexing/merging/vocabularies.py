@@ -65,13 +65,13 @@ def join_vocabularies(
 
 
 def check_texts(texts: StringArray, joined: StringArray, positions: IntArray) -> None:
-    """Raise a CollisionError where a text differs from the one at its position among the joined ones."""
+    """Raise a CollisionError where one of n texts differs from that at its position (n,) among the joined ones."""
     if (row := unequal_row(texts, joined, positions)) >= 0:
         raise CollisionError(f"{texts[row]!r} and {joined[int(positions[row])]!r} have the same hash")
 
 
 def union_of_hashes(parts: Sequence[HashArray]) -> HashArray:
-    """Return the distinct hashes of several lists, ascending."""
+    """Return the distinct hashes (v,) of several lists (n,), ascending; a single list ascends without repetitions."""
     if len(parts) == 1:
         return np.array(parts[0])  # a vocabulary's hashes are distinct and ascend
     hashes = np.empty(sum(map(len, parts)), dtype=np.uint64)

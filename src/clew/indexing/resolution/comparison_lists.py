@@ -63,7 +63,7 @@ def assign_lists(vectors: VectorRows, lists: int) -> IntArray:
 
 
 def members_by_list(assigned: IntArray, lists: int) -> Iterator[tuple[int, LongArray]]:
-    """Yield each list with at least two members, and these, ascending."""
+    """Yield each of `lists` lists with two members or more, and these (m,), ascending, of those `assigned` (n, c)."""
     flat = assigned.ravel()
     order = np.argsort(flat, kind="stable")
     rows = order // assigned.shape[1]

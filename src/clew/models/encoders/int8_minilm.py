@@ -109,7 +109,7 @@ class Int8MiniLM:
         return SpanVectors(rows, vectors, read)
 
     def encode_queries(self, texts: Sequence[str]) -> FloatArray:
-        """Return the rows of `encode`."""
+        """Return unit rows (len(texts), 384), the same as `encode`, with its errors."""
         return self.encode(texts)
 
     def encode_tokens(self, texts: Sequence[str], *, queries: bool = False) -> list[FloatArray]:

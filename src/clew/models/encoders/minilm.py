@@ -120,7 +120,7 @@ class MiniLM:
         return encode_rows(tokens, self._dimension, forward, batch_tokens=GPU_BATCH_TOKENS)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Return the rows of `encode` within 1e-6, computed one by one, which is fastest for a single text.
+        """Return the unit rows (len(texts), dimension) of `encode` within 1e-6, one by one, fastest for a single text.
 
         Raises:
             InputError: A text holds a lone surrogate.

@@ -276,7 +276,10 @@ class FragRetriever(PathRetriever[SearchTrace]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, SearchTrace]:
-        """Return the paths that the path ranking keeps as evidence, and how they were found."""
+        """Return the paths that the path ranking keeps as evidence, and how they were found.
+
+        Only allowed passages (P,) count, and no blocked triples (T,).
+        """
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), _empty_trace()

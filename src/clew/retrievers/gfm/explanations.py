@@ -36,7 +36,8 @@ def most_important_walks(
     """Return the `count` most important walks from the named nodes to each target that is not named itself.
 
     Only walks that raise the target's score are returned, and none that visits a node twice: the shorter walk without
-    the loop explains as much.
+    the loop explains as much. `edge_importances` returns for each target the importance (layers, m) of the m edges of
+    the batch for its score.
     """
     starts = np.flatnonzero(graph.seeds)
     targets = [target for target in targets if not graph.seeds[target]]
@@ -76,7 +77,10 @@ class EdgePathBuilder:
         self._by_node = order, self.entity_nodes[order]
 
     def build_path(self, graph: QuestionGraph, walk: Sequence[int], allowed: BoolArray) -> Path:
-        """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked."""
+        """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked.
+
+        They are as allowed passages (P,) write them.
+        """
         return tuple(self.build_triple(graph, edge, allowed) for edge in walk)
 
     def is_inverse(self, graph: QuestionGraph, edge: int) -> bool:

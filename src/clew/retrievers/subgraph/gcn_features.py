@@ -103,7 +103,7 @@ def node_features(query: GraphQuery, kind: str, shares: FloatArray) -> FloatArra
 
 
 def node_offsets(counts: Sequence[int]) -> LongArray:
-    """Return where the nodes of each graph start in a batch, and the end of the last."""
+    """Return where the nodes of each of b graphs start in a batch, and the end of the last, (b + 1,)."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

@@ -173,7 +173,10 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, SubgraphSelection | None]:
-        """Return a path to each selected entity as evidence, and the selection; None for an empty question."""
+        """Return a path to each selected entity as evidence, and the selection; None for an empty question.
+
+        Only allowed passages (P,) count, and no blocked triples (T,).
+        """
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), None
