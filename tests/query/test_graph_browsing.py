@@ -2,8 +2,9 @@
 
 import pytest
 
+from clew.graph.snapshot.relational_edges import MENTIONS_RELATION
 from clew.index import Index
-from clew.query.graph_browsing import MENTIONS, GraphBrowser
+from clew.query.graph_browsing import GraphBrowser
 from clew.text.normalization import name_key
 from clew.types import Filter
 
@@ -100,7 +101,7 @@ def test_each_step_of_a_path_is_stated_by_an_allowed_passage(
             assert edge.passages
             assert all(allowed[s.position(id_)] for id_ in edge.passages)
             assert edge.quotes
-            if edge.relation == MENTIONS:
+            if edge.relation == MENTIONS_RELATION:
                 passage = s.position(edge.passages[0])
                 assert {edge.head, edge.tail} <= {int(s.title_entities[passage]), *s.mentions.row(passage).tolist()}
 

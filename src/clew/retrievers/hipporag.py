@@ -29,10 +29,8 @@ from clew.query.context import IndexContext
 from clew.query.nearest_entities import find_nearest_entities
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense
-from clew.retrievers.evidence import PassageRetriever, make_evidence
+from clew.retrievers.evidence import NO_NAME, PassageRetriever, make_evidence
 from clew.types import Evidence
-
-NO_NAME = "no name in the question: dense ranking"
 
 
 class HippoRAG(SettingsRecord):

@@ -6,8 +6,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import IntArray
-from clew.graph.segments.segment import HashArray, Ragged
+from clew.arrays import HashArray, IntArray
+from clew.graph.segments.segment import Ragged
 from clew.graph.string_array import StringArray
 
 

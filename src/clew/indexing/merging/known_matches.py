@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
-from clew.arrays import BoolArray, IntArray, LongArray
-from clew.graph.segments.segment import HashArray, Segment
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray
+from clew.graph.segments.segment import Segment
 from clew.indexing.merging.title_matches import NameTable, TitleMatches, find_names, select_names
 from clew.indexing.merging.vocabularies import find_hashes
 from clew.indexing.merging.workspace import Workspace

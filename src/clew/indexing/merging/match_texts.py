@@ -11,9 +11,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import IntArray, LongArray
+from clew.arrays import HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
-from clew.graph.segments.segment import CollisionError, HashArray, Segment, Vocabulary
+from clew.graph.segments.segment import CollisionError, Segment, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words

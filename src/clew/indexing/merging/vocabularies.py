@@ -7,9 +7,9 @@ from typing import final
 
 import numpy as np
 
-from clew.arrays import IntArray
+from clew.arrays import HashArray, IntArray
 from clew.arrays.kernels import njit
-from clew.graph.segments.segment import CollisionError, HashArray, Vocabulary
+from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringSlots, copy_strings, unequal_row
 from clew.indexing.segments.opened_parts import OpenedParts

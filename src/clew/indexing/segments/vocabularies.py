@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, IntArray, LongArray
-from clew.graph.segments.segment import CollisionError, HashArray, Ragged, Vocabulary
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray
+from clew.graph.segments.segment import CollisionError, Ragged, Vocabulary
 from clew.graph.string_array import StringArray
 
 

@@ -21,7 +21,7 @@ from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.settings import Targets
 from clew.types import Path, Triple
 
-_OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
+OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
 ImportantWalk = tuple[float, tuple[int, ...]]
 """Importance, and positions of the edges in a question's graph, in order."""
 
@@ -48,7 +48,7 @@ def most_important_walks(
     for target, importance in zip(targets, edge_importances(batch, targets), strict=True):
         by_edge = np.empty_like(importance)
         by_edge[:, order] = importance
-        candidates = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _OVERSAMPLING * count)
+        candidates = best_walks(graph.senders, graph.receivers, by_edge, starts, target, OVERSAMPLING * count)
         simple = [(score, edges) for score, edges in candidates if score > 0 and _is_simple(graph, edges)]
         walks += simple[:count]
     return walks
