@@ -29,7 +29,9 @@ def visible(index: Index, where: Filter | None) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("where", FILTERS)
-def test_the_entities_that_are_seen(small: Index, browser: GraphBrowser, where: Filter | None) -> None:
+def test_a_search_lists_the_entities_that_the_filter_shows(
+    small: Index, browser: GraphBrowser, where: Filter | None
+) -> None:
     expected = visible(small, where)
     found, more = browser.search("", 1_000, where)
     assert {match.position: match.passages for match in found} == expected
@@ -62,7 +64,9 @@ def test_names_come_by_closeness(small: Index, browser: GraphBrowser) -> None:
 
 
 @pytest.mark.parametrize("where", FILTERS)
-def test_the_facts_of_an_entity(small: Index, browser: GraphBrowser, where: Filter | None) -> None:
+def test_the_facts_of_an_entity_are_those_that_allowed_passages_state(
+    small: Index, browser: GraphBrowser, where: Filter | None
+) -> None:
     s, allowed = small.snapshot, small.context.scope.mask(where)
     for entity in range(len(s.entities)):
         expected = []

@@ -34,12 +34,6 @@ class StoredPassages:
     names: StoredNames | None = None  # None for passages whose names were not read, in memory alone
 
 
-def make_places(sizes: Sequence[int]) -> LongArray:
-    """Return the places (p,) of all p rows of segments of these sizes, segment by segment."""
-    parts = [np.arange(size, dtype=np.int64) | number << ROW_BITS for number, size in enumerate(sizes)]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
 @final
 class PlacedStrings(Sequence[str]):
     """The strings of P passages; each is decoded when it is read."""
