@@ -19,7 +19,7 @@ from clew.text.answer_normalization import normalize_answer
 from clew.types import Path, Triple
 
 CHARACTERS_PER_TOKEN = 4
-"""Of texts whose tokens no reader counts, about."""
+"""Characters of a token, about, in texts whose tokens no reader counts."""
 _Fact = tuple[str, str, str]
 GoldPath = Sequence[_Fact]
 
