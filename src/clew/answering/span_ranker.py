@@ -104,7 +104,10 @@ class SpanRanker:
         return group_by_name(candidates, self.add_rules(probabilities, features), probabilities, features)
 
     def add_rules(self, probabilities: DoubleArray, features: FloatArray) -> DoubleArray:
-        """Return the networks' probabilities (n,) times a power of e to the rules' score, normalised to sum to 1."""
+        """Return the networks' probabilities (n,) times a power of e to the rules' score, normalised to sum to 1.
+
+        The rules' score is read from the features (n, len(`FEATURES`)).
+        """
         if not len(features):
             return probabilities
         rules = features[:, _SCORE].astype(np.float64) - NAMED_PENALTY * features[:, _ASKED]
@@ -140,7 +143,7 @@ def answer_candidates(analysis: QuestionAnalysis) -> list[SpanCandidate]:
 
 
 def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return features (n, f) with mean 0 and deviation 1, bounded."""
+    """Return features (n, f), of these means (f,) and deviations (f,), with mean 0 and deviation 1, bounded."""
     bounded = np.clip((features - mean) / scale, -MAX_STANDARDIZED, MAX_STANDARDIZED)
     return np.asarray(bounded, dtype=np.float32)
 

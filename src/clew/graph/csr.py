@@ -133,7 +133,7 @@ def unweighted_rows(indptr: LongArray, indices: IntArray) -> Adjacency:
 
 
 def row_pointers(rows: NDArray[np.integer], row_count: int) -> LongArray:
-    """Return where each row begins (row_count + 1,) once entries with these row numbers, in any order, are sorted."""
+    """Return where each row begins (row_count + 1,) once entries of these rows (n,), in any order, are sorted."""
     indptr = np.zeros(row_count + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=row_count), out=indptr[1:])
     return indptr

@@ -40,7 +40,7 @@ class StoredTokens:
     vectors: Tokens  # (t, d)
 
     def rows(self, positions: Sequence[int]) -> list[Tokens]:
-        """Return the tokens of some texts."""
+        """Return the tokens (t, d) of each of some texts."""
         return [self.vectors[self.offsets[position] : self.offsets[position + 1]] for position in positions]
 
     def mean_similarities(self, texts: Sequence[FloatArray]) -> FloatArray:

@@ -41,7 +41,7 @@ class NameTable(Protocol):
         """Return whether passages have a name of this hash that is linked to no entity (see `hidden_ties`)."""
 
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
-        """Return whether any name's key has each hash (n,)."""
+        """Return for each hash (n,) whether any name's key has it, (n,)."""
 
     def entities_with_name(self, name: str) -> IntArray:
         """Return the entities (n,) with a name, ascending; only those displayed exactly so if there are any."""
@@ -92,7 +92,7 @@ class VisibleNames:
         return bool(found) and not any(self._is_name(e, key_hash) for e in found) and self._is_written(found, key_hash)
 
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
-        """Return whether any name's key has each hash (n,)."""
+        """Return for each hash (n,) whether any name's key has it, (n,)."""
         known = self._snapshot.has_keys(key_hashes)
         for row in np.flatnonzero(known).tolist():
             known[row] = len(self.entities_with_key(int(key_hashes[row]))) > 0

@@ -247,7 +247,7 @@ class BM25Index:
     def top(self, query: QueryTerms, k: int, allowed: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
         """Return the `k` best passages with a score above 0, of the allowed ones (P,) if given, and their scores.
 
-        Best first, ties by position.
+        Both are (n,) for n of at most `k`: best first, ties by position.
         """
         if not len(query.terms):
             return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)

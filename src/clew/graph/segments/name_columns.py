@@ -26,12 +26,12 @@ class StoredNames:
     headings: Ragged  # p lists of keys, for passages with a title
 
     def hashes_of_forms(self, forms: NDArray[np.integer]) -> HashArray:
-        """Return the hashes of the keys of forms (n,), 0 for one without a key."""
+        """Return the hashes (n,) of the keys of forms (n,), 0 for one without a key."""
         keys = self.form_keys[forms]
         return np.where(keys >= 0, self.key_hashes[keys], np.uint64(0)) if len(self.key_hashes) else keys.astype("u8")
 
     def forms_of(self, rows: NDArray[np.integer]) -> IntArray:
-        """Return the forms (n,) of the mentions of passages, and of the ends of their triples, as often as they are."""
+        """Return the forms (n,) of the mentions of rows (p,), and of the ends of their triples, with repetitions."""
         mentions = [self.mentions.row(row) for row in rows.tolist()]
         ends = [self.triples.row(row)[:, [0, 2]].ravel() for row in rows.tolist()]
         return np.concatenate([*mentions, *ends]) if len(rows) else np.zeros(0, dtype=np.int32)

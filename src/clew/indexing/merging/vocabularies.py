@@ -86,7 +86,7 @@ def union_of_hashes(parts: Sequence[HashArray]) -> HashArray:
 
 
 def positions_of_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
-    """Return the positions of ascending hashes (n,) in a list that ascends too and has them all."""
+    """Return the positions (n,) of `wanted` hashes (n,), ascending, in `hashes` (v,), ascending, which has them all."""
     if len(wanted) * _MERGE_RATIO < len(hashes):
         return hashes.searchsorted(wanted).astype(np.int32)
     positions: IntArray = _walk_both(hashes, wanted)
@@ -94,7 +94,7 @@ def positions_of_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
 
 
 def find_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
-    """Return the positions of hashes (n,), in any order, in an ascending list; -1 for one that is not there."""
+    """Return the positions (n,) of `wanted` hashes (n,), in any order, in `hashes` (v,), ascending; -1 for none."""
     if not len(hashes):
         return np.full(len(wanted), -1, dtype=np.int32)
     positions = np.minimum(hashes.searchsorted(wanted), len(hashes) - 1)

@@ -34,7 +34,7 @@ def hash_texts(texts: Iterable[str], salt: int) -> HashArray:
 
 
 def make_vocabulary(texts: Sequence[str], used: BoolArray, salt: int) -> tuple[Vocabulary, IntArray]:
-    """Return the vocabulary of the used ones of n distinct texts, and the position (n,) of each, -1 for the others.
+    """Return the vocabulary of those of n distinct texts that are `used` (n,), and each one's position (n,), or -1.
 
     Raises CollisionError where two of them have one hash.
     """
