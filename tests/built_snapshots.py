@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
-from clew.graph.csr import Adjacency, build_adjacency, run_starts
+from clew.graph.csr import Adjacency, build_adjacency, run_starts, unweighted_rows
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
 from clew.graph.segments.sentence_columns import StoredSentences
-from clew.graph.sentences.sentence_index import no_sentences
+from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
@@ -196,3 +196,11 @@ def merge_texts(first: Sequence[str], second: StringArray, positions: MergedPosi
         for position, text in zip(numbers.tolist(), source, strict=True):
             texts[position] = text
     return StringArray.pack(texts)
+
+
+def no_sentences(passages: int, entities: int) -> SentenceRows:
+    """Return the rows of passages whose sentences are not known."""
+    none = np.zeros(0, dtype=np.int32)
+    empty = unweighted_rows(np.zeros(1, dtype=np.int64), none)
+    of_entities = unweighted_rows(np.zeros(entities + 1, dtype=np.int64), none)
+    return SentenceRows(np.zeros(passages + 1, dtype=np.int64), empty, empty, of_entities, empty)

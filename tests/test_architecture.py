@@ -50,14 +50,15 @@ FORBIDDEN = {
     "rerankers": {"retrievers", "datasets"},
     "retrievers": {"indexing", "datasets", "settings", "index", "training", "answering"},
 }
-ROOMS = {"gfm", "frag", "subgraph", "agents", "routed"}  # of retrievers/: none imports another
-ROOM_IMPORTS = {("agents", "graph_expansion"), ("agents", "fused"), ("routed", "pagerank")}  # rooms on retrievers
-LOOSE_RETRIEVERS = {
-    "bm25", "chains", "dense", "empty_index", "entity_graph", "fused", "graph_expansion", "hipporag", "hipporag2",
-    "linearrag", "maxsim", "no_retrieval", "pagerank", "reranked", "sprig", "title_links",
+# Every file and folder of retrievers/ is a retriever, which imports no other one, but for the registry and these.
+SHARED_BY_RETRIEVERS = {
+    "edge_explanations", "evidence", "object_retriever", "quoted_chains", "spec", "supporting_passages", "walk_paths",
 }  # fmt: skip
 WRAPPERS = {"empty_index", "reranked"}  # what the registry puts around or in place of another retriever
-LOOSE_IMPORTS = {
+RETRIEVER_IMPORTS = {  # of retrievers that are built on another one
+    ("agents", "fused"),
+    ("agents", "graph_expansion"),
+    ("routed", "pagerank"),
     ("hipporag", "dense"),
     ("hipporag2", "dense"),
     ("linearrag", "dense"),
@@ -125,6 +126,16 @@ def tree(path: Path) -> ast.Module:
 def part(module: str) -> str:
     """Return the folder or file of a module inside its unit, "" for the unit itself."""
     return [*module.split("."), "", "", ""][2]
+
+
+def is_retriever(module: str) -> bool:
+    return unit(module) == "retrievers" and part(module) not in SHARED_BY_RETRIEVERS | {"", "registry"}
+
+
+def registered_retrievers() -> set[str]:
+    """Return the files and folders of retrievers/ that the registry names as text, `{_HERE}.bm25:build_bm25`."""
+    places = re.findall(r"\{_HERE\}\.(\w+)", modules()["clew.retrievers.registry"].read_text(encoding="utf-8"))
+    return set(places) - {"registry"}
 
 
 def outside_imports(path: Path) -> Iterator[tuple[ast.stmt, str]]:
@@ -238,22 +249,31 @@ def test_only_evaluation_s_users_import_it() -> None:
     assert not wrong, "evaluation is for commands and server, commands for __main__"
 
 
-def test_rooms_of_retrievers_do_not_import_each_other() -> None:
-    wrong = []
+def test_retrievers_do_not_import_each_other() -> None:
+    wrong, used = [], set()
     for module, target in arrows():
         if unit(module) == unit(target) == "retrievers" and (above := part(module)) != (below := part(target)):
-            if above == "registry" or (above, below) in ROOM_IMPORTS | LOOSE_IMPORTS:
+            used.add((above, below))
+            if above == "registry" or (above, below) in RETRIEVER_IMPORTS:
                 continue
-            if below == "registry" or below in ROOMS | LOOSE_RETRIEVERS:
+            if below == "registry" or is_retriever(target):
                 wrong.append(f"{module} imports {target}")
     assert not wrong, "a retriever imports the shared files of retrievers/, not another retriever"
+    assert used >= RETRIEVER_IMPORTS, "leave out what no longer imports another retriever"
 
 
-def test_registries_name_rooms_lazily() -> None:
+def test_shared_files_of_retrievers_are_no_retrievers() -> None:
+    registered = registered_retrievers()
+    assert {"bm25", "gfm"} <= registered
+    assert all(is_retriever(f"clew.retrievers.{name}") for name in registered), "a retriever is shared by none"
+    assert {f"clew.retrievers.{name}" for name in registered | SHARED_BY_RETRIEVERS | WRAPPERS} <= modules().keys()
+
+
+def test_the_registry_imports_a_retriever_when_it_is_asked_for() -> None:
     wrong = [
         f"{module} imports {target}"
         for module, target in arrows()
-        if module == "clew.retrievers.registry" and part(target) in (ROOMS | LOOSE_RETRIEVERS) - WRAPPERS
+        if module == "clew.retrievers.registry" and is_retriever(target) and part(target) not in WRAPPERS
     ]
     assert not wrong, "the registry names builders as text and imports them when one is asked for"
 
@@ -261,7 +281,7 @@ def test_registries_name_rooms_lazily() -> None:
 def test_index_imports_no_retriever() -> None:
     own = [module for module in modules() if unit(module) == "index"]
     assert "clew.index" in own
-    wrong = [target for module in own for target in imports(module) if part(target) in ROOMS | LOOSE_RETRIEVERS]
+    wrong = [target for module in own for target in imports(module) if is_retriever(target)]
     assert not wrong, "clew.index asks retrievers/registry"
 
 

@@ -27,12 +27,12 @@ from clew.evaluation.compare_subgraphs import ComparisonConfig, compare_selectio
 from clew.graph.subgraphs.prizes import EDGE_COST
 from clew.models.causal_lm.model import CausalModel
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-from clew.protocols import Encoder
+from clew.protocols import LOCAL_READER, Encoder
 from clew.retrievers.subgraph.selectors import TOP_EDGES, TOP_NODES, SteinerSelector
 from clew.training.data.graph_sources import GraphQuestionSource, Splits, load_comparison_splits
 from clew.training.distributed import single_process
 from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
-from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe, published_selection_recipe
+from clew.training.recipes.records import ReaderSettings, SelectionRecipe, published_selection_recipe
 from clew.types import ignore_progress
 from papers.evaluated import some_of, split_seeds
 from papers.made_data import run_on_made_data

@@ -97,6 +97,8 @@ class SpanEncoder(Protocol):
         """
 
 
+LOCAL_READER = "local"
+"""The reader that needs no language model: of a multi-step search, or of subgraphs."""
 OnStates = Callable[[int, Sequence[tuple[int, int]], "FloatArray"], None]
 """Gets the position of a text, the offsets of its m tokens and their states (m, d)."""
 

@@ -17,6 +17,7 @@ from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
 from clew.plugins.names import nearest
+from clew.types import AUTO_RETRIEVER
 
 _logger = logging.getLogger(__name__)
 _SECRET_NAME = re.compile("key|token$|secret|password", re.IGNORECASE)
@@ -62,7 +63,7 @@ class Settings(BaseModel):
     synonym_names: Literal["comparable", "all"] = "comparable"
     synonym_relative: bool = False  # whether the threshold is a share of a name's best cosine (GFM-RAG's code)
     # "auto": frag for facts without passages, gfm where its weights read the index's vectors, else chains.
-    retriever: str = "auto"
+    retriever: str = AUTO_RETRIEVER
     # Unknown names in questions: replaced by the most similar known name, or left as they are.
     unknown_names: Literal["similar", "exact"] = "similar"
     # What links the names in questions to entities.

@@ -22,6 +22,8 @@ _UNSURE_OPENING, _UNSURE_JOINT = "Not sure: perhaps ", " or "
 _RENDERING = "clew.rendering.evidence_page"  # as text: it is imported where a notebook shows something
 _MAX_SHOWN = 60  # characters of a text in a representation
 
+AUTO_RETRIEVER = "auto"
+"""The retriever that an index chooses by what it holds."""
 Filter = str  # a SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from clew.errors import ProviderError
-from clew.models.llm import retry_policy, retrying
+from clew.models.llm import retry_policy
 from clew.models.llm.budget import Budget
+from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS
 from clew.types import Failure, Reply, Usage
 from tests.faults.model_server import ServerReply, model_server
 from tests.models.llm.model_calls import OSLO, Names, complete_one, names, open_model, prompts
@@ -107,7 +108,7 @@ def test_an_invalid_reply_is_sent_back_with_its_fault(text: str) -> None:
         roles = [message["role"] for message in server.requests[1]["messages"]]
         assert roles == ["system", "user", "assistant", "user"]
         sent, wrong = (message["content"] for message in server.requests[1]["messages"][2:])
-        assert len(sent) <= retrying.MAX_QUOTED_CHARACTERS
+        assert len(sent) <= MAX_QUOTED_CHARACTERS
         assert wrong.startswith("The reply cannot be used: ")
         assert len(wrong) < 1500
 
@@ -121,7 +122,7 @@ def test_a_reply_that_stays_invalid_is_a_failure_that_quotes_it(text: str) -> No
         assert failure.usage.calls == len(server.requests) == 2
         assert failure.reason.startswith("the reply of openai:test cannot be used: ")
         assert text[:100] in failure.reason
-        assert len(failure.reason) < retrying.MAX_QUOTED_CHARACTERS + 1500
+        assert len(failure.reason) < MAX_QUOTED_CHARACTERS + 1500
 
 
 @pytest.mark.parametrize("part", FAILED_REPLIES.values(), ids=FAILED_REPLIES)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from clew.text.gazetteer import Gazetteer, Match, find_common_words
-from clew.text.normalization import key_hash, name_key, strip_parentheses, token_keys, token_spans
+from clew.text.gazetteer import Gazetteer, Match
+from clew.text.normalization import ARTICLES, key_hash, name_key, strip_parentheses, token_keys, token_spans
 
 MAX_CANDIDATES = 4
 _HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -117,7 +117,7 @@ def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[
                     counts[key] = (lower + 1, capitalised)
                 elif text[start].isupper() and not _opens_sentence(text, start):
                     counts[key] = (lower, capitalised + 1)
-    return find_common_words(counts)
+    return {name for name, (lower, capitalised) in counts.items() if lower > capitalised and name not in ARTICLES}
 
 
 def _opens_sentence(text: str, start: int) -> bool:

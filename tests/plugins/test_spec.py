@@ -16,7 +16,7 @@ from clew.plugins.records import (
     setting_rows,
 )
 from clew.plugins.registry import load_object
-from clew.plugins.spec import parse_spec, split_list
+from clew.plugins.spec import split_list, split_settings
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RETRIEVERS, parse_retriever, record_of
 
@@ -34,17 +34,22 @@ class Example(SettingsRecord):
     lengths: bool = setting(default=True, description="whether lengths count")
 
 
-def test_values_by_name() -> None:
-    example = parse_spec(Example, "nodes=12, ranker=paper,gamma=0.5,lengths=no")
+def parse(text: str) -> Example:
+    """Return the record of a text, as the registries make it."""
+    return Example(**split_settings(text, Example.label))  # type: ignore[arg-type]
+
+
+def test_values_are_read_by_name() -> None:
+    example = parse("nodes=12, ranker=paper,gamma=0.5,lengths=no")
     assert (example.nodes, example.ranker, example.gamma, example.lengths) == (12, "paper", 0.5, False)
-    assert parse_spec(Example, "") == Example()
-    assert parse_spec(Example, "nodes=all").nodes == "all"
+    assert parse("") == Example()
+    assert parse("nodes=all").nodes == "all"
 
 
 @pytest.mark.parametrize("text", ["nodes", "=3", "nodes=1,nodes=2", "depth=1,b"])
-def test_text_that_is_no_setting(text: str) -> None:
+def test_text_that_is_no_setting_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="name=value"):
-        parse_spec(Example, text)
+        parse(text)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +65,9 @@ def test_text_that_is_no_setting(text: str) -> None:
         ("colour=red", "example has no setting 'colour'; it has: nodes, hops, depth, gamma, ranker, lengths$"),
     ],
 )  # fmt: skip
-def test_values_that_are_refused_in_one_line(text: str, message: str) -> None:
+def test_wrong_values_are_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        parse_spec(Example, text)
+        parse(text)
 
 
 def test_a_record_from_python_is_checked_and_frozen() -> None:
@@ -73,7 +78,7 @@ def test_a_record_from_python_is_checked_and_frozen() -> None:
     assert hash(Example(depth=3)) == hash(Example(depth=3))
 
 
-def test_the_table_of_settings() -> None:
+def test_the_table_of_settings_has_values_defaults_and_sources() -> None:
     first, _, _, gamma, _, last = setting_rows(Example)
     assert (gamma.default, gamma.source) == ("as the weights say", "ours")
     assert first == SettingRow(
@@ -98,7 +103,7 @@ def test_every_setting_prints_a_default_and_a_source(name: str) -> None:
         ("gfm:nodes=1,gfm:nodes=2", ["gfm:nodes=1", "gfm:nodes=2"]),
     ],
 )
-def test_a_list_of_retrievers(text: str, names: list[str]) -> None:
+def test_a_list_of_retrievers_is_split_at_the_commas_between_them(text: str, names: list[str]) -> None:
     assert split_list(text) == names
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from clew.graph.snapshot.relational_edges import MENTIONS_RELATION
 from clew.index import Index
-from clew.query.graph_browsing import MENTIONS, GraphBrowser
+from clew.query.graph_browsing import GraphBrowser
 from clew.text.normalization import name_key
 from clew.types import Filter
 
@@ -28,7 +29,9 @@ def visible(index: Index, where: Filter | None) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("where", FILTERS)
-def test_the_entities_that_are_seen(small: Index, browser: GraphBrowser, where: Filter | None) -> None:
+def test_a_search_lists_the_entities_that_the_filter_shows(
+    small: Index, browser: GraphBrowser, where: Filter | None
+) -> None:
     expected = visible(small, where)
     found, more = browser.search("", 1_000, where)
     assert {match.position: match.passages for match in found} == expected
@@ -61,7 +64,9 @@ def test_names_come_by_closeness(small: Index, browser: GraphBrowser) -> None:
 
 
 @pytest.mark.parametrize("where", FILTERS)
-def test_the_facts_of_an_entity(small: Index, browser: GraphBrowser, where: Filter | None) -> None:
+def test_the_facts_of_an_entity_are_those_that_allowed_passages_state(
+    small: Index, browser: GraphBrowser, where: Filter | None
+) -> None:
     s, allowed = small.snapshot, small.context.scope.mask(where)
     for entity in range(len(s.entities)):
         expected = []
@@ -100,7 +105,7 @@ def test_each_step_of_a_path_is_stated_by_an_allowed_passage(
             assert edge.passages
             assert all(allowed[s.position(id_)] for id_ in edge.passages)
             assert edge.quotes
-            if edge.relation == MENTIONS:
+            if edge.relation == MENTIONS_RELATION:
                 passage = s.position(edge.passages[0])
                 assert {edge.head, edge.tail} <= {int(s.title_entities[passage]), *s.mentions.row(passage).tolist()}
 

@@ -5,7 +5,7 @@ import pytest
 
 from clew.index import Index
 from clew.query.linking import link_question
-from clew.retrievers.hipporag import NO_NAME
+from clew.retrievers.evidence import NO_NAME
 from clew.retrievers.registry import parse_retriever
 from tests.oracles.hipporag import Corpus, passage_scores
 from tests.small_index import QUESTIONS, result_ids

@@ -15,7 +15,8 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.linking import link_question
 from clew.query.scope import Scope
-from clew.retrievers.linearrag import NO_NAME, NO_START, LinearRAG, LinearRAGRetriever, build_occurrence_graph
+from clew.retrievers.evidence import NO_NAME
+from clew.retrievers.linearrag import NO_START, LinearRAG, LinearRAGRetriever, build_occurrence_graph
 from clew.settings import Settings
 from clew.types import Document
 from tests.oracles.linearrag import Corpus, Weights, passage_mass

@@ -17,13 +17,13 @@ from clew.answering.sentence_selection import Sentence
 from clew.text.normalization import name_key
 
 BIRTH, DEATH, RELEASE, OTHER = "birth", "death", "release", "other"
-_DEATH = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
+DEATH_WORDS = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
 _BIRTH = re.compile(r"\bborn\b|\bbirth", re.IGNORECASE)
 _AGE = re.compile(r"\b(?:older|oldest|elder|younger|youngest)\b", re.IGNORECASE)
 _PERSON = re.compile(
     r"\bwho\b|\b(?:person|actor|actress|singer|author|writer|director|musician|player)s?\b", re.IGNORECASE
 )
-_BRACKET = re.compile(r"\((?P<life>[^()]*)\)")
+LIFE = re.compile(r"\((?P<life>[^()]*)\)")
 _NO_LIFE = re.compile(r"\b(?:reigned|r|c|ca|circa|fl|founded|established|formed|active)\b|\?", re.IGNORECASE)
 _MAX_OPENING = 120  # characters before the brackets of a life
 _PRONOUN = re.compile(r"\W*(?:He|She|They)\b")
@@ -59,7 +59,7 @@ class ComparedEvent:
 
 def find_compared_event(question: str) -> ComparedEvent:
     """Return the event that "which was built first, A or B?" compares; any beginning where it names none."""
-    if _DEATH.search(question):
+    if DEATH_WORDS.search(question):
         return ComparedEvent(DEATH, frozenset())
     if _BIRTH.search(question) or (_AGE.search(question) and _PERSON.search(question)):
         return ComparedEvent(BIRTH, frozenset())
@@ -91,7 +91,7 @@ def find_dated(event: ComparedEvent, sentences: Sequence[Sentence]) -> tuple[Sen
 
 
 def _life_year(sentence: Sentence, kind: str) -> int | None:
-    bracket = _BRACKET.search(sentence.text)
+    bracket = LIFE.search(sentence.text)
     title = name_key(sentence.passage.title).split()
     opens = bracket is not None and bracket.start() <= _MAX_OPENING and _names(sentence.text, title)
     if bracket is not None and opens and not _NO_LIFE.search(bracket["life"]):

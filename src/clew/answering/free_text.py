@@ -7,7 +7,7 @@ Differs from the source: own wording; the path is asked for with every answer, n
 from collections.abc import Callable, Sequence
 from typing import cast, final
 
-from clew.answering.kg_paths import NO_PATH_NAMED_NOTE, NO_PATHS_NOTE, OUTSIDE_NOTE, move_path_first
+from clew.answering.kg_paths import MAX_ANSWERS, NO_PATH_NAMED_NOTE, NO_PATHS_NOTE, OUTSIDE_NOTE, move_path_first
 from clew.answering.replies import check_lengths, empty_answer, failed_answer, source_note
 from clew.graph.paths.path_entities import path_entities
 from clew.models.llm.prompts import path_text, unaided_answer
@@ -20,7 +20,6 @@ from clew.types import Answer, Evidence, Failure, Reply, Scored
 
 UNAIDED_NOTE = "no evidence was retrieved: the model answers from what it knows"
 NO_ANSWER_NOTE = "the model gives no answer"
-_MAX_ANSWERS = 20
 
 
 @final
@@ -59,7 +58,7 @@ class TextPathAnswerer:
             return failed_answer(evidence, result, usage)
         notes = [source_note(self._model.name, result)]
         reply = cast("TextReply", result.value)
-        names = path_text.read_answers(reply)[:_MAX_ANSWERS]
+        names = path_text.read_answers(reply)[:MAX_ANSWERS]
         if not names:
             return empty_answer(evidence, (*notes, NO_ANSWER_NOTE), usage)
         number = 0
@@ -111,7 +110,7 @@ class UnaidedAnswerer:
             text = names[0] if names else ""
         if not names:
             return empty_answer(evidence, (*notes, NO_ANSWER_NOTE), result.usage)
-        candidates = _candidates(names[:_MAX_ANSWERS])
+        candidates = _candidates(names[:MAX_ANSWERS])
         return Answer(text, (), candidates, evidence, weak=True, notes=notes, usage=result.usage)
 
 

@@ -21,7 +21,7 @@ NO_PATHS_NOTE = "the evidence holds no path"
 ABSTAINED_NOTE = "the model found no answer on the paths"
 OUTSIDE_NOTE = "the answer is on no path: the model knows it from elsewhere, or made it up"
 NO_PATH_NAMED_NOTE = "the model names no path that supports the answer"
-_MAX_ANSWERS = 20
+MAX_ANSWERS = 20
 
 
 @final
@@ -71,7 +71,7 @@ class LLMPathAnswerer:
             return failed_answer(evidence, result, usage)
         reply = cast("PathAnswer", result.value)
         written = source_note(self._model.name, result)
-        names = list(dict.fromkeys(filter(None, map(to_single_line, reply.answers))))[:_MAX_ANSWERS]
+        names = list(dict.fromkeys(filter(None, map(to_single_line, reply.answers))))[:MAX_ANSWERS]
         if not reply.answerable or not names:
             return empty_answer(evidence, (written, ABSTAINED_NOTE), usage)
         number = cast("PathChoice", choice.value).path if isinstance(choice, Reply) else reply.path

@@ -9,7 +9,7 @@ Source: own rules. Differs from the source: nothing.
 from collections.abc import Sequence
 
 from clew.answering.question_analysis import QuestionAnalysis
-from clew.answering.sentence_selection import Sentence
+from clew.answering.sentence_selection import Sentence, place_of
 from clew.answering.span_ranker import RankedSpan
 
 
@@ -38,8 +38,3 @@ def order_by_sentence(analysis: QuestionAnalysis, ranked: Sequence[RankedSpan]) 
 def score_by_sentence(analysis: QuestionAnalysis) -> dict[tuple[str, int], float]:
     """Return the score of each sentence that was scored, by its place."""
     return dict(zip(map(place_of, analysis.preselected), analysis.scores, strict=True))
-
-
-def place_of(sentence: Sentence) -> tuple[str, int]:
-    """Return a sentence's passage and its offset there."""
-    return sentence.passage.id, sentence.start

@@ -54,6 +54,11 @@ class Sentence:
         return self.passage.cite(self.start, self.end)
 
 
+def place_of(sentence: Sentence) -> tuple[str, int]:
+    """Return a sentence's passage and its offset there."""
+    return sentence.passage.id, sentence.start
+
+
 DOUBT = re.compile(
     r"\b(?:not|never|nor|neither|almost|nearly|partly|partially|reportedly|allegedly|supposedly|possibly|perhaps|legend"
     r"|rumou?rs?|falsely)\b|n['’]t\b",

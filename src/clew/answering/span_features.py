@@ -12,10 +12,11 @@ import numpy as np
 
 from clew.answering.answer_spans import SPAN_KINDS, SpanCandidate
 from clew.answering.candidates import CANDIDATE_WEIGHTS, candidate_features
+from clew.answering.event_dates import LIFE
 from clew.answering.languages import ENGLISH
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import NAME_NOUNS, find_asked_verb, find_content_stems, is_person_noun
-from clew.answering.sentence_selection import QuestionTerms, Sentence, is_continuation, weighted_sum
+from clew.answering.sentence_selection import QuestionTerms, Sentence, is_continuation, place_of, weighted_sum
 from clew.arrays import FloatArray
 from clew.text.normalization import name_key
 from clew.types import Mention
@@ -40,7 +41,6 @@ _NEXT = ((",",), (".", ";"), ("(",), ("and", "or"), ("is", "was", "are", "were")
 _NEIGHBOUR = re.compile(r"[^\W_]+|[^\w\s]")
 _PLACE_BEFORE = re.compile(r"(?:\b(?:in|at|near|from|to|of|off|into|around)\s(?:the\s)?|,\s)\Z", re.I)
 _PERSON_BEFORE = re.compile(r"\b(?:by|named|called|wife|husband|father|mother|son|daughter|brother|sister)\s\Z", re.I)
-_LIFE = re.compile(r"\([^()]*\)")
 # Stems of verbs that tell events of a life or of a thing apart.
 _EVENTS = frozenset(
     map(
@@ -108,7 +108,7 @@ def span_features(analysis: QuestionAnalysis, candidates: Sequence[SpanCandidate
     verb = find_asked_verb(analysis.question)
     rows = []
     for candidate in candidates:
-        row = dict(shared[_place(candidate.sentence)])
+        row = dict(shared[place_of(candidate.sentence)])
         key = name_key(candidate.text)
         row["title"] = float(key == candidate.sentence.title_key)
         row["path end"] = ends.get(key, 0.0)
@@ -124,20 +124,17 @@ def span_features(analysis: QuestionAnalysis, candidates: Sequence[SpanCandidate
     return np.array([[row.get(name, 0.0) for name in FEATURES] for row in rows], dtype=np.float32)
 
 
-def _place(sentence: Sentence) -> tuple[str, int]:
-    return sentence.passage.id, sentence.start
-
-
 def _sentence_features(analysis: QuestionAnalysis) -> dict[tuple[str, int], dict[str, float]]:
     """Return the features that the candidates of a sentence share, for each chosen sentence by its place."""
-    places = {_place(s): i for i, s in enumerate(analysis.preselected)}
-    scores = [analysis.scores[places[_place(s)]] for s in analysis.chosen]
+    places = {place_of(s): i for i, s in enumerate(analysis.preselected)}
+    scores = [analysis.scores[places[place_of(s)]] for s in analysis.chosen]
     first = {s.passage.id: s.start for s in reversed(analysis.sentences)}
-    selected, last = set(map(_place, analysis.selected)), set(map(_place, analysis.chain[-1] if analysis.chain else ()))
-    in_chain = {_place(s) for step in analysis.chain for s in step}
+    selected = set(map(place_of, analysis.selected))
+    last = set(map(place_of, analysis.chain[-1] if analysis.chain else ()))
+    in_chain = {place_of(s) for step in analysis.chain for s in step}
     features = {}
     for number, (sentence, score) in enumerate(zip(analysis.chosen, scores, strict=True)):
-        place = _place(sentence)
+        place = place_of(sentence)
         features[place] = {
             "continues": float(is_continuation(analysis.query, sentence, analysis.selected)),
             "quoted": float(place in selected),
@@ -200,7 +197,7 @@ def _event_fit(sentence: Sentence, start: int, verb: str) -> float:
 
 def _life_fit(text: str, sentence: Sentence, start: int, verb: str) -> float:
     """Return 1 for the date in "(birth - death)" that the verb asks for, -1 for the other one, 0 outside."""
-    for match in _LIFE.finditer(text, sentence.start, sentence.end):
+    for match in LIFE.finditer(text, sentence.start, sentence.end):
         if match.start() < start < match.end():
             dates = [m.start for m in sentence.mentions if m.kind == "date" and match.start() < m.start < match.end()]
             if len(dates) > 1:

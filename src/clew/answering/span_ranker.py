@@ -104,7 +104,10 @@ class SpanRanker:
         return group_by_name(candidates, self.add_rules(probabilities, features), probabilities, features)
 
     def add_rules(self, probabilities: DoubleArray, features: FloatArray) -> DoubleArray:
-        """Return the networks' probabilities (n,) times a power of e to the rules' score, normalised to sum to 1."""
+        """Return the networks' probabilities (n,) times a power of e to the rules' score, normalised to sum to 1.
+
+        The rules' score is read from the features (n, len(`FEATURES`)).
+        """
         if not len(features):
             return probabilities
         rules = features[:, _SCORE].astype(np.float64) - NAMED_PENALTY * features[:, _ASKED]
@@ -140,7 +143,7 @@ def answer_candidates(analysis: QuestionAnalysis) -> list[SpanCandidate]:
 
 
 def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return features (n, f) with mean 0 and deviation 1, bounded."""
+    """Return features (n, f), of these means (f,) and deviations (f,), with mean 0 and deviation 1, bounded."""
     bounded = np.clip((features - mean) / scale, -MAX_STANDARDIZED, MAX_STANDARDIZED)
     return np.asarray(bounded, dtype=np.float32)
 
@@ -148,7 +151,11 @@ def standardize(features: FloatArray, mean: FloatArray, scale: FloatArray) -> Fl
 def group_by_name(
     candidates: Sequence[SpanCandidate], probabilities: DoubleArray, networks: DoubleArray, features: FloatArray
 ) -> list[RankedSpan]:
-    """Return the best candidate of each name with the sums of the name's probabilities, best first."""
+    """Return the best candidate of each name with the sums of the name's probabilities, best first.
+
+    For n candidates these are their `probabilities` (n,) with the rules, those by the `networks` (n,) alone, each from
+    0 to 1, and their `features` (n, len(`FEATURES`)).
+    """
     best: dict[str, int] = {}
     totals: dict[str, float] = {}
     by_networks: dict[str, float] = {}
@@ -168,7 +175,7 @@ def calibrated_probabilities(calibration: FloatArray, signals: DoubleArray) -> D
 
 
 def fit_signals(analysis: QuestionAnalysis, missing_names: int) -> DoubleArray:
-    """Return the calibration's inputs that the evidence gives: the last three of `QUESTION_SIGNALS`."""
+    """Return the calibration's inputs (3,) that the evidence gives: the last three of `QUESTION_SIGNALS`."""
     return np.array([analysis.coverage, max(analysis.similarities), float(missing_names > 0)])
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clew.answering.candidates import Candidate
-from clew.answering.event_dates import DEATH, find_compared_event, find_dated, find_event_year
+from clew.answering.event_dates import DEATH, DEATH_WORDS, LIFE, find_compared_event, find_dated, find_event_year
 from clew.answering.question_types import (
     DENIAL,
     EARLIER,
@@ -36,9 +36,7 @@ _SAME_PLACE = re.compile(
     re.IGNORECASE,
 )
 _SAME_COUNTRY = re.compile(r"\b(?:same|share)\b[^?]*\b(?:nationality|country|citizenship)\b", re.IGNORECASE)
-_DEATH = re.compile(r"\bdie[ds]?\b|\bdeath\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|last)\b", re.IGNORECASE)
-_LIFE = re.compile(r"\([^()]*\)")
 _PREFIX = 4  # letters that a country and its adjective share: Norway, Norwegian
 MIN_PREDICATE_SHARE = 0.5
 """Least share of the predicate's words that the sentences about each of "both X and Y" have, for yes."""
@@ -269,10 +267,10 @@ def _is_work(pair: Sequence[ComparedEntity]) -> bool:
 def _find_date(entity: ComparedEntity, predicate: set[str], *, death: bool) -> tuple[Sentence, int] | None:
     """Return the first year of the sentence about an entity with most of the predicate, or the last one of its life."""
     for sentence in entity.about if death else ():
-        life = [find_years(match.group()) for match in _LIFE.finditer(sentence.text)]
+        life = [find_years(match.group()) for match in LIFE.finditer(sentence.text)]
         if lived := next((years for years in life if len(years) > 1), None):
             return sentence, lived[-1]
-        if _DEATH.search(sentence.text) and (years := find_years(sentence.text)):
+        if DEATH_WORDS.search(sentence.text) and (years := find_years(sentence.text)):
             return sentence, years[-1]
     dated = [(s, years[0]) for s in entity.about if not death and (years := find_years(s.text))]
     # The title's words do not tell one sentence of a passage from another.

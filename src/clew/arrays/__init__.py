@@ -22,6 +22,7 @@ Scores = NDArray[np.floating[Any]]
 """Floats of any precision."""
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
+HashArray = NDArray[np.uint64]
 BoolArray = NDArray[np.bool_]
 
 _BLOCK_COUNT = 32

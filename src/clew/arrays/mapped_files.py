@@ -44,7 +44,7 @@ class MappedFile:
 
 
 def map_array(path: Path) -> NDArray[Any]:
-    """Return the array of a `.npy` file, mapped read-only, or read where it is small.
+    """Return the array of a `.npy` file, in the shape stored, mapped read-only, or read where it is small.
 
     Raises OSError where the file cannot be opened, ValueError where it is no array, or not whole.
     """

@@ -18,7 +18,7 @@ from clew.errors import ClewError, InputError
 from clew.query.conversation import Conversation, find_names
 from clew.query.referents import Described
 from clew.text.sanitize import has_surrogate
-from clew.types import MAX_POSSIBLE, Answer
+from clew.types import AUTO_RETRIEVER, MAX_POSSIBLE, Answer
 
 if TYPE_CHECKING:
     from clew.commands.warm_server import WarmServer
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from clew.settings import Settings
 
 _PROMPT = "> "
-_AUTO = "auto"
 _QUOTES = 2
 _MAX_SOURCE = 100  # characters of a title in the list of sources
 _HELP = """Ask a question, or one that goes on from the last: "and who was its last owner?"
@@ -72,7 +71,7 @@ class IndexAnswers:
 
     def check_retriever(self, name: str) -> None:
         """Refuse a retriever that there is none of, or that the index lacks something for."""
-        if self._server is not None and name == _AUTO:
+        if self._server is not None and name == AUTO_RETRIEVER:
             return
         from clew.retrievers.registry import parse_retriever
 

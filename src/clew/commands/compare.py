@@ -17,11 +17,12 @@ from clew.commands.train_subgraph import GraphEncoderOption, SplitOption, note_t
 from clew.errors import InputError
 from clew.graph.subgraphs.prizes import EDGE_COST
 from clew.models.encoders.registry import DEFAULT_ENCODER
+from clew.protocols import LOCAL_READER
 from clew.retrievers.subgraph.selectors import TOP_EDGES, TOP_NODES, SteinerSelector
 from clew.settings import load_settings
 from clew.text.counts import format_count
 from clew.training.data.graph_sources import GraphQuestionSource, load_comparison_splits
-from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe
+from clew.training.recipes.records import ReaderSettings, SelectionRecipe
 
 if TYPE_CHECKING:
     from clew.evaluation.reports import SelectionReport

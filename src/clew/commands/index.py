@@ -27,7 +27,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import describe_estimate, describe_report, print_estimate, print_report
 from clew.errors import IndexLockedError, InputError
 from clew.plugins.ray_cluster import check_address
-from clew.types import Document, Failure, Progress, Usage
+from clew.types import AUTO_RETRIEVER, Document, Failure, Progress, Usage
 
 if TYPE_CHECKING:
     from clew.index import Index
@@ -122,7 +122,7 @@ def index(
 
     The exit code is 1 where something that was given could not be read, or not be extracted; the rest is in the index.
     """
-    from clew.commands.opening import AUTO, make_llm_factory
+    from clew.commands.opening import make_llm_factory
     from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.column_check import check_columns
     from clew.indexing.sources.reader import check_paths
@@ -158,7 +158,7 @@ def index(
         rows = opened.table.count_rows()
         # A new index; for another one, and within a budget, the first search builds what is missing.
         if rows and report.passages == rows and not memory:
-            opened.retriever(AUTO, paths=0)
+            opened.retriever(AUTO_RETRIEVER, paths=0)
     report.seconds = seconds_since_start()
     if sources and not (_count_documents(report) or report.failures):
         report.notes.append(f"{', '.join(sources)}: no file is there to be read, but for hidden ones and indexes")

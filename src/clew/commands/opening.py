@@ -13,7 +13,7 @@ from clew.arrays.kernels import hide_optional_modules
 from clew.commands.language_model import fill_models
 from clew.commands.options import LLMOptions, RetrieverOptions, check_folder
 from clew.errors import InputError
-from clew.index import AUTO, Index
+from clew.index import Index
 from clew.index import create as create_index
 from clew.index import open as open_index
 from clew.models.encoders.registry import open_encoder
@@ -32,7 +32,7 @@ with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
-    "AUTO", "add_options", "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
+    "add_options", "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
     "open_index", "open_or_create", "parse_retriever", "retriever_names",
 ]  # fmt: skip
 

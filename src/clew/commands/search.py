@@ -39,6 +39,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
 from clew.commands.strict_filters import check_strict
 from clew.errors import InputError
+from clew.types import AUTO_RETRIEVER
 
 if TYPE_CHECKING:
     from clew.index import Index
@@ -239,11 +240,11 @@ def _retriever_filter(options: SearchOptions) -> str | None:
 
 
 def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":
-    from clew.commands.opening import AUTO, describe_default, load_settings, parse_retriever
+    from clew.commands.opening import describe_default, load_settings, parse_retriever
 
     settings, named = load_settings(), options.retriever.retriever
     k = settings.k if options.k is None else options.k
     spec = parse_retriever(retriever)
     evidence = opened.search(question, k, spec, _retriever_filter(options), options.paths, options.topic or ())
-    is_chosen = (settings.retriever if named is None else named) == AUTO
+    is_chosen = (settings.retriever if named is None else named) == AUTO_RETRIEVER
     return replace(evidence, notes=(*evidence.notes, *describe_default(retriever))) if is_chosen else evidence

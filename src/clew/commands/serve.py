@@ -14,6 +14,7 @@ from clew.commands.output import print_note
 from clew.commands.record_options import Without
 from clew.errors import InputError
 from clew.plugins.extras import require_extra
+from clew.text.counts import MEBIBYTE
 
 if TYPE_CHECKING:
     from clew.server.options import ServerOptions
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 PORT = 8377
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _RESERVED = frozenset({"indexes", "models", "chat"})
-_MEBIBYTE = 1 << 20
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 IndexesArgument = Annotated[
     list[str] | None,
@@ -176,7 +176,7 @@ def _server_options(
     if not is_loopback(address.host) and not address.allow_host:
         print_note("without --allow-host NAME only requests for localhost are answered")
     return ServerOptions(
-        max_upload=limits.max_upload * _MEBIBYTE,
+        max_upload=limits.max_upload * MEBIBYTE,
         workers=limits.workers,
         queue=limits.queue,
         deadline=limits.deadline,

@@ -11,10 +11,11 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
 from clew.evaluation.evaluate_subgraphs import count_truncated
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.protocols import LOCAL_READER
 from clew.settings import load_settings
 from clew.text.counts import format_count
 from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
-from clew.training.recipes.records import CONTEXT_TOKENS, LOCAL_READER, ReaderSettings, SelectionRecipe
+from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, SelectionRecipe
 
 SplitOption = Annotated[
     str | None, typer.Option(help="Split of --data FOLDER with split/ to learn from; train by default.")

@@ -15,7 +15,7 @@ from clew.evaluation.runs import Ranking, Run, execute
 from clew.index import Index, RetrieverSpec
 from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import worker_count
-from clew.plugins.ray_cluster import LOCAL, connect_cluster, describe_ray_error
+from clew.plugins.ray_cluster import LOCAL, TRIES, connect_cluster, describe_ray_error
 from clew.query.entity_linker import LinkerSettings
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _MAX_QUESTIONS = 32  # that an actor is given at a time: what is asked again where it is killed
 _SHARES_PER_ACTOR = 4
-_TRIES = 3
 _SECONDS_TO_END = 30.0  # for the shares in progress, when an error ends a run
 
 
@@ -121,7 +120,7 @@ class ClusterSearch:
             result: tuple[Ranking, ...] | ClewError = self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
             raise ProviderError(
-                f"the cluster gave questions up after {_TRIES} tries ({describe_ray_error(error)}): run the same "
+                f"the cluster gave questions up after {TRIES} tries ({describe_ray_error(error)}): run the same "
                 "command again"
             ) from error
         if isinstance(result, ClewError):
@@ -143,7 +142,7 @@ def open_cluster_search(address: str, index: Index, paths: int) -> Iterator[Clus
     with connect_cluster(address, cores) as ray:
         # A cluster of fewer cores would never start all actors.
         count = min(cores, _cluster_cores(ray)) if address == LOCAL else _cluster_cores(ray)
-        actor = ray.remote(SearchActor).options(num_cpus=1, max_restarts=-1, max_task_retries=_TRIES - 1)
+        actor = ray.remote(SearchActor).options(num_cpus=1, max_restarts=-1, max_task_retries=TRIES - 1)
         yield ClusterSearch(ray, tuple(actor.remote(work) for _ in range(count)))
 
 

@@ -24,6 +24,7 @@ from clew.evaluation.adaptation import (
     split_for_adaptation,
 )
 from clew.evaluation.kgqa_metrics import (
+    CHARACTERS_PER_TOKEN,
     answer_coverage,
     first_triples,
     gold_paths_in,
@@ -47,7 +48,6 @@ from clew.types import Answer, Evidence, Progress, Question
 
 BATCH_SIZE = 64
 _SEED = 0
-_CHARACTERS_PER_TOKEN = 4
 COMPARED_TRIPLES = 20
 """Distinct triples of the best paths, of which every retriever has as many: nine paths of `tog` have 27 at most."""
 ANSWER_IN_TRIPLES = f"answer in {COMPARED_TRIPLES} triples"
@@ -226,7 +226,7 @@ def _score_paths(
         ANSWER_IN_TRIPLES: triples_cover_answer(triples, question.answers),
         GOLD_PATHS_IN_TRIPLES: gold_paths_in(triples, question.paths),
         "paths": float(len(paths)),
-        "path_tokens": sum(len(t.head + t.relation + t.tail) for path in paths for t in path) / _CHARACTERS_PER_TOKEN,
+        "path_tokens": sum(len(t.head + t.relation + t.tail) for path in paths for t in path) / CHARACTERS_PER_TOKEN,
         "retrieval_calls": float(found.usage.calls),
     }
     if not isinstance(trace, SearchTrace):

@@ -10,6 +10,7 @@ from clew.arrays import DoubleArray
 from clew.datasets.graph_datasets import AccuracyRule
 from clew.errors import InputError
 from clew.evaluation.answer_metrics import containment, first_choice
+from clew.evaluation.kgqa_metrics import CHARACTERS_PER_TOKEN
 from clew.evaluation.published_accuracy import published_accuracy, published_f1
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
 from clew.retrievers.subgraph.selectors import SubgraphSelector
@@ -26,7 +27,6 @@ of the context and tokens of its text (a quarter of its characters for a reader 
 selection and of the reading."""
 BATCH_SIZE = 8
 """Questions that are read in one call, each with its share of the time."""
-_CHARACTERS_PER_TOKEN = 4
 
 
 def evaluate_selector(
@@ -97,7 +97,7 @@ def _count_tokens(
 ) -> Sequence[float]:
     if isinstance(reader, TokenCounter):
         return reader.count_tokens([item.question.text for item in batch], contexts)
-    return [len(context.text) / _CHARACTERS_PER_TOKEN for context in contexts]
+    return [len(context.text) / CHARACTERS_PER_TOKEN for context in contexts]
 
 
 def _gold_coverage(item: EncodedQuestion, context: GraphContext) -> float:

@@ -18,6 +18,8 @@ from clew.graph.paths.path_entities import path_entities
 from clew.text.answer_normalization import normalize_answer
 from clew.types import Path, Triple
 
+CHARACTERS_PER_TOKEN = 4
+"""Characters of a token, about, in texts whose tokens no reader counts."""
 _Fact = tuple[str, str, str]
 GoldPath = Sequence[_Fact]
 

@@ -27,7 +27,7 @@ class Adjacency:
 
     @property
     def arrays(self) -> tuple[LongArray, IntArray, FloatArray]:
-        """The three arrays, as the compiled functions take them."""
+        """Row pointers (row_count + 1,), neighbours (edges,) and weights (edges,), as compiled functions take them."""
         return self.indptr, self.indices, self.weights
 
     def row(self, index: int) -> IntArray:
@@ -128,12 +128,12 @@ def _transpose(indptr, indices, weights, column_count):  # type: ignore[no-untyp
 
 
 def unweighted_rows(indptr: LongArray, indices: IntArray) -> Adjacency:
-    """Return rows whose entries all have the weight 1, which takes no memory."""
+    """Return rows by pointers (row_count + 1,) and neighbours (edges,), all of weight 1, which takes no memory."""
     return Adjacency(indptr, indices, np.broadcast_to(np.float32(1.0), indices.shape))
 
 
 def row_pointers(rows: NDArray[np.integer], row_count: int) -> LongArray:
-    """Return where each row begins (row_count + 1,) once entries with these row numbers, in any order, are sorted."""
+    """Return where each row begins (row_count + 1,) once entries of these rows (n,), in any order, are sorted."""
     indptr = np.zeros(row_count + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=row_count), out=indptr[1:])
     return indptr

@@ -1,13 +1,10 @@
 """Compiled operations on packed strings: taking, writing into another array, comparing; no Python object a string."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.string_array import StringArray
-
-HashArray = NDArray[np.uint64]
 
 
 def take_strings(strings: StringArray, rows: IntArray | LongArray) -> StringArray:

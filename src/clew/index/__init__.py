@@ -35,7 +35,7 @@ from clew.settings import Settings, load_settings
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Evidence, Filter, Progress, Triple, ignore_progress
+from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Progress, Triple, ignore_progress
 
 if TYPE_CHECKING:
     from clew.answering.graph_readers.protocols import GraphReader
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-AUTO = "auto"
 _MAX_RETRIEVERS = 32  # that an index holds; each may hold megabytes
 _TRIED_EXAMPLES = 4  # questions that are made for each one that is wanted
 _MAX_SELECTIONS = 4  # restricted indexes kept open per index
@@ -76,7 +75,7 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
     def _selections(self) -> "dict[Filter, Index]":
         return {}
 
-    def retriever(self, spec: RetrieverSpec = AUTO, paths: int = 1) -> Retriever:
+    def retriever(self, spec: RetrieverSpec = AUTO_RETRIEVER, paths: int = 1) -> Retriever:
         """Return a retriever over this version.
 
         Args:
@@ -100,9 +99,9 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
             _MAX_RETRIEVERS,
         )
 
-    def resolve_retriever(self, spec: str | SettingsRecord = AUTO) -> str | SettingsRecord:
+    def resolve_retriever(self, spec: str | SettingsRecord = AUTO_RETRIEVER) -> str | SettingsRecord:
         """Return the name that "auto" stands for here, and any other name or record as it is."""
-        if spec != AUTO:
+        if spec != AUTO_RETRIEVER:
             return spec
         return default_retriever(self.context, str(self.table.settings["encoder_fingerprint"]))
 
@@ -110,7 +109,7 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
         self,
         question: str,
         k: int = 5,
-        retriever: RetrieverSpec = AUTO,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
         where: Filter | None = None,
         paths: int = 1,
         topics: Sequence[str] = (),
@@ -129,7 +128,7 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
         check_string(where, "where", optional=True)
         check_count(paths, "paths")
         check_strings(topics, "topics")
-        if isinstance(retriever, str) and retriever == AUTO:
+        if isinstance(retriever, str) and retriever == AUTO_RETRIEVER:
             evidence = self.search(question, k, chosen := self.resolve_retriever(), where, paths, topics)
             return replace(evidence, notes=(*evidence.notes, *describe_default(str(chosen))))
         opened = self.retriever(retriever, paths)
@@ -171,7 +170,7 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
         self,
         question: str,
         k: int = 5,
-        retriever: RetrieverSpec = AUTO,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
         where: Filter | None = None,
         paths: int = 1,
         model: "ModelSpec" = "",
@@ -223,7 +222,7 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
     def answerer(
         self,
         model: "ModelSpec" = "",
-        retriever: RetrieverSpec = AUTO,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
         prompts: str = "json",
         where: Filter | None = None,
     ) -> Answerer:

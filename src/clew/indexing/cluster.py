@@ -25,7 +25,7 @@ from clew.indexing.selection import Part
 from clew.indexing.sources.reader import read_documents, source_bytes
 from clew.indexing.writer_settings import WriterSettings, WriterTools, make_writer, refuse_model
 from clew.plugins.extras import import_extra
-from clew.plugins.ray_cluster import connect_cluster, describe_ray_error
+from clew.plugins.ray_cluster import TRIES, connect_cluster, describe_ray_error
 from clew.store.atomic import atomic_file
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder
@@ -33,7 +33,6 @@ from clew.types import Progress, ignore_progress
 
 _PART_BYTES = 1 << 26  # of the files: what is done again where an actor is killed
 _PARTS_PER_ACTOR = 2
-_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class ClusterRun:
                     compute=data.ActorPoolStrategy(size=self.actors),
                     num_cpus=1,
                     max_restarts=-1,
-                    max_task_retries=_TRIES - 1,
+                    max_task_retries=TRIES - 1,
                 )
                 for done, row in enumerate(_rows(ray, written), 1):
                     report.add(_commit(table, row))
@@ -154,7 +153,7 @@ def _rows(ray: Any, written: Any) -> Iterator[dict[str, Any]]:
         yield from written.iter_rows()
     except ray.exceptions.RayError as error:
         raise ProviderError(
-            f"the cluster gave a part up after {_TRIES} tries ({describe_ray_error(error)}): run the same "
+            f"the cluster gave a part up after {TRIES} tries ({describe_ray_error(error)}): run the same "
             "command again, it goes on from what was committed"
         ) from error
 

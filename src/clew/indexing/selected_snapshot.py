@@ -15,6 +15,7 @@ import numpy as np
 from clew.arrays import BoolArray, LongArray
 from clew.errors import InputError, ProviderError
 from clew.graph.segments.flat import flatten_segment
+from clew.graph.segments.places import ROW_BITS, ROW_MASK
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.merging.workspace import usual_workspace
 from clew.indexing.segments.selection import select_rows
@@ -32,7 +33,6 @@ MAX_SELECTED_PASSAGES = 100_000
 """Passages of a selection, at most: its snapshot is made while a search waits (bench/strict_filters.py)."""
 _FOLDER = "selected"
 _KEPT_SELECTIONS = 8  # whose snapshots stay on disk
-_ROW_BITS = 32  # of a place: the number of the segment << 32 | the row in it
 
 
 @final
@@ -58,7 +58,7 @@ def select_passages(table: PassageTable, snapshot: Snapshot, allowed: BoolArray)
             "--strict-filters out, or make an index of these documents alone"
         )
     places = np.sort(snapshot.columns.places[allowed])
-    numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
+    numbers, rows = places >> ROW_BITS, places & ROW_MASK
     names = snapshot.columns.segments
     selected = {names[number]: rows[numbers == number] for number in np.unique(numbers).tolist()}
     digest = blake2b(snapshot_folder(table).name.encode(), digest_size=12)

@@ -8,7 +8,7 @@ from clew.errors import InputError
 from clew.indexing.batches import BatchRunner, BatchWriter
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
-from clew.indexing.extraction.registry import LLM, open_extractor
+from clew.indexing.extraction.registry import asks_model, open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS, IndexWriter
 from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, GrowingRunner, ProcessRunner
 from clew.indexing.run_memory import affordable_workers, batch_limits
@@ -107,7 +107,7 @@ def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
         )
     if str(table.settings["encoder"]).partition(":")[0] == OPENAI_EMBEDDINGS:
         refuse_model(str(table.settings["encoder"]))
-    if tools.extractor.partition(":")[0] == LLM:
+    if asks_model(tools.extractor):
         refuse_model(tools.extractor)
     return WriterSettings(table.location.absolute_name, table.location.storage_options, tools.extractor, tools.device)
 

@@ -19,7 +19,7 @@ def linear(arrays: Mapping[str, FloatArray], name: str, x: FloatArray) -> FloatA
 
 
 def relu(x: FloatArray) -> FloatArray:
-    """Replace the negative numbers of x by 0, in place; return x."""
+    """Replace the negative numbers of x (...,) by 0, in place; return x."""
     return np.maximum(x, np.float32(0.0), out=x)
 
 

@@ -18,7 +18,7 @@ from clew.inference.relational_sums import FIRST, PRODUCT, SUM, SortedEdges, edg
 FUSIONS = ("", "early", "late", "early-late")
 """Where the vectors of nodes' texts enter: nowhere, in the states that nodes start from, in the scores, or in both."""
 
-_CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
+CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
 
 
 @final
@@ -187,8 +187,8 @@ class QueryNetwork:
             return question, [], boundary
         texts = linear(self.arrays, "ent_mlp", node_texts(batch))
         if self.settings.fuses_early:
-            for start in range(0, len(boundary), _CHUNK_ROWS):
-                rows = slice(start, start + _CHUNK_ROWS)
+            for start in range(0, len(boundary), CHUNK_ROWS):
+                rows = slice(start, start + CHUNK_ROWS)
                 hidden = relu(linear(self.arrays, "early_fuse_mlp.0", np.hstack([boundary[rows], texts[rows]])))
                 boundary[rows] = linear(self.arrays, "early_fuse_mlp.2", hidden)
         return question, [texts] if self.settings.fuses_late else [], boundary
@@ -224,11 +224,11 @@ class QueryNetwork:
         """Return new states; overwrites the messages."""
 
         def update(start: int) -> None:
-            rows = slice(start, start + _CHUNK_ROWS)
+            rows = slice(start, start + CHUNK_ROWS)
             mixed = self._mix(layer, states[rows], messages[rows])
             messages[rows] = add_normalised(states[rows], mixed, self.arrays, f"{layer}.layer_norm")
 
-        starts = range(0, len(states), _CHUNK_ROWS)
+        starts = range(0, len(states), CHUNK_ROWS)
         if workers == 1 or len(starts) < 2:
             for start in starts:
                 update(start)
@@ -239,8 +239,8 @@ class QueryNetwork:
 
     def _score(self, batch: QueryBatch, states: FloatArray, further: Sequence[FloatArray]) -> FloatArray:
         logits, scorer = np.empty(len(states), dtype=np.float32), self.settings.scorer
-        for start in range(0, len(states), _CHUNK_ROWS):
-            rows = slice(start, start + _CHUNK_ROWS)
+        for start in range(0, len(states), CHUNK_ROWS):
+            rows = slice(start, start + CHUNK_ROWS)
             inputs = np.hstack([states[rows], *(each[rows] for each in further)])
             hidden = relu(linear(self.arrays, f"{scorer}.0", inputs))
             logits[rows] = linear(self.arrays, f"{scorer}.2", hidden)[:, 0]

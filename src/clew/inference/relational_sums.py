@@ -59,13 +59,13 @@ class SortedEdges:
 
     @cached_property
     def by_receiver(self) -> EdgeGroups[LongArray]:
-        """The edges by receiver, with senders and relations as operands."""
+        """The edges by receiver, with senders (m,) and relations (m,) as operands."""
         order = np.arange(self.edge_count, dtype=np.int64)
         return EdgeGroups(_indptr(self.receivers, self.node_count), order, self.senders, self.relations)
 
     @cached_property
     def by_sender(self) -> EdgeGroups[LongArray]:
-        """The edges by sender, with receivers and relations as operands; needed for gradients only."""
+        """The edges by sender, with receivers (m,) and relations (m,) as operands; needed for gradients only."""
         order = np.argsort(self.senders, kind="stable").astype(np.int64)
         return EdgeGroups(_indptr(self.senders, self.node_count), order, self.receivers, self.relations)
 

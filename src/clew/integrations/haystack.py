@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import InputError
-from clew.index import AUTO, Index, RetrieverSpec
+from clew.index import Index, RetrieverSpec
 from clew.integrations.passages import check_passage_count, open_given, passage_fields
 from clew.plugins.extras import require_extra
-from clew.types import Evidence, Filter
+from clew.types import AUTO_RETRIEVER, Evidence, Filter
 
 require_extra(("haystack",), "haystack", "the retriever for Haystack")
 
@@ -34,7 +34,11 @@ class ClewRetriever:
     """
 
     def __init__(
-        self, index: Index | str | Path, top_k: int = 5, retriever: RetrieverSpec = AUTO, where: Filter | None = None
+        self,
+        index: Index | str | Path,
+        top_k: int = 5,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
+        where: Filter | None = None,
     ) -> None:
         self.index = open_given(index)
         self.top_k = check_passage_count(top_k, "top_k")

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, field_validator
 
-from clew.index import AUTO, Index
+from clew.index import Index
 from clew.integrations.passages import check_passage_count, open_given, scored_fields
 from clew.plugins.extras import require_extra
 from clew.plugins.records import SettingsRecord
-from clew.types import Evidence, Filter
+from clew.types import AUTO_RETRIEVER, Evidence, Filter
 
 require_extra(("langchain_core",), "langchain", "the retriever for LangChain")
 
@@ -45,7 +45,7 @@ class ClewRetriever(BaseRetriever):
 
     index: Index = Field(repr=False, exclude=True)
     k: int = Field(5, ge=1, strict=True)
-    retriever: str | SettingsRecord | Any = AUTO
+    retriever: str | SettingsRecord | Any = AUTO_RETRIEVER
     where: Filter | None = None
 
     @field_validator("index", mode="before")

@@ -5,10 +5,10 @@ engine = RetrieverQueryEngine.from_args(ClewRetriever("my-index", k=3))
 
 from pathlib import Path
 
-from clew.index import AUTO, Index, RetrieverSpec
+from clew.index import Index, RetrieverSpec
 from clew.integrations.passages import OWN_FIELDS, PLACE_FIELDS, check_passage_count, open_given, passage_fields
 from clew.plugins.extras import require_extra
-from clew.types import Evidence, Filter
+from clew.types import AUTO_RETRIEVER, Evidence, Filter
 
 require_extra(("llama_index", "llama_index.core"), "llamaindex", "the retriever for LlamaIndex")
 
@@ -38,7 +38,11 @@ class ClewRetriever(BaseRetriever):
     """
 
     def __init__(
-        self, index: Index | str | Path, k: int = 5, retriever: RetrieverSpec = AUTO, where: Filter | None = None
+        self,
+        index: Index | str | Path,
+        k: int = 5,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
+        where: Filter | None = None,
     ) -> None:
         super().__init__()
         self.index = open_given(index)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import clew
 from clew.errors import InputError
-from clew.index import AUTO, Index, RetrieverSpec
+from clew.index import Index, RetrieverSpec
 from clew.integrations.passages import check_passage_count, open_given
 from clew.plugins.extras import require_extra
 from clew.settings import Settings
-from clew.types import Document, Evidence, Filter, Passage, Scored
+from clew.types import AUTO_RETRIEVER, Document, Evidence, Filter, Passage, Scored
 
 require_extra(("pyterrier", "pandas"), "pyterrier", "a transformer for PyTerrier")
 
@@ -46,7 +46,7 @@ class ClewRetriever(pt.Transformer):
         self,
         index: Index | str | Path,
         num_results: int = 100,
-        retriever: RetrieverSpec = AUTO,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
         where: Filter | None = None,
         *,
         documents: bool = False,
@@ -104,7 +104,7 @@ class ClewAnswerer(pt.Transformer):
         self,
         index: Index | str | Path,
         k: int = 5,
-        retriever: RetrieverSpec = AUTO,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
         model: Any = "",
         where: Filter | None = None,
     ) -> None:

@@ -35,18 +35,21 @@ class DeviceQueryNetwork:
         )
 
     def with_inverses(self, projected: FloatArray) -> FloatArray:
-        """Return projections as `QueryNetwork.with_inverses` does."""
+        """Return projections (R, layers, width) or (2R, layers, width), as `QueryNetwork.with_inverses` does."""
         return self._network.with_inverses(projected)
 
     def logits(self, batch: QueryBatch, relations: FloatArray, workers: int = 1) -> FloatArray:
-        """Return a logit for each node, (n,), as `QueryNetwork.logits` does."""
+        """Return a logit for each node, (n,), as `QueryNetwork.logits` does from projections (R, layers, width)."""
         del workers  # of a processor
         with torch.no_grad():  # not inference mode, whose tensors on the device could not explain a score later
             logits: FloatArray = self._run(batch, relations, None).float().cpu().numpy()
         return logits
 
     def edge_importances(self, batch: QueryBatch, relations: FloatArray, targets: Sequence[int]) -> list[FloatArray]:
-        """Return for each target node the gradient (layers, m) of its logit in the weights, all 1, of the edges."""
+        """Return for each target node the gradient (layers, m) of its logit in the weights, all 1, of the edges.
+
+        `relations` (R, layers, width) are projections of the batch's relations.
+        """
         count = batch.edges.edge_count
         weights = [torch.ones(count, device=self._device, requires_grad=True) for _ in range(self.settings.layers)]
         scores = self._run(batch, relations, weights)

@@ -21,12 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.errors import InputError
-from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork, node_texts
+from clew.inference.query_network import CHUNK_ROWS, QueryBatch, QueryGNNSettings, QueryNetwork, node_texts
 from clew.nn.arrays import export_arrays, load_arrays, to_tensor
 from clew.nn.relational.conv import relational_conv
 from clew.nn.relational.graph import RelationalGraph
-
-_CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
 
 
 class _Layer(nn.Module):
@@ -39,8 +37,8 @@ class _Layer(nn.Module):
     def forward(self, states: Tensor, messages: Tensor, boundary: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             return self._update(states, messages + boundary)
-        for start in range(0, len(states), _CHUNK_ROWS):
-            chunk = slice(start, start + _CHUNK_ROWS)
+        for start in range(0, len(states), CHUNK_ROWS):
+            chunk = slice(start, start + CHUNK_ROWS)
             messages[chunk] = self._update(states[chunk], messages[chunk].add_(boundary[chunk]))
         return messages
 
@@ -208,6 +206,6 @@ def _by_chunks(network: nn.Module, parts: Sequence[Tensor]) -> Tensor:
     if torch.is_grad_enabled():
         whole: Tensor = network(torch.cat(list(parts), dim=1))
         return whole
-    starts = range(0, len(parts[0]), _CHUNK_ROWS) or [0]
-    chunks = (slice(start, start + _CHUNK_ROWS) for start in starts)
+    starts = range(0, len(parts[0]), CHUNK_ROWS) or [0]
+    chunks = (slice(start, start + CHUNK_ROWS) for start in starts)
     return torch.cat([network(torch.cat([part[chunk] for part in parts], dim=1)) for chunk in chunks])

@@ -17,6 +17,7 @@ def binary_loss(logits: Tensor, relevant: Tensor, temperature: float | None = No
 
     A `temperature` gives the form of the authors' code: the others are weighted by their softmax at it, and the sum is
     divided by that of all weights, which is 2. None weights them equally and divides by nothing, as the paper does.
+    `logits` (n,) and `relevant` (n,) give a scalar in nats.
     """
     losses = functional.binary_cross_entropy_with_logits(logits, relevant.to(logits.dtype), reduction="none")
     others = logits[~relevant]
@@ -31,7 +32,7 @@ def ratio_loss(logits: Tensor, relevant: Tensor, *, as_paper: bool = False) -> T
     """Return the loss of the relevant nodes' share of the probability: the code's mean of -log(p / sum of all p).
 
     As there, 1e-5 is added to the sum and to the share. With `as_paper` it is minus the mean of p / sum of the others'
-    p.
+    p. Here p is the logistic function of `logits` (n,), and the mean is over the `relevant` (n,); a scalar.
     """
     scores = torch.sigmoid(logits)
     if as_paper:
@@ -43,6 +44,7 @@ def listwise_loss(logits: Tensor, relevant: Tensor) -> Tensor:
     """Return the mean of -log softmax over the relevant nodes, each among itself and the others.
 
     Relevant nodes do not compete with each other, so that the last passage of a path is raised like the first.
+    `logits` (n,) and `relevant` (n,) give a scalar in nats.
     """
     others = torch.logsumexp(logits[~relevant], dim=0)
     return (torch.logaddexp(logits[relevant], others) - logits[relevant]).mean()

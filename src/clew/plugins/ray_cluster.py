@@ -13,6 +13,8 @@ from clew.errors import InputError, ProviderError
 from clew.plugins.extras import import_extra
 
 LOCAL, AUTO = "local", "auto"
+TRIES = 3
+"""Times that a task is tried, in all, where the process of its actor is killed."""
 _HOST_AND_PORT = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]\s]+)\]|(?P<host>[^:/\s]+)):(?P<port>\d{1,5})")
 _NO_LINES = "(?s).*"  # Ray skips what it matches of what it would print
 _REASONS = {

@@ -1,16 +1,6 @@
 """The text form of settings, `name=value,name=value`, as users write it on the command line and as weights keep it."""
 
-from typing import TypeVar
-
 from clew.errors import InputError
-from clew.plugins.records import SettingsRecord, record_label
-
-Record = TypeVar("Record", bound=SettingsRecord)
-
-
-def parse_spec(record: type[Record], text: str) -> Record:
-    """Return a record with the settings of a text `name=value,name=value` (no comma in a value), or an InputError."""
-    return record(**split_settings(text, record_label(record)))
 
 
 def split_settings(text: str, label: str) -> dict[str, str]:

@@ -86,7 +86,7 @@ def chain_edges(index: SentenceIndex, found: QuestionChains, passages: IntArray)
 
 
 def best_by_chains(found: QuestionChains, chains: int, sentences: int) -> IntArray:
-    """Return the passages in the best `chains` chains, and of the best `sentences` sentences, ascending."""
+    """Return the passages (n,) in the best `chains` chains, and of the best `sentences` sentences, ascending."""
     parts = [(found.chains.passages, found.chains.scores, chains), (*found.chains.best_of_length(1), sentences)]
     best = [passages[np.lexsort((passages, -scores))[:count]] for passages, scores, count in parts]
     return np.unique(np.concatenate(best)).astype(np.int32)

@@ -340,7 +340,7 @@ class IndexContext:
         return TextVectors(entities, relations, self.encode_questions)
 
     def cached_array(self, name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """Return an array that depends on this index version and `name` only, computed once and cached on disk."""
+        """Return an array (...,) that depends on this index version and `name` only, computed once, cached on disk."""
         return self._arrays.load(name, compute)
 
     def load_fact_graph(self) -> FactGraph:

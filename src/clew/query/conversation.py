@@ -23,6 +23,7 @@ from clew.query.reference_words import POSSESSIVE, find_reference_words, is_plai
 from clew.query.referent_fit import fits_it, fits_noun, fits_owner, fits_person, fits_she, fits_they
 from clew.query.referents import (
     DATE,
+    OPENING_WORDS,
     PERSON,
     PERSON_NOUNS,
     PLACE,
@@ -46,7 +47,6 @@ _HE = frozenset(["he", "him", "his"])
 _SHE = frozenset(["she", "her", "hers"])
 _PERSONAL = _HE | _SHE
 _IT = frozenset(["it", "its", "that"])
-_OPENING = re.compile(r"\A\s*(?:(?:and|but|so|ok|okay|then|also)[,\s]+)+", re.I)
 _ABOUT = re.compile(r"\A(?:(?:what|how)\s+about|and)\s+(?P<rest>[^?]+?)\s*\?*\s*\Z", re.I)
 _BARE_WORD = re.compile(r"\A(?P<word>when|where|why|who|whom|how|what|which)\s*[?!.]*\s*\Z", re.I)
 _EMPTY = re.compile(r"\A(?:(?:and|but|so|ok|okay|then|also|really|more|go\s+on)[\s,?!.]*)+\Z", re.I)
@@ -191,7 +191,7 @@ class Conversation:
     def _resolve(self, question: str, text: str) -> WholeQuestion:
         if (completed := self._complete(text)) is not None:
             return completed
-        opening = _OPENING.match(text)
+        opening = OPENING_WORDS.match(text)
         body = text[opening.end() :] if opening else text
         whole = self._replace(body)
         if not whole.references and not whole.unresolved:
@@ -202,7 +202,7 @@ class Conversation:
 
     def _complete(self, text: str) -> WholeQuestion | None:
         """Return a question that repeats the last one about something else, or asks it with another word."""
-        opening = _OPENING.match(text)
+        opening = OPENING_WORDS.match(text)
         bare = _BARE_WORD.match(text[opening.end() :] if opening else text)
         if bare is not None or _EMPTY.match(text):
             word = bare["word"].lower() if bare is not None else ""

@@ -18,10 +18,9 @@ from clew.graph.names.similar_names import SimilarNames
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.entity_contexts import EntityContexts
 from clew.query.graph_browsing import GraphBrowser
-from clew.text.normalization import key_hash, name_key
+from clew.text.normalization import find_numbers, key_hash, name_key
 from clew.types import Citation
 
-_NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
 _EDIT_SCORES = (0.95, 0.8, 0.7)  # of names that differ by none, one or two letters
 # "America" and "American", "Russia" and "Russians", "Germany" and "German", "Iceland" and "Icelandic", "Norway" and
 # "Norwegian": what a place ends with, then what an adjective of it does, after letters that both begin with.
@@ -117,9 +116,9 @@ class DuplicateSearch:
         Numbers are never near to others.
         """
         key = name_key(label)
-        numbers = _NUMBER.findall(key)
+        numbers = find_numbers(key)
         for name in self._similar.nearest_names(key):
-            if _NUMBER.findall(name.key) == numbers and name.key != key:
+            if find_numbers(name.key) == numbers and name.key != key:
                 reason = (
                     f"{name.edits} letter{'s differ' if name.edits > 1 else ' differs'}" if name.edits else "spaces"
                 )

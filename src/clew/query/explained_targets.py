@@ -28,7 +28,10 @@ def find_target_passages(scope: Scope, target: str, allowed: BoolArray) -> list[
 
 
 def find_target_entities(scope: Scope, target: str, allowed: BoolArray) -> list[int]:
-    """Return the entities with a name: those displayed so, or else those that have it as another name, ascending."""
+    """Return the entities with a name: those displayed so, or else those that have it as another name, ascending.
+
+    Names are those that allowed passages (P,) write.
+    """
     names = scope.names(allowed)
     found = names.entities_with_key(key_hash(name_key(target), names.salt)).tolist()
     return choose_entities(target, found, lambda entity: names.entities[entity])
@@ -40,7 +43,10 @@ def is_same_name(one: str, other: str) -> bool:
 
 
 def propose_targets(scope: Scope, target: str, allowed: BoolArray) -> str:
-    """Return the names that are nearest to an unknown one, as a question; or what can be given, where none is near."""
+    """Return the names that are nearest to an unknown one, as a question; or what can be given, where none is near.
+
+    Names, titles and ids are those of allowed passages (P,).
+    """
     s = scope.snapshot
     seen, names = np.flatnonzero(allowed).tolist(), scope.names(allowed)
     titles, ids = (s.titles[position] for position in seen), (s.passage_ids[position] for position in seen)

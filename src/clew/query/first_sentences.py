@@ -54,7 +54,7 @@ def score_first(
 
 
 def names_any(index: SentenceIndex, sentences: IntArray, entities: IntArray) -> DoubleArray:
-    """Return 1.0 for each sentence (n,) that names any of some entities, else 0.0."""
+    """Return 1.0 for each sentence (n,) that names any of some entities (e,), else 0.0, (n,)."""
     first, last = index.entities.indptr[sentences], index.entities.indptr[sentences + 1]
     entries, owners = expand_ranges(first, last - first)
     found = np.zeros(len(sentences))

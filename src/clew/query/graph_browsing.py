@@ -15,6 +15,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.paths.connecting_paths import connecting_paths
+from clew.graph.snapshot.relational_edges import MENTIONS_RELATION
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.subgraphs.induced import LocalGraph, local_graph
@@ -25,7 +26,6 @@ from clew.text.normalization import key_hash, name_key, token_keys
 from clew.text.sentences import sentence_spans
 from clew.types import Citation, Filter
 
-MENTIONS = "mentions"
 """Relation of the edge from the title of a passage to an entity that it mentions."""
 _MAX_EDGES = 200_000  # read around the two ends of a path
 _MAX_QUOTES = 3  # passages of an edge that are quoted
@@ -298,7 +298,7 @@ class GraphBrowser:
         passage, entity = int(edges.passages[mention]), int(edges.entities[mention])
         quoted = (self.quote(passage, [self._names(where).entities[entity]]),)
         title = int(edges.titles[mention])
-        yield StatedEdge(title, MENTIONS, entity, (s.passage_ids[passage],), imported=False, quotes=quoted)
+        yield StatedEdge(title, MENTIONS_RELATION, entity, (s.passage_ids[passage],), imported=False, quotes=quoted)
 
 
 def _codes_between(local: LocalGraph, one: int, other: int) -> IntArray:

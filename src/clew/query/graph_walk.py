@@ -134,7 +134,7 @@ class GraphWalk:
     ) -> QuestionWalk:
         """Walk from a question whose names are linked already.
 
-        The walk also restarts at allowed passages of given weights, above 0; without them at the best ones by BM25.
+        The walk also restarts at allowed passages (P,) of given weights, above 0, or else at the best ones by BM25.
         """
         config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.names(allowed).entities
         some = self.scope.restriction(allowed)
@@ -169,7 +169,7 @@ class GraphWalk:
 def mix_restart(
     named: Mapping[int, float], lexical: Mapping[int, float], lexical_share: float
 ) -> tuple[IntArray, FloatArray] | None:
-    """Return the restart distribution as nodes, ascending, and probabilities; None when both parts are empty.
+    """Return the restart distribution as nodes (n,), ascending, and probabilities (n,); None if both parts are empty.
 
     `lexical_share` is that of the lexical matches; a part takes all where the other one is empty.
     """

@@ -40,7 +40,7 @@ class StoredTokens:
     vectors: Tokens  # (t, d)
 
     def rows(self, positions: Sequence[int]) -> list[Tokens]:
-        """Return the tokens of some texts."""
+        """Return the tokens (t, d) of each of some texts."""
         return [self.vectors[self.offsets[position] : self.offsets[position + 1]] for position in positions]
 
     def mean_similarities(self, texts: Sequence[FloatArray]) -> FloatArray:
@@ -78,7 +78,8 @@ def store_tokens(
 ) -> StoredTokens:
     """Return the tokens of `count` texts, encoded at first use by position and mapped from disk after that.
 
-    `cached_array` is `IndexContext.cached_array`.
+    `encode` returns for each of some positions the rows (t, d) of its text; `cached_array` is
+    `IndexContext.cached_array`.
     """
     made: list[Tokens] = []
 

@@ -19,6 +19,8 @@ from clew.text.mentions import find_mentions
 from clew.text.normalization import Token, key_hash, name_key, token_keys, tokens
 
 MAX_NAME_TOKENS = 16
+NOTE_NAMES = 5
+"""Entities that a search starts from and a note names, at most."""
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _MIN_UNCASED_CHARACTERS = 4
 # Names further on are not looked for, which bounds the time of a hostile question.
@@ -233,14 +235,14 @@ class TopicEntities:
     unknown_names: tuple[str, ...] = ()  # given names that no entity has, and that are taken for none
     notes: tuple[str, ...] = ()  # on names that are taken for others, and on those that are linked to none
 
-    def describe_starts(self, names: NameTable, limit: int) -> str:
-        """Return a note on the first entities, with their names in a table."""
+    def describe_starts(self, names: NameTable) -> str:
+        """Return a note on the first `NOTE_NAMES` entities, with their names in a table."""
         written = {
             int(entity): self.text[start:end]
             for start, end in reversed(self.spans)
             for entity in names.entities_with_name(self.text[start:end])
         }
-        starts = [describe_start(names.entities[e], written.get(e, "")) for e in self.entities[:limit]]
+        starts = [describe_start(names.entities[e], written.get(e, "")) for e in self.entities[:NOTE_NAMES]]
         return f"starts from {', '.join(starts)}"
 
 

@@ -40,7 +40,7 @@ class Mediators:
         return f"{self.kind}-{blake2b(chr(0).join(self.names).encode(), digest_size=8).hexdigest()}"
 
     def mask(self, entities: IntArray) -> BoolArray:
-        """Return for each entity (n,) whether it is a mediator."""
+        """Return for each entity (n,) whether it is a mediator, (n,)."""
         if self.kind == UNLABELLED:
             names = self.snapshot.entities
             return np.array([is_identifier(names[entity]) for entity in entities.tolist()], dtype=bool)

@@ -42,7 +42,7 @@ _HEAD_END = re.compile(
 _LIVED = re.compile(
     r"\b(?:born|die[ds]?|death|married|wife|husband|mother|father|son|daughter|birthday|buried)\b", re.I
 )
-_OPENING = re.compile(r"\A\s*(?:(?:and|but|so|ok|okay|then|also)[,\s]+)+", re.I)
+OPENING_WORDS = re.compile(r"\A\s*(?:(?:and|but|so|ok|okay|then|also)[,\s]+)+", re.I)
 _MAX_DEFINITION = 300  # characters of a passage that say what its title is
 _MAX_PRONOUNS = 3_000  # characters of a passage whose pronouns are counted
 _PRONOUNS = {"he": "he", "his": "he", "him": "he", "she": "she", "her": "she", "it": "it", "its": "it"}
@@ -116,7 +116,7 @@ def answer_referent(
 
 
 def _answer_kind(question: str, answer: str) -> tuple[str, str]:
-    start = _OPENING.sub("", question).strip().lower()
+    start = OPENING_WORDS.sub("", question).strip().lower()
     if re.fullmatch(r"(?:[\w ,]*\b)?\d{3,4}", answer):
         return DATE, ""
     asked = re.match(r"(?:(?:in|on|at|to|from|by|with)\s+)?(?:which|what)\s+(?P<noun>[a-z-]+)", start)

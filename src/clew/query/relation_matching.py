@@ -48,15 +48,15 @@ class RelationTexts:
         return ", ".join(self._name(code >> 1) for code in path)
 
     def name_vectors(self, codes: IntArray) -> FloatArray:
-        """Return unit rows (n, d) of the names of relation codes."""
+        """Return unit rows (n, d) of the names of relation codes (n,)."""
         return self.text_memory([self._name(int(code) >> 1) for code in codes])
 
     def end_vectors(self, codes: IntArray) -> FloatArray:
-        """Return unit rows (n, d) of the names where such a step ends."""
+        """Return unit rows (n, d) of the names where steps of relation codes (n,) end."""
         return self.text_memory([self._ends(int(code)) for code in codes])
 
     def step_vectors(self, codes: IntArray) -> FloatArray:
-        """Return unit rows (n, d) of steps: the normalised sum of name vector and end vector."""
+        """Return unit rows (n, d) of steps (n,): the normalised sum of name vector and end vector."""
         both = self.name_vectors(codes) + self.end_vectors(codes)
         return np.asarray(both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 

@@ -9,7 +9,6 @@ Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +23,13 @@ from clew.graph.names.similar_names import SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.visible_names import NameTable
 from clew.text.gazetteer import looks_like_name
-from clew.text.normalization import key_hash, name_key, strip_parentheses
+from clew.text.normalization import find_numbers, key_hash, name_key, strip_parentheses
 
 NameArrays = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]
 """Returns the arrays of a name, from disk or computed."""
 
 _logger = logging.getLogger(__name__)
 _NOTICE_SECONDS = 2.0
-_NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +91,8 @@ class UnknownNames:
         full = self._known_names(names.full_names(key)) if all(map(looks_like_name, surface.split())) else []
         if len(full) == 1 and len(first := key.split(" ")[0]) > 1 and full[0].startswith(f"{first} "):
             return self._similar_name(full[0], "shortened")
-        numbers = _NUMBER.findall(key)
-        near = [name for name in names.nearest_names(key) if _NUMBER.findall(name.key) == numbers]
+        numbers = find_numbers(key)
+        near = [name for name in names.nearest_names(key) if find_numbers(name.key) == numbers]
         if near := [name for name in near if self._table is self._snapshot or self._entities(name.key)]:
             best = min(near, key=lambda name: (name.edits, -self._passage_count(name.key), name.key))
             return self._similar_name(best.key, _describe_edits(best.edits))

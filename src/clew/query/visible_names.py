@@ -32,22 +32,22 @@ class NameTable(Protocol):
         """The label of each entity; "" for one that has no name here."""
 
     def passages_of(self, entity: int) -> IntArray:
-        """Return the passages that mention an entity, ascending."""
+        """Return the passages (n,) that mention an entity, ascending."""
 
     def entities_with_key(self, key_hash: int) -> IntArray:
-        """Return the entities with a name whose key has this hash, ascending."""
+        """Return the entities (n,) with a name whose key has this hash, ascending."""
 
     def is_separated(self, key_hash: int) -> bool:
         """Return whether passages have a name of this hash that is linked to no entity (see `hidden_ties`)."""
 
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
-        """Return whether any name's key has each hash (n,)."""
+        """Return for each hash (n,) whether any name's key has it, (n,)."""
 
     def entities_with_name(self, name: str) -> IntArray:
-        """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
+        """Return the entities (n,) with a name, ascending; only those displayed exactly so if there are any."""
 
     def title_mask(self, entities: IntArray) -> BoolArray:
-        """Return for each entity whether it is the title of a document."""
+        """Return for each entity (n,) whether it is the title of a document, (n,)."""
 
 
 @final
@@ -75,14 +75,14 @@ class VisibleNames:
         self.visible[self.unnamed] = False
 
     def passages_of(self, entity: int) -> IntArray:
-        """Return the allowed passages that mention an entity, ascending."""
+        """Return the allowed passages (n,) that mention an entity, ascending."""
         passages = self._snapshot.mentioned_in.row(entity)
         passages = passages[self._allowed[passages]]
         others = self.ties.mentions.get(entity)
         return passages if not others else passages[~np.isin(passages, list(others))]
 
     def entities_with_key(self, key_hash: int) -> IntArray:
-        """Return the entities that an allowed passage or an imported graph gives a name of this hash, ascending."""
+        """Return the entities (n,), ascending, that an allowed passage or imported graph gives a name of this hash."""
         found = self._snapshot.entities_with_key(key_hash)
         return np.array([e for e in found.tolist() if self._is_name(e, int(key_hash))], dtype=np.int32)
 
@@ -92,18 +92,18 @@ class VisibleNames:
         return bool(found) and not any(self._is_name(e, key_hash) for e in found) and self._is_written(found, key_hash)
 
     def has_keys(self, key_hashes: NDArray[np.uint64]) -> BoolArray:
-        """Return whether any name's key has each hash (n,)."""
+        """Return for each hash (n,) whether any name's key has it, (n,)."""
         known = self._snapshot.has_keys(key_hashes)
         for row in np.flatnonzero(known).tolist():
             known[row] = len(self.entities_with_key(int(key_hashes[row]))) > 0
         return known
 
     def entities_with_name(self, name: str) -> IntArray:
-        """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
+        """Return the entities (n,) with a name, ascending; only those displayed exactly so if there are any."""
         return prefer_displayed(self.entities_with_key(key_hash(name_key(name), self.salt)), self.entities, name)
 
     def title_mask(self, entities: IntArray) -> BoolArray:
-        """Return for each entity whether it is the title of a document with an allowed passage."""
+        """Return for each entity (n,) whether it is the title of a document with an allowed passage, (n,)."""
         titles = self._snapshot.title_entities
         return np.array([(titles[self.passages_of(int(e))] == e).any() for e in entities], dtype=bool)
 

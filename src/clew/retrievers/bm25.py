@@ -27,7 +27,7 @@ class BM25Retriever(PassageRetriever):
     lexical: BM25Index  # BM25 of the same passages, in the same order
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` passages, by BM25 score."""
+        """Return at most `k` allowed passages (P,), by BM25 score."""
         started = time.perf_counter()
         positions, scores = self.lexical.top(self.lexical.query(question), k, self.scope.restriction(allowed))
         ranked = list(zip(positions.tolist(), scores.tolist(), strict=True))

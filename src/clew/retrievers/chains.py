@@ -84,7 +84,7 @@ class ChainRetriever(PassageRetriever):
     walk_weight: float
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` passages, the walks to them, and the chains that they stand in."""
+        """Return at most `k` allowed passages (P,), the walks to them, and the chains that they stand in."""
         started = time.perf_counter()
         found = self.chain_search.search(question, allowed)
         if not len(found.passages):

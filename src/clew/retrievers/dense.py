@@ -26,7 +26,7 @@ class DenseRetriever(PassageRetriever):
     encode: Callable[[Sequence[str]], FloatArray]
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` passages, by cosine."""
+        """Return at most `k` allowed passages (P,), by cosine."""
         started = time.perf_counter()
         ranked, notes = self.rank(question, k, allowed)
         return make_evidence(self.scope.scored_passages(ranked), (), notes, started)

@@ -42,7 +42,7 @@ class EntityGraphRetriever(PassageRetriever):
         self._graph = build_mention_graph(scope.snapshot)
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` passages, by the PageRank of their node."""
+        """Return at most `k` allowed passages (P,), by the PageRank of their node."""
         started = time.perf_counter()
         linked = self.scope.linker_among(allowed).link(question)
         notes, restart = linked.describe_similar_names(), self._restart_distribution(linked, question, allowed)

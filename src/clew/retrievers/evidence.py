@@ -11,6 +11,7 @@ from clew.query.scope import Scope
 from clew.types import Evidence, Filter, Passage, Path, Scored, Usage
 
 EMPTY_QUESTION = "the question is empty: nothing was searched"
+NO_NAME = "no name in the question: dense ranking"
 NO_TOPIC = "the question names no entity of the graph; name one in [brackets], or give --topic"
 
 

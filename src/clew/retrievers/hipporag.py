@@ -29,10 +29,8 @@ from clew.query.context import IndexContext
 from clew.query.nearest_entities import find_nearest_entities
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense
-from clew.retrievers.evidence import PassageRetriever, make_evidence
+from clew.retrievers.evidence import NO_NAME, PassageRetriever, make_evidence
 from clew.types import Evidence
-
-NO_NAME = "no name in the question: dense ranking"
 
 
 class HippoRAG(SettingsRecord):
@@ -66,7 +64,7 @@ class HippoRAGRetriever(PassageRetriever):
         return self.count_occurrences()
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` of the passages with a phrase that the walk reaches; without a name the dense ranking."""
+        """Return at most `k` allowed passages (P,) with a phrase that the walk reaches; without a name by cosine."""
         started, s, some = time.perf_counter(), self.scope.snapshot, self.scope.restriction(allowed)
         names = self.scope.names(allowed)
         starts = find_nearest_entities(s, names, question, some, self.entity_vectors, self.encode_names)

@@ -38,10 +38,9 @@ from clew.query.context import IndexContext
 from clew.query.nearest_entities import find_nearest_entities
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
-from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
+from clew.retrievers.evidence import NO_NAME, check_k, empty_question_evidence, make_evidence
 from clew.types import Evidence, Filter
 
-NO_NAME = "no name in the question: dense ranking"
 NO_START = "no entity is similar to a name in the question: dense ranking"
 _CODE = "published code: config.py"
 

@@ -54,7 +54,7 @@ class PassageTokens:
     _latest: "OrderedDict[int, Tokens]" = field(init=False, default_factory=OrderedDict)
 
     def rows(self, positions: Sequence[int]) -> list[Tokens]:
-        """Return the tokens of passages."""
+        """Return the tokens (t, d) of each of some passages, in half precision."""
         missing = [position for position in positions if position not in self._latest]
         new: dict[int, Tokens] = {}
         for start in range(0, len(missing), TEXTS_AT_ONCE):

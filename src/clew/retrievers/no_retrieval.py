@@ -35,7 +35,7 @@ class NoRetriever(PathRetriever[None]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, None]:
-        """Return evidence without passages and paths."""
+        """Return evidence without passages and paths, whatever passages (P,) and triples (T,) are given."""
         del names, k, allowed, blocked_triples
         started = time.perf_counter()
         if not question.strip():

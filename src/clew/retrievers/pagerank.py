@@ -29,7 +29,7 @@ class PageRankRetriever(PassageRetriever):
         return self._graph_walk.walk(question, allowed)
 
     def walk_evidence(self, question_walk: QuestionWalk, k: int, allowed: BoolArray, started: float) -> Evidence:
-        """Return at most `k` passages of a walk that started at `started` (a `time.perf_counter`)."""
+        """Return at most `k` allowed passages (P,) of a walk that started at `started` (a `time.perf_counter`)."""
         if question_walk.walk is None or question_walk.restart is None:
             return make_evidence((), (), (*question_walk.notes, NO_MATCH), started)
         nodes, scores = question_walk.nodes, question_walk.scores
@@ -40,7 +40,7 @@ class PageRankRetriever(PassageRetriever):
         return make_evidence(self.scope.scored_passages(ranked), paths, question_walk.notes, started)
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
-        """Return at most `k` passages, and the walks to them, likeliest first."""
+        """Return at most `k` allowed passages (P,), and the walks to them, likeliest first."""
         started = time.perf_counter()
         return self.walk_evidence(self.walk(question, allowed), k, allowed, started)
 

@@ -15,7 +15,7 @@ from clew.plugins.registry import Registry
 from clew.plugins.spec import split_settings
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
-from clew.rerankers.registry import open_reranker, parse_reranker, reranker_text
+from clew.rerankers.registry import NO_RERANKER, open_reranker, parse_reranker, reranker_text
 from clew.retrievers.empty_index import EmptyIndexRetriever
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
@@ -23,7 +23,6 @@ from clew.retrievers.spec import OpenRetriever, RetrieverEntry
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
 
 _logger = logging.getLogger(__name__)
-NO_RERANKER = "none"
 RERANKED = "reranked"
 RERANKING_SETTINGS = ("rerank", "rerank_depth", "amr")
 _HERE = "clew.retrievers"

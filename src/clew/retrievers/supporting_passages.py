@@ -90,7 +90,7 @@ def path_evidence(
 def find_supporting_passages(
     scope: Scope, lexical: BM25Index, question: str, paths: Sequence[Scored[Path]], k: int, allowed: BoolArray
 ) -> tuple[Sequence[Scored[Passage]], int]:
-    """Return the passages that state the best paths, then those that share words, and the number of the former.
+    """Return allowed passages (P,) that state the best paths, then those that share words, and how many the former are.
 
     The former score at least 1, the latter less. Paths are best first; a score below 0 counts as 0.
     """

@@ -8,11 +8,10 @@ import numpy as np
 from clew.arrays import BoolArray
 from clew.graph.names.spellings import are_tied, find_spelling, label_among
 from clew.graph.paths.likeliest_walks import likeliest_walks
+from clew.graph.snapshot.relational_edges import MENTIONS_RELATION
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import QuestionWalk
 from clew.types import Path, Scored, Triple
-
-MENTIONS = "mentions"
 
 
 def mention_triple(snapshot: Snapshot, passage: int, entity: int, allowed: BoolArray | None = None) -> Triple:
@@ -23,7 +22,7 @@ def mention_triple(snapshot: Snapshot, passage: int, entity: int, allowed: BoolA
     id_, label = snapshot.passage_ids[passage], label_among(snapshot, entity, allowed)
     name = find_spelling(snapshot, passage, entity, allowed) or label
     other = label if label != name and are_tied(snapshot, entity, label, name, allowed) else ""
-    return Triple(snapshot.titles[passage] or id_, MENTIONS, name, (id_,), tail_name=other)
+    return Triple(snapshot.titles[passage] or id_, MENTIONS_RELATION, name, (id_,), tail_name=other)
 
 
 def walk_path(snapshot: Snapshot, nodes: Sequence[int], allowed: BoolArray) -> Path:
@@ -36,7 +35,8 @@ def explain_walk(
 ) -> tuple[Scored[Path], ...]:
     """Return the likeliest walk to each of some passages as triples, likeliest first.
 
-    Without those that end where they start, and those to passages that the walk did not reach.
+    Without those that end where they start, and those to passages that the walk did not reach. Triples are as allowed
+    passages (P,) write them.
     """
     if found.walk is None or found.restart is None:
         return ()

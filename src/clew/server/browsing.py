@@ -67,7 +67,7 @@ def find_passage(version: OpenVersion, access: Access, passage_id: str) -> recor
 
 
 def visible_position(scope: Scope, passage_id: str, allowed: BoolArray) -> int:
-    """Return the position of a passage; one that does not exist or is not allowed is a Refusal (404)."""
+    """Return the position of a passage; one that does not exist or is not allowed (P,) is a Refusal (404)."""
     snapshot = scope.snapshot
     position = snapshot.position(passage_id)
     exists = position < len(snapshot.passage_ids) and snapshot.passage_ids[position] == passage_id

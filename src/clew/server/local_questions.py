@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from clew.types import Answer, Evidence
+from clew.types import AUTO_RETRIEVER, Answer, Evidence
 
 if TYPE_CHECKING:
     from clew.server.open_indexes import OpenVersion
 
-AUTO = "auto"
 TOKEN_HEADER = "Clew-Token"  # noqa: S105 (the name of a header)
 QUESTIONS_PATH, PROOF_PATH = "/local/questions", "/local/proof"
 
@@ -85,7 +84,7 @@ def answer_question(version: "OpenVersion", question: LocalQuestion) -> LocalRes
     opened = version.retriever(key, lambda: open_retriever(spec, index.context.with_paths_per_passage(question.paths)))
     where = None if question.strict else question.where
     evidence = index.search(question.question, question.k, opened, where, question.paths, question.topics)
-    if question.retriever == AUTO:
+    if question.retriever == AUTO_RETRIEVER:
         evidence = replace(evidence, notes=(*evidence.notes, *describe_default(name)))
     if question.kind == "search":
         return LocalResult(name, evidence=evidence)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-MEBIBYTE = 1 << 20
+from clew.text.counts import MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from clew.server import records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
-from clew.server.retriever_choice import AUTO, choose_retriever, describe_retriever
+from clew.server.retriever_choice import choose_retriever, describe_retriever
 from clew.server.views import view_answer, view_evidence
-from clew.types import Evidence, Filter
+from clew.types import AUTO_RETRIEVER, Evidence, Filter
 
 
 class Listener(Protocol):
@@ -101,7 +101,7 @@ def _retrieve(
         found = retriever.retrieve_about(list(questions), [request.topics] * len(questions), request.k, where)
     else:
         raise InputError(f"topics are for retrievers of paths, such as frag, not {describe_retriever(spec)}")
-    notes = describe_default(describe_retriever(spec)) if chosen == AUTO else ()
+    notes = describe_default(describe_retriever(spec)) if chosen == AUTO_RETRIEVER else ()
     within = access.where if index is version.index else None
     finished = [index.finish(evidence, where, within) for evidence in found]
     return describe_retriever(spec), [replace(each, notes=(*each.notes, *notes)) for each in finished]

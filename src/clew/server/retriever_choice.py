@@ -7,8 +7,8 @@ from clew.errors import InputError
 from clew.plugins.records import SettingsRecord
 from clew.retrievers.registry import RETRIEVERS, parse_retriever
 from clew.server.records import RetrieverChoice, Setting
+from clew.types import AUTO_RETRIEVER
 
-AUTO = "auto"
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
 _WORDS = frozenset({"local", "none", "all", "auto", "bm25", "g-rag", "tf-idf"})
 """Values of settings that are free texts, and that stand for something built in."""
@@ -26,9 +26,9 @@ def choose_retriever(choice: str | RetrieverChoice, rerank: str = "none") -> str
         name, given = choice.name, [f"{key}={_format(value)}" for key, value in choice.settings.items()]
     if rerank != "none":
         given.append(f"rerank={rerank}")
-    if name == AUTO and not given:
-        return AUTO
-    if name == AUTO:
+    if name == AUTO_RETRIEVER and not given:
+        return AUTO_RETRIEVER
+    if name == AUTO_RETRIEVER:
         raise InputError("the retriever auto takes no settings and no rerank: name one that GET /v1/indexes lists")
     if not _WORD.fullmatch(name):
         raise InputError(f"no retriever is called {name[:80]!r}: name one that GET /v1/indexes lists")

@@ -20,7 +20,7 @@ _ARRAY_FILE, _CHECKSUM_FILE, _CHECKED_FILE = "array.npy", "checksum", "checked.j
 
 
 def load_or_compute(folder: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """Return a folder's array, memory-mapped; compute and store it when absent or damaged.
+    """Return a folder's array (...,), memory-mapped; compute and store it when absent or damaged.
 
     Where the place is full or may not be written it stays in memory; another failure to write is a
     ProviderError. The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest

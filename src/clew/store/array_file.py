@@ -55,7 +55,7 @@ class ArrayFile:
 
 
 def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]], *, is_named: bool = False) -> None:
-    """Write arrays as one safetensors file, atomically; equal arrays give equal bytes.
+    """Write arrays of any shapes, by name, as one safetensors file, atomically; equal arrays give equal bytes.
 
     A file that `is_named` holds its name, and under another one it is damaged: its name tells what it was made from.
     """
@@ -77,7 +77,7 @@ def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]], *, is_named: bo
 
 
 def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Map the arrays of a file into memory; one that is missing or damaged in its header is an IndexFormatError."""
+    """Map a file's arrays, by name, in the shapes written; one missing or damaged in its header: IndexFormatError."""
     return _map(file).arrays
 
 

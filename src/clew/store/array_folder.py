@@ -27,7 +27,7 @@ class ArrayFolder:
         self._known = hashes or {}
 
     def write(self, name: str, array: NDArray[Any]) -> None:
-        """Write an array as `NAME.npy`."""
+        """Write an array (...,) as `NAME.npy`."""
         header = io.BytesIO()
         array = np.asarray(array, order="C")
         np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))

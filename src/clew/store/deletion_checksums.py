@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import IndexFormatError
 from clew.store.error_mapping import map_errors
+from clew.store.integrity import CHECKSUM_BYTES
 from clew.store.location import Location
 from clew.store.row_seal import read_property
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
 _PROPERTY = "clew.deletions"
-_CHECKSUM_BYTES = 8
 
 
 def deletion_path(table: Path, fragment: "FragmentMetadata") -> Path:
@@ -38,7 +38,7 @@ def fragments_with_deletions(dataset: "LanceDataset") -> list["FragmentMetadata"
 
 def compute_checksum(data: bytes) -> str:
     """Return the checksum of a file."""
-    return blake2b(data, digest_size=_CHECKSUM_BYTES).hexdigest()
+    return blake2b(data, digest_size=CHECKSUM_BYTES).hexdigest()
 
 
 def stored_checksums(dataset: "LanceDataset", name: str) -> dict[str, str]:

@@ -99,9 +99,9 @@ class VectorCache:
     def retain(self, keys: Iterable[NDArray[np.bytes_]]) -> int:
         """Rewrite the cache as one file that holds the vectors of some keys alone; return the number dropped.
 
-        Keys come in blocks, no more than are needed to know that all vectors stay. Nothing is written where no vector
-        is dropped and there are few files. Vectors that another process adds meanwhile are lost, and encoded again when
-        they are needed.
+        Keys (n,), as of `text_keys`, come in blocks, no more than are needed to know that all vectors stay. Nothing is
+        written where no vector is dropped and there are few files. Vectors that another process adds meanwhile are
+        lost, and encoded again when they are needed.
         """
         import lance
 

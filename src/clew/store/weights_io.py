@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def write_weights(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> None:
-    """Write a configuration and arrays to a folder, created if absent; each file is written atomically."""
+    """Write a configuration and arrays (...,) by name to a folder, created if absent; each file atomically."""
     from safetensors.numpy import save
 
     packed = save({name: np.asarray(array, dtype=np.float32, order="C") for name, array in arrays.items()})
@@ -34,7 +34,10 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, 
 
 
 def read_weights(folder: Path, description: str, build: Callable[[dict[str, Any], dict[str, FloatArray]], T]) -> T:
-    """Return what `build` makes of a folder's configuration and arrays, which must be finite; else a ProviderError."""
+    """Return what `build` makes of a folder's configuration and arrays, which must be finite; else a ProviderError.
+
+    The arrays are float32, by name, in the shapes that `write_weights` was given.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

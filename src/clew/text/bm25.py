@@ -111,7 +111,7 @@ class QueryTerms:
 
     @property
     def arrays(self) -> tuple[IntArray, DoubleArray, IntArray]:
-        """The three arrays, as the compiled functions take them."""
+        """Terms (q,), weights (q,) and slots, as the compiled functions take them."""
         return self.terms, self.weights, self.slots
 
 
@@ -158,8 +158,8 @@ class BM25Index:
     ) -> "BM25Index":
         """Return the index of `size` texts whose terms are counted in parts.
 
-        `rows[i][j]` is the position in the index of text j of part i; each position is given once. `k1` and `b` are as
-        in `build`; InputError where they are out of range.
+        `rows[i]` (n,) are the positions in the index of the n texts of part i; each position is given once. `k1` and
+        `b` are as in `build`; InputError where they are out of range.
         """
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1 is {k1} and b is {b}: wanted k1 of at least 0 (usual: 1.5), b from 0 to 1 (0.75)")
@@ -222,7 +222,10 @@ class BM25Index:
 
     @property
     def row_arrays(self) -> tuple[LongArray, IntArray, NDArray[np.uint16], IntArray, float, float]:
-        """The terms of passages, as the compiled functions take them."""
+        """The terms of passages, as the compiled functions take them.
+
+        Where each passage's begin (P + 1,), terms (m,), their counts (m,), lengths (P,), and the two `length_norms`.
+        """
         norms = length_norms(self.k1, self.b, self.mean_length)
         return self.row_offsets, self.row_terms, self.row_counts, self.lengths, *norms
 
@@ -244,7 +247,7 @@ class BM25Index:
     def top(self, query: QueryTerms, k: int, allowed: BoolArray | None = None) -> tuple[IntArray, FloatArray]:
         """Return the `k` best passages with a score above 0, of the allowed ones (P,) if given, and their scores.
 
-        Best first, ties by position.
+        Both are (n,) for n of at most `k`: best first, ties by position.
         """
         if not len(query.terms):
             return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)

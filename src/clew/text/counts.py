@@ -1,6 +1,8 @@
-"""Counts in messages: `1 passage`, `2 passages`, `1,000 entities`."""
+"""Counts in messages: `1 passage`, `2 passages`, `1,000 entities`; and the unit of sizes of files."""
 
 import re
+
+MEBIBYTE = 1 << 20  # bytes
 
 
 def format_count(count: int, noun: str, plural: str = "") -> str:

@@ -1,9 +1,9 @@
 """Search for known names in text: longest match first, on folded words, with a guard against common words."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from clew.text.normalization import ARTICLES, name_key, token_keys, token_spans
+from clew.text.normalization import name_key, token_keys, token_spans
 
 # Function words that are also titles of films, songs and bands; alone they are never matched in running text.
 COMMON_WORDS = frozenset(
@@ -85,8 +85,3 @@ def looks_like_name(surface: str) -> bool:
     """Return whether a text starts with a capital, a digit, or a letter of a script without capitals."""
     first = surface[:1]
     return first.isupper() or first.isdigit() or (first.isalpha() and first.lower() == first.upper())
-
-
-def find_common_words(counts: Mapping[str, tuple[int, int]]) -> set[str]:
-    """Return one-word names used as ordinary words, from their counts in lower case and capitalised in sentences."""
-    return {name for name, (lower, capitalised) in counts.items() if lower > capitalised and name not in ARTICLES}

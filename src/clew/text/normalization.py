@@ -31,6 +31,7 @@ def _token_pattern() -> re.Pattern[str]:
 
 
 _WORD = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 
 
@@ -111,6 +112,11 @@ def name_key(name: str) -> str:
     if len(words) > 1 and words[0] in ARTICLES:
         words = words[1:]
     return " ".join(words) or fold(name).strip()
+
+
+def find_numbers(key: str) -> list[str]:
+    """Return the numbers in a name's key, in order: in digits, or Roman ones below 100 that stand alone."""
+    return _NUMBER.findall(key)
 
 
 def strip_parentheses(title: str) -> str:

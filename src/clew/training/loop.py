@@ -52,7 +52,7 @@ class Objective(Protocol[Item]):
         """Split a batch that exceeds the device's memory; None if it cannot be split."""
 
     def loss(self, model: nn.Module, batch: Item) -> Tensor | None:
-        """Return the loss of a batch, on the model's device; None for a batch without a training signal."""
+        """Return the loss of a batch, a scalar on the model's device; None for a batch without a training signal."""
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Return figures on held-out data, higher is better; the first selects the best epoch.

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.arrays import FloatArray
-from clew.graph.segments.passage_columns import PassageColumns, PassageVectors, StoredPassages, make_places
+from clew.graph.segments.passage_columns import PassageColumns, PassageVectors, StoredPassages
+from clew.graph.segments.places import make_places
 from clew.graph.string_array import StringArray
 from tests.built_snapshots import stored_sentences
 
@@ -58,7 +59,7 @@ def test_a_position_outside_is_an_error(position: int) -> None:
         divide([3], list(range(7))).texts[position]
 
 
-def test_nothing_is_a_column_too() -> None:
+def test_columns_may_have_no_passage() -> None:
     columns = PassageColumns([], make_places([]))
     assert not list(columns.texts)
     assert not list(columns.starts)

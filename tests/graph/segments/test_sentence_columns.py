@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from clew.arrays import FloatArray
-from clew.graph.segments.passage_columns import make_places
+from clew.graph.segments.places import make_places
 from clew.graph.segments.sentence_columns import (
     PlacedSentenceVectors,
     PlacedSpans,

@@ -18,8 +18,9 @@ from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
 from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.graph.snapshot.equivalences import with_equivalences
-from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, named_arrays, save_snapshot
+from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, named_arrays, save_places
 from clew.graph.string_array import StringArray
+from clew.store.array_folder import ArrayFolder
 from clew.types import Passage, Triple
 from tests.built_snapshots import (
     PassageFacts,
@@ -64,7 +65,10 @@ def save(s: Snapshot, folder: Path) -> Snapshot:
     """Save a snapshot, whose passages lie in one segment of the name "one", and return it."""
     STORED["one"] = store(s)
     columns = PassageColumns([STORED["one"]], np.arange(len(s.passage_ids)), ["one"])
-    save_snapshot(replace(s, columns=columns), folder)
+    placed, arrays = replace(s, columns=columns), ArrayFolder(folder)
+    for name, array in named_arrays(placed):
+        arrays.write(name, array)
+    save_places(placed, folder)
     return s
 
 
@@ -190,7 +194,7 @@ def test_the_most_frequent_form_is_displayed() -> None:
     assert most_frequent_form(Counter({"b": 1, "a": 1, "c": 1})) == "a"
 
 
-def test_no_difference() -> None:
+def test_equal_snapshots_have_no_difference() -> None:
     same = diff_snapshots(snapshot("abc"), snapshot("bca"))
     assert same.is_empty
     assert same.added == same.removed == {"passages": (), "entities": (), "triples": ()}

@@ -13,10 +13,11 @@ import docx
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.sources.conversion import MEBIBYTE, convert
+from clew.indexing.sources.conversion import convert
 from clew.indexing.sources.converter_process import ConversionLimits, ConverterProcess
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.readers.web import MAX_DEPTH
+from clew.text.counts import MEBIBYTE
 from clew.types import Document, Failure
 from tests.indexing.sources.test_office_files import write_docx, write_pdf
 

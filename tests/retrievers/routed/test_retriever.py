@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.plugins.spec import parse_spec
 from clew.protocols import Retriever
 from clew.query.graph_walk import NO_MATCH, GraphWalkConfig, QuestionWalk
 from clew.retrievers.pagerank import PageRankRetriever
@@ -91,7 +90,9 @@ def make_routed(
 ) -> RoutedRetriever:
     parts = made.index.context
     first = kind(parts.scope, parts.lexical, GraphWalkConfig())
-    router = Router(chosen, Preference.from_settings(parse_spec(Routed, text), chosen), len(parts.scope))
+    settings = parse_retriever(f"routed:{text}" if text else "routed")
+    assert isinstance(settings, Routed)
+    router = Router(chosen, Preference.from_settings(settings, chosen), len(parts.scope))
     return RoutedRetriever(parts.scope, first, router, made)
 
 

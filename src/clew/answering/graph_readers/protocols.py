@@ -91,7 +91,7 @@ class TrainableSoftTokenEncoder(SoftTokenEncoder, Protocol):
         """Return the trainable parameters."""
 
     def state_dict(self) -> "Mapping[str, Tensor]":
-        """Return the weights by name."""
+        """Return the weights by name, each in the shape that it has in the encoder."""
 
     def load_state_dict(self, state_dict: "Mapping[str, Tensor]", /) -> Any:
         """Load weights by name; raises RuntimeError if names or shapes do not match."""

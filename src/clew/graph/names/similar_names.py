@@ -99,7 +99,11 @@ class SimilarNames:
 
 
 def list_name_parts(snapshot: Snapshot, floors: EditFloors | None = None) -> dict[str, NDArray[Any]]:
-    """Return the arrays `PARTS` of the names of a snapshot's entities, with and without what stands in parentheses."""
+    """Return the arrays `PARTS` of the names of a snapshot's entities, with and without what stands in parentheses.
+
+    The bytes of N keys, where each begins (N + 1,), and the hashes (m,) of their parts, ascending, with the key (m,)
+    that each is a part of.
+    """
     names = _known_names(snapshot)
     hashes, owners = np.empty(MAX_PARTS * len(names), np.uint64), np.empty(MAX_PARTS * len(names), np.int32)
     connectors = np.array([hash_part(CONNECTOR, 0, _letters(word), 0, len(word)) for word in _CONNECTORS], np.uint64)

@@ -28,7 +28,7 @@ _SPACE = 32
 
 @njit
 def hash_part(kind: int, number: int, letters: IntArray, begin: int, end: int) -> np.uint64:
-    """Return the hash of a part of a name: its kind, its number among those, and its letters."""
+    """Return the hash of a part of a name: its kind, its number among those, and of `letters` (n,) a range."""
     value = (_SEED ^ np.uint64(kind & 0xFFFFFFFF)) * _PRIME
     value = (value ^ np.uint64(number)) * _PRIME
     for i in range(begin, end):
@@ -118,7 +118,12 @@ def list_parts(
     hashes: NDArray[np.uint64],
     owners: IntArray,
 ) -> int:
-    """Fill the hashes of the parts of n names and their owners (`MAX_PARTS` n,); return their number."""
+    """Fill the hashes of the parts of n names and their owners (`MAX_PARTS` n,); return their number.
+
+    The names are UTF-8 `data` (bytes,), each from its offset to the next (n + 1,); `connectors` (c,) are the hashes of
+    words that an acronym may leave out. Names of `one_from` letters or more may differ by an edit, from `two_from` by
+    two.
+    """
     count = 0
     letters, words = np.empty(2 * MAX_LETTERS, dtype=np.int32), np.empty(MAX_LETTERS + 2, dtype=np.int64)
     spelling, initials = np.empty(MAX_LETTERS, dtype=np.int32), np.empty(MAX_LETTERS, dtype=np.int32)

@@ -90,7 +90,10 @@ def is_name_in(snapshot: "Snapshot", passages: NDArray[np.integer], entity: int,
 
 
 def write_ends(snapshot: "Snapshot", passage: int, position: int, allowed: BoolArray | None) -> tuple[str, str]:
-    """Return the ends of a triple as a passage writes them: as in its own triple, else wherever it names them."""
+    """Return the ends of a triple as a passage writes them: as in its own triple, else wherever it names them.
+
+    `allowed` (P,) are the passages whose names are known, None for all.
+    """
     head, relation, tail = (int(i) for i in snapshot.triples[position])
     names, row = snapshot.columns.names_at(passage)
     own = np.zeros((0, 3), dtype=np.int32) if names is None else names.triples.row(row)
@@ -108,7 +111,8 @@ def is_tied(snapshot: "Snapshot", entity: int, one: int, other: int, allowed: Bo
     """Return whether two names of an entity, by the hashes of their keys, are one without what hidden documents say.
 
     Documents about an entity give it names: their title, aliases and headings. Names that hidden ones alone give are
-    tied to no other; what an imported graph or a decision gives is.
+    tied to no other; what an imported graph or a decision gives is. Documents of `allowed` passages (P,) are
+    not hidden; None for all.
     """
     if one == other or allowed is None or allowed.all():
         return True
@@ -171,7 +175,7 @@ def write_triple(snapshot: "Snapshot", position: int, allowed: BoolArray | None 
 
 
 def are_tied(snapshot: "Snapshot", entity: int, one: str, other: str, allowed: BoolArray | None) -> bool:
-    """Return as `is_tied` for two names as they are written; a name "" is tied to every other."""
+    """Return as `is_tied` for two names as written, with `allowed` (P,) as there; a name "" is tied to every other."""
     if not one or not other or one == other:
         return True
     first, second = (key_hash(name_key(name), snapshot.salt) for name in (one, other))

@@ -55,7 +55,7 @@ class TripleGraph:
         self.node_triples: Adjacency = build_adjacency(both, np.tile(positions, 2), np.ones(2 * len(ends)), node_count)
 
     def neighbours(self, triple: int, max_node_triples: int | None) -> LongArray:
-        """Return the triples that share a node of at most `max_node_triples` with one, itself included, ascending.
+        """Return the triples (n,) that share a node of at most `max_node_triples` with one, itself included, ascending.
 
         None for nodes of any number.
         """

@@ -13,7 +13,7 @@ from clew.graph.ppr.node_table import find_slot, table_size
 
 @njit
 def passage_of(sentence: int, offsets: LongArray) -> int:
-    """Return the passage of a sentence."""
+    """Return the passage of a sentence; `offsets` (P + 1,) are where the sentences of each passage begin."""
     low, high = 0, len(offsets) - 1
     while high - low > 1:
         middle = (low + high) >> 1
@@ -206,7 +206,10 @@ def best_steps(
 
 @njit
 def first_of_best(passages: IntArray, scores: DoubleArray) -> LongArray:
-    """Return the position (p,) of the highest score above -inf of each passage, ascending; the first of equals."""
+    """Return the position (p,) of the highest score above -inf of each passage, ascending; the first of equals.
+
+    `passages` (n,) may repeat; `scores` (n,) are theirs.
+    """
     slots = np.zeros(table_size(2 * len(passages)), dtype=np.int64)
     positions, owners = np.empty(len(passages), dtype=np.int64), np.empty(len(passages), dtype=np.int32)
     count = 0

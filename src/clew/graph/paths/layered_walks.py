@@ -94,7 +94,8 @@ def best_walks_by_mean(
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return the walks of `best_walks`, but by the mean importance of their edges, so that long ones are no better.
 
-    The search is exact, too: nodes are counted apart by the number of edges behind them.
+    The search is exact, too: nodes are counted apart by the number of edges behind them. Edges (m,), their importance
+    (layers, m) and starts (s,) are as there.
     """
     layers, count = importance.shape
     size = 1 + int(max(senders.max(initial=-1), receivers.max(initial=-1), starts.max(initial=-1), target))
@@ -116,6 +117,9 @@ def best_walks_by_mean(
 
 
 def edge_layers(importance: FloatArray, walk: Sequence[int]) -> tuple[int, ...]:
-    """Return the layer at which a walk takes each of its edges, so that the sum of their importances is highest."""
+    """Return the layer at which a walk takes each of its edges, so that the sum of their importances is highest.
+
+    `importance` (layers, m) is that of m edges; the walk has at most as many edges as there are layers.
+    """
     layers = combinations(range(len(importance)), len(walk))
     return max(layers, key=lambda chosen: sum(float(importance[i, e]) for i, e in zip(chosen, walk, strict=True)))

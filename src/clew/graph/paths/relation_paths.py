@@ -42,7 +42,7 @@ class RelationPathLevel:
 
 
 def relation_codes(local: LocalGraph, triples: IntArray) -> IntArray:
-    """Return the relation code (m,) of every edge of a local graph."""
+    """Return the relation code (m,) of every edge of a local graph; triples (T, 3) are those of the whole graph."""
     codes: IntArray = (2 * triples[local.edges >> 1, 1] + (local.edges & 1)).astype(np.int32)
     return codes
 

@@ -62,7 +62,7 @@ def simple_paths(local: LocalGraph, starts: LongArray | IntArray, max_hops: int,
 
 
 def entities_at(local: LocalGraph, positions: IntArray) -> IntArray:
-    """Return the entities at some positions, -1 for negative positions."""
+    """Return the entities at positions of any shape, in that shape; -1 for negative positions."""
     if not len(local.nodes):
         return positions
     entities: IntArray = np.where(positions < 0, np.int32(-1), local.nodes[positions])

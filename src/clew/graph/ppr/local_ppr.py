@@ -67,7 +67,7 @@ def random_walk_with_restart(
 
 
 def best_positions(scores: DoubleArray, max_count: int) -> LongArray:
-    """Return the positions of the `max_count` highest scores above 0, best first, ties by position."""
+    """Return the positions (k,) of the `max_count` highest scores (n,) above 0, best first, ties by position."""
     if not 0 < max_count < np.count_nonzero(scores > 0.0):
         candidates = np.flatnonzero(scores > 0.0)
     else:

@@ -12,7 +12,7 @@ from clew.arrays.kernels import njit
 
 @njit
 def find_slot(slots: LongArray, node: int) -> np.int64:
-    """Return the slot of a node, or the free slot where it would be."""
+    """Return the slot of a node in a table (a power of two,), or the free slot where it would be."""
     mask = len(slots) - 1
     slot = ((np.int64(node) * 2654435761) >> 12) & mask
     while slots[slot] != 0 and (slots[slot] >> 32) - 1 != node:
@@ -22,7 +22,7 @@ def find_slot(slots: LongArray, node: int) -> np.int64:
 
 @njit
 def node_position(slots: LongArray, node: int) -> int:
-    """Return the position of a node, -1 where it was not touched."""
+    """Return the position of a node in a table (a power of two,), -1 where it was not touched."""
     entry = slots[find_slot(slots, node)]
     return (entry & 0xFFFFFFFF) if entry else -1
 

@@ -54,7 +54,7 @@ def power_iteration(graph: Adjacency, restart: DoubleArray, damping: float) -> D
 
 
 def summed_adjacency(rows: LongArray, columns: LongArray, weights: FloatArray, row_count: int) -> Adjacency:
-    """Sort pairs into `row_count` rows, adding up the weights of equal pairs."""
+    """Sort pairs of rows and columns (m,) into `row_count` rows, adding up the weights (m,) of equal pairs."""
     order = np.lexsort((columns, rows))
     rows, columns = rows[order], columns[order]
     first = run_starts(rows, columns)

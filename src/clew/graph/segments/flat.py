@@ -31,21 +31,24 @@ _NAMES: dict[str, tuple[Any, str]] = {
 
 
 def flatten_segment(segment: Segment) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a segment by their paths, such as `names.keys.texts.data`."""
+    """Return the arrays of a segment, in its shapes, by their paths, such as `names.keys.texts.data`."""
     arrays: dict[str, NDArray[Any]] = {}
     _flatten(segment, "", arrays)
     return arrays
 
 
 def unflatten_segment(arrays: Mapping[str, NDArray[Any]], name: str) -> Segment:
-    """Return the segment of the arrays in a file of a name; IndexFormatError: one is missing or misshapen."""
+    """Return the segment of the arrays of `flatten_segment`, read from the file `name`.
+
+    Raises IndexFormatError, which names the file, where an array is missing or misshapen.
+    """
     segment = _unflatten(Segment, "", arrays, name)
     assert isinstance(segment, Segment)
     return segment
 
 
 def unflatten_stored_passages(arrays: Mapping[str, NDArray[Any]], name: str) -> StoredPassages:
-    """Return what searches read of the passages of a segment; errors are as of `unflatten_segment`."""
+    """Return what searches read of the passages of a segment; arrays and errors are those of `unflatten_segment`."""
     parts = {part: _unflatten(kind, f"passages.{part}", arrays, name) for part, kind in _stored_columns().items()}
     spans, vectors = _unflatten(Ragged, _SPANS, arrays, name), _unflatten(np.ndarray, _VECTORS, arrays, name)
     names = {part: _unflatten(kind, path, arrays, name) for part, (kind, path) in _NAMES.items()}

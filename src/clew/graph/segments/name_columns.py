@@ -6,8 +6,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import IntArray
-from clew.graph.segments.segment import HashArray, Ragged
+from clew.arrays import HashArray, IntArray
+from clew.graph.segments.segment import Ragged
 from clew.graph.string_array import StringArray
 
 
@@ -26,17 +26,17 @@ class StoredNames:
     headings: Ragged  # p lists of keys, for passages with a title
 
     def hashes_of_forms(self, forms: NDArray[np.integer]) -> HashArray:
-        """Return the hashes of the keys of forms (n,), 0 for one without a key."""
+        """Return the hashes (n,) of the keys of forms (n,), 0 for one without a key."""
         keys = self.form_keys[forms]
         return np.where(keys >= 0, self.key_hashes[keys], np.uint64(0)) if len(self.key_hashes) else keys.astype("u8")
 
     def forms_of(self, rows: NDArray[np.integer]) -> IntArray:
-        """Return the forms (n,) of the mentions of passages, and of the ends of their triples, as often as they are."""
+        """Return the forms (n,) of the mentions of rows (p,), and of the ends of their triples, with repetitions."""
         mentions = [self.mentions.row(row) for row in rows.tolist()]
         ends = [self.triples.row(row)[:, [0, 2]].ravel() for row in rows.tolist()]
         return np.concatenate([*mentions, *ends]) if len(rows) else np.zeros(0, dtype=np.int32)
 
     def hashes_of_document(self, row: int) -> HashArray:
-        """Return the hashes of the names that the document of a passage gives its subject: of title and headings."""
+        """Return the hashes (n,) of the names that a passage's document gives its subject: of title and headings."""
         keys = np.concatenate([self.title_names.row(row), self.headings.row(row)])
         return self.key_hashes[keys] if len(keys) else np.zeros(0, dtype=np.uint64)

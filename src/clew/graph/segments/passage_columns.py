@@ -1,6 +1,6 @@
 """The columns of an index's passages, read by place from its segments, where each is stored once.
 
-A place is the number of a segment << 32 | a row in it.
+Places are those of `clew.graph.segments.places`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
 from clew.graph.segments.name_columns import StoredNames
+from clew.graph.segments.places import ROW_BITS, ROW_MASK
 from clew.graph.segments.sentence_columns import StoredSentences
 from clew.graph.string_array import StringArray
-
-_ROW_BITS = 32
-_ROW_MASK = (1 << _ROW_BITS) - 1
 
 
 @final
@@ -34,12 +32,6 @@ class StoredPassages:
     vectors: FloatArray  # (p, d) unit rows, (p, 0) without an encoder
     sentences: StoredSentences
     names: StoredNames | None = None  # None for passages whose names were not read, in memory alone
-
-
-def make_places(sizes: Sequence[int]) -> LongArray:
-    """Return the places of all rows of segments of these sizes, segment by segment."""
-    parts = [np.arange(size, dtype=np.int64) | number << _ROW_BITS for number, size in enumerate(sizes)]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
 @final
@@ -68,7 +60,7 @@ class PlacedStrings(Sequence[str]):
         return map(self._read, self._places.tolist())
 
     def _read(self, place: int) -> str:
-        return self._parts[place >> _ROW_BITS][place & _ROW_MASK]
+        return self._parts[place >> ROW_BITS][place & ROW_MASK]
 
 
 @final
@@ -94,7 +86,7 @@ class PlacedNumbers(Sequence[int]):
         return self._read(int(self._places[index]))
 
     def _read(self, place: int) -> int:
-        return int(self._parts[place >> _ROW_BITS][place & _ROW_MASK])
+        return int(self._parts[place >> ROW_BITS][place & ROW_MASK])
 
 
 @final
@@ -122,7 +114,7 @@ class PassageVectors:
     def rows(self, positions: NDArray[np.integer]) -> FloatArray:
         """Return the vectors (n, d) of the passages at some positions (n,)."""
         places = self._places[positions]
-        segments, rows = places >> _ROW_BITS, places & _ROW_MASK
+        segments, rows = places >> ROW_BITS, places & ROW_MASK
         vectors = np.empty((len(places), self.dimension), dtype=np.float32)
         for segment in np.unique(segments).tolist():
             chosen = segments == segment
@@ -156,7 +148,7 @@ class PassageVectors:
     def _flat_positions(self) -> LongArray:
         """The row (P,) of each passage in all segments' rows put together."""
         first = np.cumsum([0, *(len(part) for part in self._parts)])
-        flat: LongArray = first[self._places >> _ROW_BITS] + (self._places & _ROW_MASK)
+        flat: LongArray = first[self._places >> ROW_BITS] + (self._places & ROW_MASK)
         return flat
 
 
@@ -189,12 +181,12 @@ class PassageColumns:
     def names_at(self, position: int) -> tuple[StoredNames | None, int]:
         """Return the names of the segment of a passage, and the passage's row in it."""
         place = int(self.places[position])
-        return self._names[place >> _ROW_BITS], place & _ROW_MASK
+        return self._names[place >> ROW_BITS], place & ROW_MASK
 
     def names_of(self, positions: NDArray[np.integer]) -> Iterator[tuple[StoredNames, LongArray]]:
-        """Yield the names of each segment that has some of the passages, with their rows in it, in any order."""
+        """Yield the names of each segment that has some of the passages (n,), with their rows (m,) in it."""
         places = self.places[positions]
-        numbers, rows = places >> _ROW_BITS, places & _ROW_MASK
+        numbers, rows = places >> ROW_BITS, places & ROW_MASK
         for number in np.unique(numbers).tolist():
             names = self._names[number]
             if names is not None:

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays import FloatArray, HashArray, IntArray, LongArray
 from clew.graph.string_array import StringArray
 from clew.text.bm25 import TermCounts
-
-HashArray = NDArray[np.uint64]
 
 
 class CollisionError(Exception):
@@ -34,7 +32,7 @@ class Ragged:
         return len(self.indptr) - 1
 
     def row(self, index: int) -> NDArray[np.integer]:
-        """Return one list."""
+        """Return one list, (k,) or (k, width) as the values are."""
         return self.values[self.indptr[index] : self.indptr[index + 1]]
 
 

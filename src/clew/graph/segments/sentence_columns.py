@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
 from clew.graph.segments.byte_similarities import byte_similarities, round_queries
+from clew.graph.segments.places import ROW_BITS, ROW_MASK
 
-_ROW_BITS = 32
-_ROW_MASK = (1 << _ROW_BITS) - 1
 _LEVELS = 127
 
 
@@ -51,7 +50,7 @@ class SentencePlaces:
 
     Args:
         parts: Of each segment.
-        places: The place (P,) of each passage (see `clew.graph.segments.passage_columns`).
+        places: The place (P,) of each passage (see `clew.graph.segments.places`).
         offsets: (P + 1,) the sentences of each passage.
 
     Attributes:
@@ -72,7 +71,7 @@ class SentencePlaces:
         if not len(sentences):
             return
         passages = np.searchsorted(self._offsets, sentences, "right") - 1
-        segments = self._places[passages] >> _ROW_BITS
+        segments = self._places[passages] >> ROW_BITS
         order = np.argsort(segments, kind="stable")
         rows = (self._first_rows[passages] + (sentences - self._offsets[passages]))[order]
         segments = segments[order]
@@ -85,7 +84,7 @@ class SentencePlaces:
         """The row (P,) of each passage's first sentence in its segment."""
         begins = np.cumsum([0, *(len(part.indptr) - 1 for part in self._parts)])
         rows = np.concatenate([np.zeros(0, dtype=np.int64), *(part.indptr[:-1] for part in self._parts)])
-        first: LongArray = rows[begins[self._places >> _ROW_BITS] + (self._places & _ROW_MASK)]
+        first: LongArray = rows[begins[self._places >> ROW_BITS] + (self._places & ROW_MASK)]
         return first
 
 

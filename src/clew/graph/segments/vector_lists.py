@@ -35,12 +35,15 @@ class VectorLists:
 
 
 def flatten_lists(lists: VectorLists) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the lists by their names."""
+    """Return the arrays of the lists by their names, in the shapes of `VectorLists`."""
     return {field.name: getattr(lists, field.name) for field in fields(VectorLists)}
 
 
 def unflatten_lists(arrays: Mapping[str, NDArray[Any]], name: str) -> VectorLists:
-    """Return the lists of the arrays in a file of a name; IndexFormatError: one is missing or misshapen."""
+    """Return the lists of the arrays of `flatten_lists`, read from the file `name`.
+
+    Raises IndexFormatError, which names the file, where an array is missing or misshapen.
+    """
     try:
         lists = VectorLists(**{field.name: arrays[field.name] for field in fields(VectorLists)})
         fit = lists.codes.ndim == 2 and len(lists.rows) == len(lists.scales) == len(lists.codes) == lists.offsets[-1]

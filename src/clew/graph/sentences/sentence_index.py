@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
-from clew.graph.csr import Adjacency, unweighted_rows
+from clew.graph.csr import Adjacency
 from clew.graph.segments.passage_columns import PassageColumns
 from clew.graph.segments.sentence_columns import PlacedSentenceVectors, PlacedSpans, SentencePlaces
 
@@ -79,11 +79,3 @@ def index_sentences(rows: SentenceRows, columns: PassageColumns) -> SentenceInde
         rows.term_sentences,
         vectors if vectors.dimension else None,
     )
-
-
-def no_sentences(passages: int, entities: int) -> SentenceRows:
-    """Return the rows of passages whose sentences are not known."""
-    none = np.zeros(0, dtype=np.int32)
-    empty = unweighted_rows(np.zeros(1, dtype=np.int64), none)
-    of_entities = unweighted_rows(np.zeros(entities + 1, dtype=np.int64), none)
-    return SentenceRows(np.zeros(passages + 1, dtype=np.int64), empty, empty, of_entities, empty)

@@ -176,13 +176,6 @@ PLACES_FILE, SEGMENT_NAMES_FILE = "places.npy", "segments.json"
 LOCAL_FILES = frozenset({PLACES_FILE, SEGMENT_NAMES_FILE})
 
 
-def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
-    """Write every array as a `.npy` file into an empty folder, with the names of the segments."""
-    for name, array in named_arrays(snapshot):
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    save_places(snapshot, folder)
-
-
 def save_places(snapshot: Snapshot, folder: Path) -> None:
     """Write where the passages lie, and the names of the segments."""
     np.save(folder / PLACES_FILE, snapshot.columns.places, allow_pickle=False)
@@ -241,7 +234,7 @@ def _damage_error(file: str, error: Exception) -> IndexFormatError:
 
 
 def named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
-    """Yield every array of a snapshot with the name of its file, without suffix."""
+    """Yield every array of a snapshot, in its shape, with the name of its file, without suffix; () for a number."""
     for each in fields(Snapshot):
         value = getattr(snapshot, each.name)
         if isinstance(value, SentenceRows):

@@ -11,7 +11,7 @@ from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 
 
 def with_mentions(snapshot: Snapshot, passages: IntArray, entities: IntArray) -> Snapshot:
-    """Return a snapshot in which m passages mention m entities, with weight 1, beside its own mentions."""
+    """Return a snapshot in which `passages` (m,) mention `entities` (m,), with weight 1, beside its own mentions."""
     old, count = snapshot.mentions, len(snapshot.entities)
     rows = np.concatenate([np.asarray(passages, dtype=np.int64), old.row_indices()])
     columns = np.concatenate([np.asarray(entities, dtype=np.int64), old.indices])

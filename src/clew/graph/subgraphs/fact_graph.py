@@ -31,7 +31,7 @@ class FactGraph:
 
     @property
     def arrays(self) -> tuple[LongArray, IntArray, IntArray]:
-        """The three arrays, as the compiled functions take them."""
+        """Row pointers (E + 1,), neighbours (m,) and codes (m,), as the compiled functions take them."""
         return self.indptr, self.neighbours, self.edges
 
 
@@ -50,14 +50,14 @@ def fact_graph(triples: IntArray, entity_count: int) -> FactGraph:
 
 
 def check_range(values: LongArray | IntArray, count: int, subject: str, advice: str) -> None:
-    """Raise InputError if a value is not from 0 to `count` - 1."""
+    """Raise InputError if one of the values (n,) is not from 0 to `count` - 1."""
     if len(values) and not 0 <= int(values.min()) <= int(values.max()) < count:
         seen = int(values.min()) if values.min() < 0 else int(values.max())
         raise InputError(f"{subject} {seen}: wanted 0 to {count - 1}; {advice}")
 
 
 def blocked_mask(blocked_triples: BoolArray | None) -> BoolArray:
-    """Return a mask for the compiled functions, which take an empty one for None."""
+    """Return a mask (T,) for the compiled functions, which take an empty one (0,) for None."""
     return np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples
 
 

@@ -39,7 +39,7 @@ class LocalGraph:
         return positions
 
     def distinct_positions(self, starts: LongArray | IntArray) -> LongArray:
-        """Return positions in the given order, without duplicates; raise InputError if one is not in this graph."""
+        """Return positions (s,) in the given order, without duplicates; raise InputError if one is not in the graph."""
         positions = np.asarray(starts, dtype=np.int64)
         check_range(positions, len(self.nodes), "a start has position", "leave out entities that are not in the graph")
         distinct: LongArray = positions[np.sort(np.unique(positions, return_index=True)[1])]

@@ -64,7 +64,7 @@ class GraphContext:
 
 
 def induced_subgraph(graph: TextualGraph, nodes: IntArray | Sequence[int]) -> Subgraph:
-    """Return the distinct nodes at some positions, in any order, and all edges between them."""
+    """Return the distinct nodes at some positions (s,), in any order, and all edges between them."""
     selected = np.unique(np.asarray(nodes, dtype=np.int32))
     inside: BoolArray = np.zeros(len(graph.nodes), dtype=np.bool_)
     inside[selected] = True

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.graph.csr import run_starts
-from clew.graph.segments.segment import CollisionError, HashArray, Vocabulary
+from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringWriter, take_strings, unequal_row

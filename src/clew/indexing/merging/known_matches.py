@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
-from clew.arrays import BoolArray, IntArray, LongArray
-from clew.graph.segments.segment import HashArray, Segment
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray
+from clew.graph.segments.segment import Segment
 from clew.indexing.merging.title_matches import NameTable, TitleMatches, find_names, select_names
 from clew.indexing.merging.vocabularies import find_hashes
 from clew.indexing.merging.workspace import Workspace
@@ -82,8 +82,8 @@ def find_matches(
 ) -> Sequence[TitleMatches]:
     """Return all names of a table in the texts of segments, those of their own titles among them.
 
-    `token_numbers` are for each segment the numbers of its tokens, and `names` the fields of `NameHashes` for the names
-    of the table. The memory then holds what was found.
+    `token_numbers` are for each segment the numbers (v,) of its v tokens in the table, and `names` the hashes (n,) of
+    the n names of the table, the fields of `NameHashes`. The memory then holds what was found.
     """
     wanted = NameHashes(*names)
     changes = _compare(wanted, memory.names(), table)

@@ -11,9 +11,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import IntArray, LongArray
+from clew.arrays import HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
-from clew.graph.segments.segment import CollisionError, HashArray, Segment, Vocabulary
+from clew.graph.segments.segment import CollisionError, Segment, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
@@ -87,7 +87,7 @@ def match_texts(text: str, matches: Sequence[tuple[int, int]]) -> Iterator[tuple
 
 
 def match_text_arrays(texts: MatchTexts) -> dict[str, NDArray[Any]]:
-    """Return the arrays that a file of them holds."""
+    """Return the arrays that a file of them holds, by name, in the shapes of `MatchTexts`."""
     arrays: dict[str, NDArray[Any]] = {name: getattr(texts, name) for name in _ARRAYS}
     for name in _VOCABULARIES:
         vocabulary: Vocabulary = getattr(texts, name)
@@ -100,7 +100,7 @@ def match_text_arrays(texts: MatchTexts) -> dict[str, NDArray[Any]]:
 
 
 def match_texts_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> MatchTexts:
-    """Return what `match_text_arrays` took apart; a missing array is a KeyError."""
+    """Return the texts of the arrays of `match_text_arrays`; a missing array is a KeyError."""
     relation_texts, form_texts = (
         Vocabulary(arrays[f"{name}.hashes"], StringArray(arrays[f"{name}.data"], arrays[f"{name}.offsets"]))
         for name in _VOCABULARIES
@@ -110,7 +110,7 @@ def match_texts_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> MatchTexts:
 
 
 def select_match_texts(texts: MatchTexts, rows: LongArray) -> MatchTexts:
-    """Return those of some passages of a segment, in the order given, without texts that only others had."""
+    """Return those of some passages (n,) of a segment, in the order given, without texts that only others had."""
     sizes = np.diff(texts.indptr)[rows]
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     entries = np.arange(indptr[-1]) + np.repeat(texts.indptr[:-1][rows] - indptr[:-1], sizes)
@@ -148,7 +148,7 @@ class _Texts:
 
 
 def make_vocabulary(texts: Sequence[str], salt: int) -> tuple[Vocabulary, IntArray]:
-    """Return distinct texts as a vocabulary, and the position of each."""
+    """Return n distinct texts as a vocabulary, and the position (n,) of each; two of one hash are a CollisionError."""
     hashes = np.array([key_hash(text, salt) for text in texts], dtype=np.uint64)
     order = np.argsort(hashes)
     hashes = hashes[order]

@@ -14,9 +14,10 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
+from clew.arrays import HashArray
 from clew.arrays.free_memory import return_free_memory
 from clew.errors import InputError
-from clew.graph.segments.segment import CollisionError, HashArray, Segment
+from clew.graph.segments.segment import CollisionError, Segment
 from clew.indexing.merging.workspace import RESIDENT_BYTES, FileWorkspace, Workspace, usual_workspace
 from clew.indexing.resolution.comparison_lists import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
 from clew.indexing.resolution.synonyms import EXACT_NAMES

@@ -12,9 +12,9 @@ from typing import final
 
 import numpy as np
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, run_starts
-from clew.graph.segments.segment import HashArray, Ragged, Segment, Vocabulary
+from clew.graph.segments.segment import Ragged, Segment, Vocabulary
 from clew.graph.sentences.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph

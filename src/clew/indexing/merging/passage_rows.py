@@ -15,7 +15,11 @@ _INSERTION_LIMIT = 32
 def order_mentions(
     facts: Sequence[PassageFacts], positions: Sequence[IntArray], entity_of_key: IntArray, count: int
 ) -> Adjacency:
-    """Return the entities that each of `count` passages mentions, ascending, with their weights."""
+    """Return the entities that each of `count` passages mentions, ascending, with their weights.
+
+    `positions` are for each segment those (p,) of its passages in the snapshot; `entity_of_key` (k,) is the entity of
+    each of the joined keys.
+    """
     indptr = _row_pointers([f.mention_indptr for f in facts], positions, count)
     indices = np.empty(int(indptr[-1]), dtype=np.int32)
     weights: FloatArray = np.empty(int(indptr[-1]), dtype=np.float32)
@@ -36,7 +40,8 @@ def order_triples(
 ) -> tuple[IntArray, IntArray]:
     """Return triples (t, 3) of entities and relations, and the passages (t,) that state them, ascending.
 
-    After them is room for as many triples of imported graphs, with the passage -1.
+    After them is room for `imported` triples of imported graphs, with the passage -1. Positions (p,) and entities (k,)
+    are as in `order_mentions`; `relation_numbers` (r,) are those of the relations of all segments in the snapshot.
     """
     indptr = _row_pointers([f.triple_indptr for f in facts], positions, count)
     stated = int(indptr[-1])

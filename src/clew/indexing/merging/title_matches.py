@@ -96,7 +96,7 @@ def find_names(
 ) -> TitleMatches:
     """Return all names in the texts of some rows of a segment, or of all, those of their own titles among them.
 
-    `token_numbers` are the numbers of the segment's tokens.
+    `token_numbers` (v,) are the numbers in the table of the segment's v tokens; `rows` (n,) are in any order.
     """
     tokens = segment.tokens.tokens
     begins = np.diff(table.lengths.indptr)[token_numbers] > 0

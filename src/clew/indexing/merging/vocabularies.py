@@ -7,9 +7,9 @@ from typing import final
 
 import numpy as np
 
-from clew.arrays import IntArray
+from clew.arrays import HashArray, IntArray
 from clew.arrays.kernels import njit
-from clew.graph.segments.segment import CollisionError, HashArray, Vocabulary
+from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringSlots, copy_strings, unequal_row
 from clew.indexing.segments.opened_parts import OpenedParts
@@ -65,13 +65,13 @@ def join_vocabularies(
 
 
 def check_texts(texts: StringArray, joined: StringArray, positions: IntArray) -> None:
-    """Raise a CollisionError where a text differs from the one at its position among the joined ones."""
+    """Raise a CollisionError where one of n texts differs from that at its position (n,) among the joined ones."""
     if (row := unequal_row(texts, joined, positions)) >= 0:
         raise CollisionError(f"{texts[row]!r} and {joined[int(positions[row])]!r} have the same hash")
 
 
 def union_of_hashes(parts: Sequence[HashArray]) -> HashArray:
-    """Return the distinct hashes of several lists, ascending."""
+    """Return the distinct hashes (v,) of several lists (n,), ascending; a single list ascends without repetitions."""
     if len(parts) == 1:
         return np.array(parts[0])  # a vocabulary's hashes are distinct and ascend
     hashes = np.empty(sum(map(len, parts)), dtype=np.uint64)
@@ -86,7 +86,7 @@ def union_of_hashes(parts: Sequence[HashArray]) -> HashArray:
 
 
 def positions_of_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
-    """Return the positions of ascending hashes (n,) in a list that ascends too and has them all."""
+    """Return the positions (n,) of `wanted` hashes (n,), ascending, in `hashes` (v,), ascending, which has them all."""
     if len(wanted) * _MERGE_RATIO < len(hashes):
         return hashes.searchsorted(wanted).astype(np.int32)
     positions: IntArray = _walk_both(hashes, wanted)
@@ -94,7 +94,7 @@ def positions_of_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
 
 
 def find_hashes(hashes: HashArray, wanted: HashArray) -> IntArray:
-    """Return the positions of hashes (n,), in any order, in an ascending list; -1 for one that is not there."""
+    """Return the positions (n,) of `wanted` hashes (n,), in any order, in `hashes` (v,), ascending; -1 for none."""
     if not len(hashes):
         return np.full(len(wanted), -1, dtype=np.int32)
     positions = np.minimum(hashes.searchsorted(wanted), len(hashes) - 1)

@@ -63,7 +63,7 @@ def assign_lists(vectors: VectorRows, lists: int) -> IntArray:
 
 
 def members_by_list(assigned: IntArray, lists: int) -> Iterator[tuple[int, LongArray]]:
-    """Yield each list with at least two members, and these, ascending."""
+    """Yield each of `lists` lists with two members or more, and these (m,), ascending, of those `assigned` (n, c)."""
     flat = assigned.ravel()
     order = np.argsort(flat, kind="stable")
     rows = order // assigned.shape[1]
@@ -74,7 +74,7 @@ def members_by_list(assigned: IntArray, lists: int) -> Iterator[tuple[int, LongA
 
 
 def is_first_shared(assigned: IntArray, left: LongArray, right: LongArray, list_: int) -> BoolArray:
-    """Return for pairs (m,) in a list whether it is the first one that both are in."""
+    """Return for pairs (m,) in a list whether it is the first that both are in, of those `assigned` (n, c) to all."""
     shared = assigned[left][:, :, None] == assigned[right][:, None, :]
     first = np.where(shared.any(axis=2), assigned[left], np.iinfo(np.int32).max).min(axis=1)
     is_first: BoolArray = first == list_

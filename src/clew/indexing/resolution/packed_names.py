@@ -27,7 +27,7 @@ def rank_names(names: Sequence[str]) -> LongArray:
 
 
 def first_rows(names: StringArray) -> LongArray:
-    """Return the first position of each distinct name, ascending."""
+    """Return the first position (d,) of each of d distinct names, ascending."""
     numbers = _to_arrow(names).dictionary_encode().indices.to_numpy()
     rows: LongArray = np.sort(np.unique(numbers, return_index=True)[1])
     return rows

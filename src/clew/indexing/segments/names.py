@@ -102,6 +102,6 @@ def _links(rows: pa.Table, salt: int) -> Ragged:
 
 
 def list_lengths(column: pa.ChunkedArray) -> IntArray:
-    """Return the length of each list of a column, 0 for null."""
+    """Return the length (n,) of each of n lists of a column, 0 for null."""
     lengths: IntArray = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     return lengths

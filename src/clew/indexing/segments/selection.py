@@ -20,7 +20,7 @@ from clew.text.bm25 import TermCounts
 
 
 def select_rows(segment: Segment, positions: NDArray[np.integer]) -> Segment:
-    """Return the segment of the passages at some positions, ascending: equal to one made of their rows alone.
+    """Return the segment of the passages at positions (n,), ascending: equal to one made of their rows alone.
 
     Vocabularies lose what no such passage uses, so that nothing of the others stays.
     """

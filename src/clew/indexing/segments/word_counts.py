@@ -35,7 +35,7 @@ class CountedWords(NamedTuple):
 def count_words(title_words: TokenArrays, words: TokenArrays, word_keys: IntArray, keys: Sequence[str]) -> CountedWords:
     """Return the terms of p texts, with those of their titles, and where they stand in the texts.
 
-    `word_keys` has the position in `keys`, the folded words, of each word as written.
+    `word_keys` (w,) has the position in `keys`, the folded words, of each of the w words as written.
     """
     count = len(words.indptr) - 1
     numbers = Numbering()

@@ -23,9 +23,9 @@ from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.encodings import decode_bytes
 from clew.plugins.extras import import_extra
+from clew.text.counts import MEBIBYTE
 from clew.types import Place, PlaceStart
 
-MEBIBYTE = 1 << 20
 _MAX_RATIO, _RATIO_FROM_BYTES = 200, 16 * MEBIBYTE  # a document of real tables packs to a fiftieth
 _MAX_INFLATED_BYTES = 1024 * MEBIBYTE  # with pictures and films
 _MAX_CHARACTERS = 64 * MEBIBYTE

@@ -17,7 +17,7 @@ from typing import IO, final
 
 from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.contents import FileContents
-from clew.indexing.sources.conversion import MEBIBYTE
+from clew.text.counts import MEBIBYTE
 
 _START_SECONDS = 60.0  # of a child, whose imports take a second or two
 _WAIT_SHARE = 4.0  # of the seconds of a processor, on a machine that is busy

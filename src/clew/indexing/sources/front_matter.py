@@ -128,13 +128,18 @@ def _read_aliases(value: Any) -> Iterator[str]:
     yield from (part.strip() for part in parts if part.strip())
 
 
+def is_int64(value: int) -> bool:
+    """Return whether an integer fits 64 bits with a sign, as those of metadata must."""
+    return -_INT64 <= value < _INT64
+
+
 def _scalar(value: Any) -> str | int | float | bool:
     if value is None:
         return ""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if -_INT64 <= value < _INT64 else str(value)
+        return value if is_int64(value) else str(value)
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
     return value.isoformat() if isinstance(value, date) else str(value)

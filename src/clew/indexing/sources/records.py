@@ -11,6 +11,7 @@ from typing import NoReturn
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourcedDocument
 from clew.indexing.sources.encodings import join_line_ends
+from clew.indexing.sources.front_matter import is_int64
 from clew.indexing.sources.tables import row_text
 from clew.text.counts import format_count
 from clew.types import Document, Failure
@@ -20,7 +21,6 @@ DOCUMENT_COLUMNS = frozenset({"id", "title", "text"})
 _ID_VALUE = re.compile(rb'\s*:\s*(?:"([^"\\\x00-\x1f]+)"|(0|[1-9][0-9]{0,17})\s*[,}])')
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99}(?:[eE][+-]?[0-9]{1,2})?|[eE][+-]?[0-9]{1,2})")
-_INT64 = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _read_strings(record: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 def _is_metadata_value(value: object) -> bool:
     if isinstance(value, int):
-        return -_INT64 <= value < _INT64
+        return is_int64(value)
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(entry, str) for entry in value))

@@ -100,7 +100,7 @@ class CausalModel:
 
 
 def weights_digest(weights: "Iterable[tuple[str, Tensor]]") -> str:
-    """Return a hash of names, shapes, types and values of weights; takes about a second for a gigabyte."""
+    """Return a hash of names, shapes, types and values of weights (...,); takes about a second for a gigabyte."""
     import torch
 
     digest = blake2b(digest_size=8)

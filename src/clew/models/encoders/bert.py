@@ -114,7 +114,8 @@ def build_bert(weights: dict[str, Tensor], layers: int, heads: int, epsilon: flo
     """Build the encoder from a checkpoint's tensors.
 
     Args:
-        weights: Tensors by their names in Hugging Face's `BertModel`.
+        weights: Tensors by their names in Hugging Face's `BertModel`, in its shapes: embeddings (rows, d), projections
+            (out, in) with biases (out,).
         layers: Number of blocks, at least 1.
         heads: Attention heads of a block; divides the width.
         epsilon: Added to the variance in every layer normalisation.

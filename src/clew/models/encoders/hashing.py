@@ -69,7 +69,7 @@ class HashingEncoder:
         return rows
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Return the same rows as `encode`."""
+        """Return unit rows (len(texts), dimension), the same as `encode`, with its errors."""
         return self.encode(texts)
 
     def encode_tokens(self, texts: Sequence[str], *, queries: bool = False) -> "list[FloatArray]":

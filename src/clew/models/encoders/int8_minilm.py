@@ -30,7 +30,7 @@ MAX_TOKENS = 256
 BUNDLED_FOLDER = Path(__file__).parents[2] / "weights" / "encoder"
 """Folder of the files in the package."""
 
-_TOKENIZER_BATCH = 2048  # texts; the tokenizer keeps offsets and strings of each, 15 kB a text
+TOKENIZER_BATCH = 2048  # texts; the tokenizer keeps offsets and strings of each, 15 kB a text
 _TEXTS_PER_TASK = 16
 
 
@@ -66,9 +66,9 @@ class Int8MiniLM:
         require_unicode(texts)
         model = self._load()
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for start in range(0, len(texts), _TOKENIZER_BATCH):
-            encodings = model.tokenizer.encode_batch(list(texts[start : start + _TOKENIZER_BATCH]))
-            _run_all(model.session, [encoding.ids for encoding in encodings], rows[start : start + _TOKENIZER_BATCH])
+        for start in range(0, len(texts), TOKENIZER_BATCH):
+            encodings = model.tokenizer.encode_batch(list(texts[start : start + TOKENIZER_BATCH]))
+            _run_all(model.session, [encoding.ids for encoding in encodings], rows[start : start + TOKENIZER_BATCH])
         return rows
 
     def encode_spans(
@@ -96,8 +96,8 @@ class Int8MiniLM:
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         vectors = [np.zeros((len(own), self.dimension), dtype=np.float32) for own in spans]
         read: list[int] = []
-        for start in range(0, len(texts), _TOKENIZER_BATCH):
-            part = slice(start, start + _TOKENIZER_BATCH)
+        for start in range(0, len(texts), TOKENIZER_BATCH):
+            part = slice(start, start + TOKENIZER_BATCH)
             encodings = model.tokenizer.encode_batch(list(texts[part]))
             tokens = [_SpanTokens.read(*pair) for pair in zip(encodings, spans[part], strict=True)]
             visit = None if on_states is None else _visit_states(on_states, start, encodings)
@@ -109,7 +109,7 @@ class Int8MiniLM:
         return SpanVectors(rows, vectors, read)
 
     def encode_queries(self, texts: Sequence[str]) -> FloatArray:
-        """Return the rows of `encode`."""
+        """Return unit rows (len(texts), 384), the same as `encode`, with its errors."""
         return self.encode(texts)
 
     def encode_tokens(self, texts: Sequence[str], *, queries: bool = False) -> list[FloatArray]:

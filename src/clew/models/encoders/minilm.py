@@ -13,6 +13,7 @@ import numpy as np
 from clew.errors import ProviderError
 from clew.models.devices import choose_device
 from clew.models.encoders.deterministic_batches import GPU_BATCH_TOKENS, encode_rows
+from clew.models.encoders.int8_minilm import MAX_TOKENS, TOKENIZER_BATCH
 from clew.models.torch_threads import one_thread, one_thread_worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
@@ -28,11 +29,9 @@ FP32_MINILM = "all-MiniLM-L6-v2"
 ALL_MINILM_L6_V2 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of the published weights of sentence-transformers/all-MiniLM-L6-v2."""
 
-MAX_TOKENS = 256
 """Tokens read of a text, its two special tokens included; the model was trained with no more."""
 
 MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors")
-_TOKENIZER_BATCH = 2048  # texts; the tokenizer keeps offsets and strings of each, 15 kB a text
 
 
 def bert_fingerprint(sha256: str) -> str:
@@ -120,7 +119,7 @@ class MiniLM:
         return encode_rows(tokens, self._dimension, forward, batch_tokens=GPU_BATCH_TOKENS)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Return the rows of `encode` within 1e-6, computed one by one, which is fastest for a single text.
+        """Return the unit rows (len(texts), dimension) of `encode` within 1e-6, one by one, fastest for a single text.
 
         Raises:
             InputError: A text holds a lone surrogate.
@@ -197,6 +196,6 @@ def _tokenize(tokenizer: Any, texts: Sequence[str]) -> "list[IntArray]":
     """Return each text's token ids, (n,) with 2 <= n <= MAX_TOKENS."""
     return [
         np.asarray(encoding.ids, dtype=np.int32)
-        for start in range(0, len(texts), _TOKENIZER_BATCH)
-        for encoding in tokenizer.encode_batch(list(texts[start : start + _TOKENIZER_BATCH]))
+        for start in range(0, len(texts), TOKENIZER_BATCH)
+        for encoding in tokenizer.encode_batch(list(texts[start : start + TOKENIZER_BATCH]))
     ]

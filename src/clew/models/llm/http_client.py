@@ -6,7 +6,8 @@ from typing import final
 import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 
-_CONNECT_SECONDS = 10.0
+from clew.models.llm.retry_policy import CONNECT_SECONDS
+
 _PLAIN_HEADERS = frozenset(
     "accept accept-encoding anthropic-version connection content-length content-type host transfer-encoding "  # noqa: SIM905
     "user-agent".split()
@@ -50,7 +51,7 @@ def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _BoundedStream(response.stream, max_bytes)
 
-    limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
+    limits = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS), pool=None)
     client = create_async_httpx2_client(timeout=limits)
     client.headers["Accept-Encoding"] = "identity"
     client.event_hooks["request"].append(strip_headers)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import cast, final
 
 from clew.errors import InputError, ModelReplyError
-from clew.models.llm.reply_parsing import parse_reply
+from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS, parse_reply
 from clew.models.llm.text_reply import TextReply
 from clew.plugins.arguments import FROM_PYTHON, describe_value
 from clew.plugins.origin import Origin, check_given, is_own
@@ -15,7 +15,6 @@ from clew.types import Failure, Prompt, Reply
 
 _KIND, _METHOD = "language model", "complete"
 _REPAIRS = 2  # as of the providers' models
-_MAX_QUOTED_CHARACTERS = 2000
 _JSON_INSTRUCTION = "Reply with one JSON object of this schema and nothing else:\n{schema}"  # sent to the model
 _REPAIR_PROMPT = (  # sent to the model
     "{prompt}\n\nYour last reply was:\n{reply}\n\nIt cannot be used: {problem}. Reply again, with the whole corrected "
@@ -60,8 +59,8 @@ class FunctionModel:
                 return Reply(parse_reply(reply, prompt.reply))
             except ModelReplyError as error:
                 problem = str(error)
-                text = _REPAIR_PROMPT.format(prompt=first, reply=reply[:_MAX_QUOTED_CHARACTERS], problem=problem)
-        reason = f"the reply of {self.name} cannot be used: {problem}; it was: {reply[:_MAX_QUOTED_CHARACTERS]}"
+                text = _REPAIR_PROMPT.format(prompt=first, reply=reply[:MAX_QUOTED_CHARACTERS], problem=problem)
+        reason = f"the reply of {self.name} cannot be used: {problem}; it was: {reply[:MAX_QUOTED_CHARACTERS]}"
         return Failure(prompt.name, reason)
 
 

@@ -14,6 +14,7 @@ from clew.models.validation import replace_surrogates
 
 # Possible start of an object; braces in prose are followed by other characters.
 _OBJECT_START = re.compile(r'\{\s*["}]')
+MAX_QUOTED_CHARACTERS = 2000  # characters of a reply that a failure quotes, and that are sent back for correction
 _MAX_OBJECTS = 50
 _MAX_ERRORS, _MAX_ERROR_CHARACTERS = 5, 200
 

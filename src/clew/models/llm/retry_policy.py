@@ -13,6 +13,8 @@ FIRST_WAIT, MAX_WAIT = 1.0, 120.0
 MAX_REQUESTED_WAIT = 600.0
 """Seconds that one reply may wait in all because the server asks for it, by default."""
 _LEAST_COUNTED_WAIT = 1.0  # seconds; a server that asks for less again and again must come to an end, too
+CONNECT_SECONDS = 10.0
+"""Seconds that a connection may take, at most."""
 LONG_WAIT = 10.0
 """Seconds of such waits after which a message is printed."""
 _MIN_SECRET_CHARACTERS = 8  # length from which a key is removed from messages; shorter ones would match ordinary text

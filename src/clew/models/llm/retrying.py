@@ -16,7 +16,7 @@ from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.error_text import shorten_to_line
 from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
-from clew.models.llm.reply_parsing import parse_reply
+from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS, parse_reply
 from clew.models.llm.request import (
     NoReplyError,
     OnText,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _logger = logging.getLogger(__name__)
-MAX_QUOTED_CHARACTERS = 2000  # characters of a reply that a failure quotes, and that are sent back for correction
 _MAX_CONSECUTIVE_FAILURES = 10  # calls in a row that fail in all their attempts before the run gives up
 _MAX_JITTER = 1.25  # factor on a pause, so that the calls do not all return at once
 _BUDGET_POLL_SECONDS = 0.05  # seconds between two attempts to reserve budget that calls in progress may release

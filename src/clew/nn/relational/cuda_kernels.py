@@ -13,7 +13,7 @@ from clew.nn.relational.graph import GroupedEdges, RelationalGraph
 
 
 def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: Tensor, kind: int) -> Tensor:
-    """Return for each group of edges the weighted sum of their terms; see `cpu_kernels.propagate`."""
+    """Return for each group of edges the weighted sum of their terms, (groups, d); see `cpu_kernels.propagate`."""
     width, count = left.shape[1], len(edges.indptr) - 1
     out = torch.zeros((count, width), dtype=torch.float32, device=left.device)
     if count and width:
@@ -27,7 +27,7 @@ def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: 
 def edge_inner_products(
     graph: RelationalGraph, gradients: Tensor, nodes: Tensor, relations: Tensor, product: bool
 ) -> Tensor:
-    """Return for each edge the inner product of its message with a gradient; see `cpu_kernels.edge_inner_products`."""
+    """Return the inner product (m,) of each edge's message and a gradient; see `cpu_kernels.edge_inner_products`."""
     out = torch.zeros(graph.edge_count, dtype=torch.float32, device=gradients.device)
     width = gradients.shape[1]
     if graph.edge_count and width:

@@ -18,6 +18,7 @@ from clew.arrays import IntArray, LongArray
 from clew.errors import InputError
 
 QUESTION = "question"
+VARIABLE = re.compile(r"[a-z]\d*")  # the name of a node in a text form
 _SENSE = re.compile(r"(.*[^\W\d_].*)-\d{2,3}")
 _ESCAPED = re.compile(r"\\(.)")
 

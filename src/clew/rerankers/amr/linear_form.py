@@ -18,12 +18,13 @@ Differs from the source: the rules of repair are our own.
 import re
 from dataclasses import dataclass, field
 
+from clew.rerankers.amr.graph import VARIABLE
+
 _TOKEN = re.compile(r"<pointer:\d+>|</?lit>|[()]|\"[^\"]*\"|(?:(?!<pointer:\d|</?lit>)[^\s()])+")
 _POINTER = re.compile(r"<pointer:\d+>")
 _RELATION = re.compile(r":[A-Za-z][\w-]*")
 _CONCEPT = re.compile(r"[^\s()\"~:/]+")
 _PLAIN = re.compile(r"[^\s()\":/~]+")
-_VARIABLE = re.compile(r"[a-z]\d*")
 _OPEN, _CLOSE = "()"
 _LITERAL, _END_OF_LITERAL = "<lit>", "</lit>"
 _NO_RELATION = ":rel"
@@ -166,5 +167,5 @@ def _format(node: _Node, nodes: dict[str, _Node], variables: dict[int, str], wri
 
 
 def _constant(token: str) -> str:
-    plain = _PLAIN.fullmatch(token) is not None and _VARIABLE.fullmatch(token) is None
+    plain = _PLAIN.fullmatch(token) is not None and VARIABLE.fullmatch(token) is None
     return token if plain or (len(token) > 1 and token[0] == token[-1] == '"') else _quote(token)

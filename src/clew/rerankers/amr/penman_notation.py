@@ -14,10 +14,9 @@ from typing import Any
 
 from clew.errors import InputError
 from clew.plugins.extras import import_extra
-from clew.rerankers.amr.graph import AMRGraph, plain_word
+from clew.rerankers.amr.graph import VARIABLE, AMRGraph, plain_word
 
 _OP = re.compile(r":op(\d+)")
-_VARIABLE = re.compile(r"[a-z]\d*")
 _INSTANCE, _WIKI, _NAME = ":instance", ":wiki", "name"
 # The package silently stops at text that is no graph: reaching this end mark shows that there was none.
 _END = "(end / end)"
@@ -88,7 +87,7 @@ def _find_fault(triples: _Triples) -> str:
         elif target is None:
             return f"a relation, {role} of {source}, without a target"
     for source, role, target in triples:
-        if role != _INSTANCE and target not in defined and _VARIABLE.fullmatch(target):
+        if role != _INSTANCE and target not in defined and VARIABLE.fullmatch(target):
             return f"a relation, {role} of {source}, to {target}, which is not defined"
     return ""
 

@@ -290,7 +290,7 @@ class IndexDocumentGraphBuilder:
 
 
 def gather_neighbours(adjacency: Adjacency, positions: NDArray[np.integer]) -> tuple[LongArray, LongArray]:
-    """Return the neighbours of rows as two columns: place in `positions`, and neighbour."""
+    """Return the neighbours of rows (n,) as two columns (m,): place in `positions`, and neighbour."""
     starts = adjacency.indptr[positions]
     counts = adjacency.indptr[positions + 1] - starts
     owners = np.repeat(np.arange(len(positions), dtype=np.int64), counts)

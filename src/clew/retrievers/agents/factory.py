@@ -10,7 +10,7 @@ from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.llm.prompts.proximal_triples import MAX_FACTS
 from clew.plugins.names import suggest
 from clew.plugins.records import SettingsRecord
-from clew.protocols import AgentReader, Retriever
+from clew.protocols import LOCAL_READER, AgentReader, Retriever
 from clew.query.context import IndexContext
 from clew.retrievers.agents.gear import GearAgent, GearSettings
 from clew.retrievers.agents.ircot import IRCoTAgent
@@ -21,7 +21,6 @@ from clew.retrievers.agents.settings import (
     LOCAL_EXPANDED_NOTES,
     LOCAL_LATER_READ,
     LOCAL_NOTES,
-    LOCAL_READER,
     Expansion,
     Gear,
     IRCoT,

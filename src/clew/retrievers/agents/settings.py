@@ -7,11 +7,11 @@ from pydantic import Field, model_validator
 
 from clew.models.llm.prompts.proximal_triples import MAX_FACTS
 from clew.plugins.records import Amount, CountOrAll, SettingsRecord, Share, WholeNumber, setting
+from clew.protocols import LOCAL_READER
 from clew.retrievers.agents.gear import GearSettings
 from clew.retrievers.agents.local_reader import MAX_FACTS as MAX_LOCAL_FACTS
 from clew.retrievers.graph_expansion import ExpansionSettings
 
-LOCAL_READER = "local"
 LOCAL_NOTES, LOCAL_EXPANDED_NOTES, LOCAL_LATER_READ = 4, 2, 3
 _BASE = "retriever whose passages are read"
 _READER = "`local`, or a language model such as openai:gpt-4o-mini"

@@ -29,7 +29,7 @@ class RelationPathRanker(Protocol):
         """Identifier that changes whenever some score would."""
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return a function from paths to scores (n,) for one question; `codes` are all relation codes of the paths."""
+        """Return a function from n paths to scores (n,) for one question; `codes` (r,) are all their relation codes."""
 
 
 @final
@@ -48,7 +48,7 @@ class TextPathRanker:
         return f"{self.name}/{self.temperature}"
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return the scorer of one question (see `RelationPathRanker`)."""
+        """Return the scorer of one question and the relation codes (r,) of its paths (see `RelationPathRanker`)."""
         del codes
 
         def score(paths: Sequence[RelationPath]) -> FloatArray:
@@ -113,7 +113,7 @@ class TrainedPathRanker:
         return f"paths-{digest.hexdigest()}"
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return the scorer of one question (see `RelationPathRanker`)."""
+        """Return the scorer of one question and the relation codes (r,) of its paths (see `RelationPathRanker`)."""
         if not len(codes):  # an entity without facts
             return lambda paths: np.zeros(len(paths), dtype=np.float32)
         match = match_relations(question, codes, self.texts)

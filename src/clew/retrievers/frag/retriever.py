@@ -37,7 +37,6 @@ from clew.retrievers.frag.hop_predictor import HOP_CLASSES, HopPredictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker, WholePathRanker
 from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths, without_ends
 from clew.retrievers.frag.text_rankers import path_text
-from clew.retrievers.frag.topic_start import NOTE_NAMES
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
 from clew.text.counts import format_count
@@ -170,7 +169,7 @@ class FragRetriever(PathRetriever[SearchTrace]):
         else:
             paths = self._select_whole_paths(found, ranked_question, kind.paths, self.whole_path_ranker, labels)
         path_ends = np.unique(np.concatenate([group.ends for group in found])) if found else starts[:0]
-        start_note = topics.describe_starts(self.scope.names(allowed), NOTE_NAMES)
+        start_note = topics.describe_starts(self.scope.names(allowed))
         notes = [start_note, choice_note, *notes, *(() if paths else (NO_PATH,))]
         connected = local.nodes[local.degrees() > 0]
         return SearchTrace(starts, paths, near.nodes, local.nodes, connected, path_ends, is_complex, tuple(notes))
@@ -267,7 +266,10 @@ class FragRetriever(PathRetriever[SearchTrace]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, SearchTrace]:
-        """Return the paths that the path ranking keeps as evidence, and how they were found."""
+        """Return the paths that the path ranking keeps as evidence, and how they were found.
+
+        Only allowed passages (P,) count, and no blocked triples (T,).
+        """
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), _empty_trace()

@@ -79,7 +79,10 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         blocked_triples: BoolArray | None = None,
         allowed: BoolArray | None = None,
     ) -> tuple[list[PlannedPaths], list[str], Sequence[int]]:
-        """Return the best relation paths with their paths as edge codes, notes, and the topic entities."""
+        """Return the best relation paths with their paths as edge codes, notes, and the topic entities.
+
+        Only names of allowed passages (P,) are known, None for all, and no path has one of the blocked triples (T,).
+        """
         start = find_start(self.scope, question, names, allowed)
         if not len(start.entities):
             return [], start.notes, ()
@@ -99,7 +102,10 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, list[PlannedPaths]]:
-        """Return the paths that follow the planned relation paths, the best plan's first, and the plans."""
+        """Return the paths that follow the planned relation paths, the best plan's first, and the plans.
+
+        Only allowed passages (P,) count, and no blocked triples (T,).
+        """
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), []

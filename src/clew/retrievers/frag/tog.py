@@ -165,7 +165,10 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, list[BeamPath]]:
-        """Return the beams of all depths as evidence, with the calls of a language model, and the beams."""
+        """Return the beams of all depths as evidence, with the calls of a language model, and the beams.
+
+        Only allowed passages (P,) count, and no blocked triples (T,).
+        """
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), []

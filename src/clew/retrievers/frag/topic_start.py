@@ -14,8 +14,6 @@ from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC
 from clew.text.counts import format_count
 
-NOTE_NAMES = 5  # of entities that a search starts from, in a note
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicStart:
@@ -34,7 +32,7 @@ def find_start(scope: Scope, question: str, names: Sequence[str], allowed: BoolA
     if topics.unknown_names:
         notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
     starts = np.array(topics.entities, dtype=np.int32)
-    notes.insert(0, topics.describe_starts(scope.names(allowed), NOTE_NAMES) if len(starts) else NO_TOPIC)
+    notes.insert(0, topics.describe_starts(scope.names(allowed)) if len(starts) else NO_TOPIC)
     return TopicStart(topics, starts, notes)
 
 

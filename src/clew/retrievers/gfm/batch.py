@@ -24,7 +24,7 @@ class GraphBatch:
     def needed_relations(self, settings: QueryGNNSettings) -> LongArray:
         """Return the relations whose vectors a model reads: those that occur, and unless it learns inverses theirs.
 
-        The inverses are numbered from `relation_count`.
+        They are (u,) or (2 u,): the inverses are numbered from `relation_count`.
         """
         if settings.learned_inverse:
             return self.relations
@@ -40,7 +40,7 @@ class WholeGraph:
     def sort(
         self, senders: LongArray, relations: LongArray, receivers: LongArray, shape: tuple[int, int]
     ) -> SortedEdges:
-        """Return the edges sorted; the arguments are the same at every call."""
+        """Return edges (m,) sorted, of (nodes, relations) in all; the arguments are the same at every call."""
         if self._edges is None:
             self._edges = SortedEdges(senders, relations, receivers, *shape)
         return self._edges

@@ -69,7 +69,7 @@ class EntityGraphBuilder:
         return [linked.text]
 
     def build(self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray) -> QuestionGraph:
-        """Build the graph of a question."""
+        """Build the graph of a question, from allowed passages (P,) alone (see `QuestionGraphBuilder`)."""
         blocked = self._blocked_entities(allowed)
         named = [e for name in linked.linked_names for e in name.entities if not blocked[e]]
         fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)

@@ -21,7 +21,7 @@ from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.settings import Targets
 from clew.types import Path, Triple
 
-_OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
+OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
 ImportantWalk = tuple[float, tuple[int, ...]]
 """Importance, and positions of the edges in a question's graph, in order."""
 
@@ -36,7 +36,8 @@ def most_important_walks(
     """Return the `count` most important walks from the named nodes to each target that is not named itself.
 
     Only walks that raise the target's score are returned, and none that visits a node twice: the shorter walk without
-    the loop explains as much.
+    the loop explains as much. `edge_importances` returns for each target the importance (layers, m) of the m edges of
+    the batch for its score.
     """
     starts = np.flatnonzero(graph.seeds)
     targets = [target for target in targets if not graph.seeds[target]]
@@ -47,7 +48,7 @@ def most_important_walks(
     for target, importance in zip(targets, edge_importances(batch, targets), strict=True):
         by_edge = np.empty_like(importance)
         by_edge[:, order] = importance
-        candidates = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _OVERSAMPLING * count)
+        candidates = best_walks(graph.senders, graph.receivers, by_edge, starts, target, OVERSAMPLING * count)
         simple = [(score, edges) for score, edges in candidates if score > 0 and _is_simple(graph, edges)]
         walks += simple[:count]
     return walks
@@ -76,7 +77,10 @@ class EdgePathBuilder:
         self._by_node = order, self.entity_nodes[order]
 
     def build_path(self, graph: QuestionGraph, walk: Sequence[int], allowed: BoolArray) -> Path:
-        """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked."""
+        """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked.
+
+        They are as allowed passages (P,) write them.
+        """
         return tuple(self.build_triple(graph, edge, allowed) for edge in walk)
 
     def is_inverse(self, graph: QuestionGraph, edge: int) -> bool:

@@ -137,7 +137,7 @@ class PassageGraphBuilder:
         return [linked.text] if self._chains is None else texts_to_encode(linked)
 
     def build(self, linked: LinkedQuestion, vector: Callable[[int], FloatArray], allowed: BoolArray) -> QuestionGraph:
-        """Build the graph of a question (see `QuestionGraphBuilder`)."""
+        """Build the graph of a question, from allowed passages (P,) alone (see `QuestionGraphBuilder`)."""
         found, further = None, np.zeros(0, dtype=np.int32)
         if self._chains is None:
             walk = self._graph_walk.walk_linked(linked, allowed)
@@ -179,7 +179,7 @@ class PassageGraphBuilder:
     def describe_nodes(
         self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
     ) -> NodeFeatures:
-        """Return the inputs of the network for nodes (see `QuestionGraphBuilder` and `FEATURES`)."""
+        """Return the network's inputs for nodes (n,) of values (n,) (see `QuestionGraphBuilder` and `FEATURES`)."""
         is_passage = nodes < len(self._vectors)
         passages = nodes[is_passage]
         of_chains = len(CHAIN_FEATURES) if self._chains is not None else 0

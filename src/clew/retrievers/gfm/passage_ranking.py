@@ -42,7 +42,7 @@ class PassageRanker:
     def rank(
         self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
-        """Return at most `k` passages (see `Ranker`)."""
+        """Return at most `k` passages of the graph by their logits (n,) (see `Ranker`)."""
         del vector, allowed  # the graph holds no other passages
         targets = np.flatnonzero(graph.targets)
         best = targets[top_order(logits[targets], k)] if len(targets) else targets
@@ -95,7 +95,7 @@ class EntityRanker:
     def rank(
         self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
-        """Return at most `k` passages that mention one of the best entities (see `Ranker`)."""
+        """Return at most `k` allowed passages (P,) that mention an entity of the best logits (n,) (see `Ranker`)."""
         count = len(logits) if self._entities is None else min(self._entities, len(logits))
         if not count:
             return RankedPassages((), ())

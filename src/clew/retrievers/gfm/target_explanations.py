@@ -21,12 +21,11 @@ from clew.query.explained_targets import (
     propose_targets,
 )
 from clew.query.graph_walk import NO_MATCH
+from clew.retrievers.gfm.explanations import OVERSAMPLING
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.passage_ranking import EntityRanker
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.types import Filter, Triple
-
-_OVERSAMPLING = 4  # factor of walks that are searched where those that meet a node twice are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def _find_walks(
 ) -> tuple[ExplainedWalk, ...]:
     search = best_walks_by_mean if by_mean else best_walks
     starts = np.flatnonzero(graph.seeds)
-    wanted = count if loops else _OVERSAMPLING * count
+    wanted = count if loops else OVERSAMPLING * count
     found = search(graph.senders, graph.receivers, importance, starts, node, wanted)
     walks = [_describe(retriever, graph, importance, edges, score, allowed) for score, edges in found if score > 0]
     return tuple(walk for walk in walks if loops or not walk.has_loop)[:count]

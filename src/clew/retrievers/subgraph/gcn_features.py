@@ -67,7 +67,7 @@ def relation_relevance(query: GraphQuery) -> FloatArray:
 
 
 def node_features(query: GraphQuery, kind: str, shares: FloatArray) -> FloatArray:
-    """Return the features (n, `feature_width`) of every node, given the `walk_shares` of the question.
+    """Return the features (n, `feature_width`) of every node, given its `walk_shares` (WALK_STEPS + 1, n).
 
     They are for `TEXT` the vectors of the nodes alone; for `QUESTION` those, the mean of the relations around each
     node, and `SCALAR_COUNT` numbers: its cosine to the question, the same less the mean over the nodes, whether it is
@@ -103,7 +103,7 @@ def node_features(query: GraphQuery, kind: str, shares: FloatArray) -> FloatArra
 
 
 def node_offsets(counts: Sequence[int]) -> LongArray:
-    """Return where the nodes of each graph start in a batch, and the end of the last."""
+    """Return where the nodes of each of b graphs start in a batch, and the end of the last, (b + 1,)."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

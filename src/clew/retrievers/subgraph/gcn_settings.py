@@ -62,7 +62,7 @@ class ScorerSettings:
         return shapes
 
     def network(self, arrays: Mapping[str, FloatArray]) -> SubgraphNetwork:
-        """Return the network of trained arrays."""
+        """Return the network of trained arrays, by their names and in their shapes in `SubgraphScorer`."""
         return SubgraphNetwork(arrays, self.layers, self.combination, stops=self.stops)
 
     def walk_network(self, dimension: int) -> SubgraphNetwork:

@@ -84,7 +84,10 @@ class GNNRAGRetriever(PathRetriever[SubgraphSelection | None]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, SubgraphSelection | None]:
-        """Return a shortest path to each candidate, the likeliest first, and the graph that the network read."""
+        """Return a shortest path to each candidate, the likeliest first, and the graph that the network read.
+
+        Only allowed passages (P,) count, and no blocked triples (T,); the graph is None for an empty question.
+        """
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), None

@@ -31,7 +31,7 @@ from clew.graph.subgraphs.textual_graph import (
 )
 from clew.protocols import fingerprint_of
 from clew.query.context import TextVectors
-from clew.query.linking import TopicEntities
+from clew.query.linking import NOTE_NAMES, TopicEntities
 from clew.query.masking import find_relation_words, mask_names
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
@@ -43,7 +43,6 @@ from clew.text.counts import format_count
 from clew.types import Evidence, Filter
 
 NO_FACTS = "the graph has no fact of what the question names"
-_NOTE_NAMES = 5  # maximum number of names in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         subgraph = self.selector.select([query], self.settings.budget)[0]
         notes = [*topics.notes]
         if len(starts):
-            notes.append(topics.describe_starts(self.scope.names(allowed), _NOTE_NAMES))
+            notes.append(topics.describe_starts(self.scope.names(allowed)))
         if topics.unknown_names:
             notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
         if len(triples):
@@ -156,7 +155,7 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
 
     def _describe_selection(self, query: GraphQuery, subgraph: Subgraph) -> tuple[str, ...]:
         graph, similarity, nodes = query.graph.graph, node_similarity(query), subgraph.nodes
-        best = nodes[np.argsort(-similarity[nodes], kind="stable")][:_NOTE_NAMES]
+        best = nodes[np.argsort(-similarity[nodes], kind="stable")][:NOTE_NAMES]
         entities, facts = format_count(len(graph.nodes), "entity"), format_count(len(graph.edges), "fact")
         size = f"{len(nodes)} of {entities} and {len(subgraph.edges)} of {facts}"
         return (
@@ -173,7 +172,10 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
     def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, SubgraphSelection | None]:
-        """Return a path to each selected entity as evidence, and the selection; None for an empty question."""
+        """Return a path to each selected entity as evidence, and the selection; None for an empty question.
+
+        Only allowed passages (P,) count, and no blocked triples (T,).
+        """
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), None

@@ -19,6 +19,7 @@ from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.types import Progress
 
+QUESTIONS_PER_BATCH = 64  # of those asked of a retriever, between two reports of progress
 CORPUS_FILE, TRAIN_FILE, DEVELOPMENT_FILE = "corpus.jsonl", "train.jsonl", "dev.jsonl"
 
 

@@ -77,7 +77,10 @@ def adapt_hop_classifier(
     weights: HopPredictorWeights,
     encode: "Callable[[Sequence[str]], FloatArray]",
 ) -> HopPredictorWeights:
-    """Go on with the training of a classifier's linear layer; `encode` is that of its encoder, which stays as it is."""
+    """Go on with the training of a classifier's linear layer.
+
+    `encode` is that of its encoder, which stays as it is: n texts to unit rows (n, d).
+    """
     delta = int(weights.about["delta"])
     labels = np.array([example.hops > delta for example in examples], dtype=np.float32)
     vectors = encode([example.question.text for example in examples])

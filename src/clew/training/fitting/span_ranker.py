@@ -124,7 +124,10 @@ def fit_calibration(signals: DoubleArray, right: BoolArray) -> FloatArray:
 
 
 def choose_threshold(probabilities: DoubleArray, right: BoolArray, lost: float) -> float:
-    """Return the greatest threshold, in hundredths, that withholds at most a share `lost` of the right answers."""
+    """Return the greatest threshold, in hundredths, that withholds at most a share `lost` of the right answers.
+
+    Of n answers these are the `probabilities` (n,), 0 to 1, and which are `right` (n,); 0 where none is.
+    """
     kept = np.sort(probabilities[right])
     if not len(kept):
         return 0.0

@@ -83,7 +83,7 @@ class DocumentRetrieval:
         return first, QuestionBatch(batch.source, batch.items[cut:], batch.forms[cut:])
 
     def loss(self, model: nn.Module, batch: QuestionBatch) -> Tensor | None:
-        """Return the mean loss of the questions with both gold and other passages in their graph; None without any."""
+        """Return the mean loss, a scalar, of questions with gold and other passages in their graph; None if none."""
         assert isinstance(model, QueryGNN)
         logits, all_targets, sizes = score_questions(model, batch.source, batch.items, batch.forms)
         losses: list[Tensor] = []

@@ -63,14 +63,14 @@ class CompletionFacts:
 
     @cached_property
     def queryable_edges(self) -> LongArray:
-        """Edges whose receiver may be queried, given the sender."""
+        """Positions (q,) of the edges whose receiver may be queried, given the sender, ascending."""
         stated: BoolArray = self.edges.triples >= 0
         if not self._view.targets_entities:
             stated &= self._receivers < len(self._view.snapshot.passage_ids)
         return np.flatnonzero(stated)
 
     def true_answers(self, edge: int) -> IntArray:
-        """Return all receivers of the edge's sender over the edge's relation, ascending."""
+        """Return all receivers (n,) of the edge's sender over the edge's relation, ascending."""
         edges = self.edges
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
         row = slice(edges.indptr[edges.senders[edge]], edges.indptr[edges.senders[edge] + 1])
@@ -195,7 +195,7 @@ class KGCompletion:
         return first, CompletionBatch(batch.facts, batch.edges[cut:], batch.seed + 1)
 
     def loss(self, model: nn.Module, batch: CompletionBatch) -> Tensor | None:
-        """Return the mean loss of the facts with at least one negative; None if there are none."""
+        """Return the mean loss, a scalar, of the facts with at least one negative; None if there are none."""
         assert isinstance(model, QueryGNN)
         random = np.random.default_rng(batch.seed)
         losses: list[Tensor] = []

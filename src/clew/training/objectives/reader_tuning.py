@@ -82,7 +82,7 @@ class ReaderTuning:
         return (batch[:middle], batch[middle:]) if middle else None
 
     def loss(self, model: nn.Module, batch: list[ReaderExample]) -> Tensor:
-        """Return the reader's mean loss of the answers; `model` shares the reader's parameters."""
+        """Return the reader's mean loss of the answers, a scalar in nats; `model` shares the reader's parameters."""
         del model
         return self._reader.losses(*_columns(batch)).mean()
 

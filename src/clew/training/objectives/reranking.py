@@ -106,7 +106,7 @@ class Reranking:
         return (batch[:cut], batch[cut:]) if cut else None
 
     def loss(self, model: nn.Module, batch: Sequence[PoolExample]) -> Tensor:
-        """Return the mean loss of one or more questions."""
+        """Return the mean loss of one or more questions, a scalar."""
         assert isinstance(model, DocumentGNN)
         scores = score_pools(model, batch, self._columns)
         losses = []
@@ -134,7 +134,7 @@ def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fe
 
 
 def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> list[BoolArray]:
-    """Return for each question which passages are evidence, ranked by the model; ties keep their order."""
+    """Return for each question which of n passages are evidence (n,), ranked by the model; ties keep their order."""
     rankings: list[BoolArray] = []
     training = model.training
     model.eval()
@@ -153,7 +153,10 @@ def figures_by_set(
     rank: Callable[[Sequence[PoolExample]], Sequence[BoolArray]],
     choose_by: Measure = "recall",
 ) -> dict[str, float]:
-    """Return the figures of each set of pools as they are ranked, their mean first; empty without a set."""
+    """Return the figures of each set of pools as they are ranked, their mean first; empty without a set.
+
+    `rank` returns for each question which of its n passages are evidence (n,), in the order of the ranking.
+    """
     figures = {
         f"{name} {measure}": value
         for name, examples in validation.items()
@@ -172,14 +175,17 @@ def mean_reciprocal_ranks(rankings: Sequence[BoolArray], examples: Sequence[Pool
     """Return the mean over questions of the mean of 1 / rank over a question's evidence, 0 for what its pool lacks.
 
     It is "positives_rr" of `clew.evaluation.multi_positive_metrics`, by which rankings are evaluated: a question counts
-    once, however many pieces of evidence it has.
+    once, however many pieces of evidence it has. Rankings (n,) are as of `rank_pools`.
     """
     pairs = zip(rankings, examples, strict=True)
     return {"MRR": float(np.mean([(1.0 / (np.flatnonzero(own) + 1)).sum() / one.gold_count for own, one in pairs]))}
 
 
 def pool_figures(rankings: Sequence[BoolArray], examples: Sequence[PoolExample]) -> dict[str, float]:
-    """Return the means of recall at 2 and at 5, and the share of questions with all evidence among the first 5."""
+    """Return the means of recall at 2 and at 5, and the share of questions with all evidence among the first 5.
+
+    Rankings (n,) are as of `rank_pools`.
+    """
     pairs = list(zip(rankings, examples, strict=True))
     figures = {f"recall@{k}": float(np.mean([own[:k].sum() / one.gold_count for own, one in pairs])) for k in (2, 5)}
     return {**figures, "all_gold@5": float(np.mean([own[:5].sum() == one.gold_count for own, one in pairs]))}

@@ -98,7 +98,7 @@ class SubgraphFeedback:
         return ((seed, questions[:middle]), (seed + 1, questions[middle:])) if middle else None
 
     def loss(self, model: nn.Module, batch: tuple[int, list[EncodedQuestion]]) -> Tensor | None:
-        """Return a surrogate loss: its gradient is meaningful, its value is not. None if all costs are equal."""
+        """Return a surrogate loss, a scalar; its gradient is meaningful, its value is not. None if all costs equal."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
         scores, ends, sizes = self._score_nodes(model, questions)

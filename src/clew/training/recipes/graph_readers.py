@@ -21,9 +21,9 @@ from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
 from clew.models.devices import choose_device
 from clew.models.llm.prompts import graph_answer
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
-from clew.protocols import Encoder
+from clew.protocols import LOCAL_READER, Encoder
 from clew.training.data.graph_questions import EncodedQuestion
-from clew.training.recipes.records import CONTEXT_TOKENS, LOCAL_READER, ReaderSettings, Token
+from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, Token
 from clew.training.recipes.subgraph import local_reader
 
 _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from clew.errors import InputError
 from clew.plugins.records import Cosine
+from clew.protocols import LOCAL_READER
 from clew.query.entity_linker import LinkerMethod, LinkerSettings
 from clew.retrievers.gfm.settings import NO_FLOOR, Targets
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
@@ -34,9 +35,6 @@ from clew.training.hyperparameters import (
 
 Token = Literal["none", "part", "whole"]
 Network = Literal["relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp"]
-
-LOCAL_READER = "local"
-"""The reader of subgraphs that needs no language model."""
 
 CONTEXT_TOKENS = 512
 """Tokens of a graph's text that a language model reads; the authors' code."""

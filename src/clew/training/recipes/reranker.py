@@ -21,7 +21,14 @@ from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, sav
 from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
 from clew.settings import Settings
 from clew.training.data import corpora
-from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_file, hash_folders
+from clew.training.data.corpora import (
+    CORPUS_FILE,
+    DEVELOPMENT_FILE,
+    QUESTIONS_PER_BATCH,
+    TRAIN_FILE,
+    hash_file,
+    hash_folders,
+)
 from clew.training.data.reranking_pools import (
     PoolExample,
     check_connected,
@@ -40,8 +47,6 @@ from clew.training.result import TrainingResult
 from clew.types import Evidence, Progress, Question
 
 POOL_FILE_VERSION = 2
-
-_QUESTIONS_PER_BATCH = 64
 
 
 def train_reranker(
@@ -198,9 +203,9 @@ def find_pools(
     questions = load_questions(path)
     _check_gold(questions, context, path)
     evidence: list[Evidence] = []
-    for start in range(0, len(questions), _QUESTIONS_PER_BATCH):
+    for start in range(0, len(questions), QUESTIONS_PER_BATCH):
         progress(f"asking {base}", start, len(questions))
-        texts = [question.text for question in questions[start : start + _QUESTIONS_PER_BATCH]]
+        texts = [question.text for question in questions[start : start + QUESTIONS_PER_BATCH]]
         evidence += retriever.retrieve(texts, recipe.pool)
     progress(f"building document graphs of {base}", 0, 0)
     examples = make_pool_examples(questions, evidence, graphs)

@@ -26,7 +26,7 @@ from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, RoutedWeights, save_choices
 from clew.store.atomic import atomic_file
 from clew.training.data import corpora
-from clew.training.data.corpora import CORPUS_FILE, hash_file
+from clew.training.data.corpora import CORPUS_FILE, QUESTIONS_PER_BATCH, hash_file
 from clew.training.fitting import routing
 from clew.training.fitting.routing import RoutingObservations, RoutingRecipe
 from clew.training.result import TrainingResult
@@ -42,7 +42,6 @@ DEFAULT_CHOICES = ("bm25", "dense", "pagerank", "gfm", "gear:base=gfm,expand=no"
 TIMED_QUESTIONS = 100
 """Questions of a folder that are timed, evenly spaced over all of them."""
 _WARM_UP_QUESTIONS = 5  # answered before any is timed: kernels are compiled, and files mapped
-_QUESTIONS_PER_BATCH = 64
 
 
 def train_routed(
@@ -173,8 +172,8 @@ def _measure_recall(
     signals = [compute_signals(snapshot, first.walk(question.text, allowed)) for question in questions]
     recalls = np.zeros((len(questions), len(retrievers)))
     for column, retriever in enumerate(retrievers.values()):
-        for start in range(0, len(questions), _QUESTIONS_PER_BATCH):
-            batch = questions[start : start + _QUESTIONS_PER_BATCH]
+        for start in range(0, len(questions), QUESTIONS_PER_BATCH):
+            batch = questions[start : start + QUESTIONS_PER_BATCH]
             answers = retriever.retrieve([question.text for question in batch], cutoff)
             for row, (question, evidence) in enumerate(zip(batch, answers, strict=True), start):
                 ids = [scored.item.id for scored in evidence.passages]

@@ -112,7 +112,7 @@ class RemoteEncoder:
         return np.concatenate(rows) if rows else np.zeros((0, width), dtype=np.float32)
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Return the same rows as `encode`."""
+        """Return unit rows (len(texts), dimension), the same as `encode`, with its errors."""
         return self.encode(texts)
 
     @property

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from clew.errors import ModelReplyError, ProviderError
 from clew.models.llm.error_text import shorten_to_line
-from clew.models.llm.retry_policy import LONG_WAIT, MAX_REQUESTED_WAIT, RETRIED_STATUSES, RetryLimit, cut_secret
+from clew.models.llm.retry_policy import (
+    CONNECT_SECONDS,
+    LONG_WAIT,
+    MAX_REQUESTED_WAIT,
+    RETRIED_STATUSES,
+    RetryLimit,
+    cut_secret,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -18,7 +25,6 @@ _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 _MAX_REPLY_BYTES = 1 << 28
 _MAX_ERROR_BYTES = 1 << 16
-_CONNECT_SECONDS = 10.0
 
 
 class _NoReplyError(Exception):
@@ -77,7 +83,7 @@ class EmbeddingServer:
         import httpx2
 
         headers = {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {self.key}"} if self.key else {})}
-        limits = httpx2.Timeout(self.timeout, connect=min(self.timeout, _CONNECT_SECONDS))
+        limits = httpx2.Timeout(self.timeout, connect=min(self.timeout, CONNECT_SECONDS))
         try:
             with (
                 httpx2.Client(timeout=limits, follow_redirects=False) as client,

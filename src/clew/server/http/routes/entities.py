@@ -10,11 +10,11 @@ from clew.errors import IndexLockedError
 from clew.server import entity_corrections, entity_records
 from clew.server.http.responses import ASKING, WRITING
 from clew.server.http.routes.documents import check_writing
+from clew.server.http.routes.graph import Limit
 from clew.server.http.state import CallerAccess, State, run_on_version
 
 _LOCKED_SECONDS = 0.2
 router = APIRouter(prefix="/v1/{index}", tags=["entities"])
-Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of results.")]
 Name = Annotated[str, Query(max_length=2_000, description="A part of a name.")]
 
 
