@@ -19,7 +19,7 @@ from clew.training.data.held_out import HELD_OUT_SHARE
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.recipes.gfm_adapt import LABELLED_SHARE
-from clew.training.recipes.records import ADAPTATION, GFMRecipe
+from clew.training.recipes.gfm_recipe import ADAPTATION, GFMRecipe
 from gnn_lab import Lab, measure, percent
 from workbench import describe_machine, print_table
 

@@ -21,7 +21,7 @@ from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data.gfm_examples import FORMS, GFMExamples, make_examples
 from clew.training.objectives.document_retrieval import mean_recall
 from clew.training.recipes.gfm_graphs import graph_view
-from clew.training.recipes.records import GFMRecipe
+from clew.training.recipes.gfm_recipe import GFMRecipe
 from gnn_lab import percent
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 

@@ -18,7 +18,7 @@ from clew.query.linking import link_question
 from clew.retrievers.gfm.weights import load_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.recipes.gfm_graphs import graph_view
-from clew.training.recipes.records import GFMRecipe
+from clew.training.recipes.gfm_recipe import GFMRecipe
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 CAUSES = ("found", "linking", "extraction", "pruning", "ranking")

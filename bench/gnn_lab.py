@@ -22,8 +22,8 @@ from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew.training.recipes.gfm_graphs import graph_view
+from clew.training.recipes.gfm_recipe import GFMRecipe
 from clew.training.recipes.networks import query_network_settings
-from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
 from workbench import DATA, WORK, run_clew
 

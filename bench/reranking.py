@@ -42,7 +42,7 @@ from clew.training.data import corpora
 from clew.training.data.reranking_pools import PoolExample
 from clew.training.hyperparameters import Recipe, RerankLoss
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
-from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe, published_rerank_recipe
+from clew.training.recipes.rerank_recipe import DEFAULT_BASES, RerankRecipe, published_rerank_recipe
 from clew.training.recipes.reranker import find_pools, train_reranker
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 

@@ -33,7 +33,7 @@ from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew.training.hyperparameters import FeedbackRecipe, Recipe
-from clew.training.recipes.records import SelectionRecipe
+from clew.training.recipes.selection_recipe import SelectionRecipe
 from clew.training.recipes.subgraph import local_reader, train_selection
 from clew.types import ignore_progress
 from frag import METAQA, open_graph

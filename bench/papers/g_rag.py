@@ -49,7 +49,7 @@ from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings, load_settings
 from clew.training.recipes.candidate_pools import PoolPlace, find_candidate_pools
 from clew.training.recipes.networks import available_columns
-from clew.training.recipes.records import Network, RerankRecipe, published_rerank_recipe
+from clew.training.recipes.rerank_recipe import Network, RerankRecipe, published_rerank_recipe
 from clew.training.recipes.reranker import train_reranker
 from clew.types import Failure
 from gnn_lab import percent

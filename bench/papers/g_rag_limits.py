@@ -38,7 +38,7 @@ from clew.training.data.reranking_pools import PoolExample
 from clew.training.loop import train
 from clew.training.objectives.reranking import Reranking, mean_reciprocal_ranks, rank_pools
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
-from clew.training.recipes.records import Network, RerankRecipe, published_rerank_recipe
+from clew.training.recipes.rerank_recipe import Network, RerankRecipe, published_rerank_recipe
 from clew.training.recipes.reranker import find_pools
 from papers.evaluated import open_set
 from papers.g_rag import AT_HAND, RUN, progress

@@ -32,7 +32,8 @@ from clew.retrievers.subgraph.selectors import TOP_EDGES, TOP_NODES, SteinerSele
 from clew.training.data.graph_sources import GraphQuestionSource, Splits, load_comparison_splits
 from clew.training.distributed import single_process
 from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
-from clew.training.recipes.records import ReaderSettings, SelectionRecipe, published_selection_recipe
+from clew.training.recipes.reader_settings import ReaderSettings
+from clew.training.recipes.selection_recipe import SelectionRecipe, published_selection_recipe
 from clew.types import ignore_progress
 from papers.evaluated import some_of, split_seeds
 from papers.made_data import run_on_made_data

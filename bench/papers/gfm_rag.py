@@ -41,7 +41,7 @@ from clew.plugins.spec import split_list
 from clew.retrievers.gfm.passage_ranking import EntityRanker
 from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
 from clew.training.objectives.document_retrieval import entity_ranks, mean_recall
-from clew.training.recipes.records import GFMRecipe, published_recipe
+from clew.training.recipes.gfm_recipe import GFMRecipe, published_recipe
 from gnn_lab import TRAINING_SETS, VALIDATION_SETS, Lab, percent
 from papers.evaluated import SETS, answer_rows, check_options, open_set, questions_file, some_of, split_seeds
 from papers.made_data import run_on_made_data

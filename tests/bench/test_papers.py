@@ -17,7 +17,7 @@ from clew.rerankers.g_rag.settings import GRag
 from clew.settings import load_settings
 from clew.training.hyperparameters import Recipe
 from clew.training.objectives.kg_completion import KGCompletion
-from clew.training.recipes.records import published_rerank_recipe
+from clew.training.recipes.rerank_recipe import published_rerank_recipe
 from tests.datasets.candidate_files import pool_records, write_candidates
 from tests.datasets.scene_graph_files import write_question_table, write_scene_graphs
 from tests.faults.commands import run_clew

@@ -22,7 +22,7 @@ from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.selectors import EgoGraph, WholeGraph
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions, train_test_split
 from clew.training.hyperparameters import FeedbackRecipe, Recipe
-from clew.training.recipes.records import SelectionRecipe
+from clew.training.recipes.selection_recipe import SelectionRecipe
 from clew.training.recipes.subgraph import local_reader
 from clew.types import ignore_progress
 

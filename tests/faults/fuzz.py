@@ -48,6 +48,7 @@ from clew.rerankers.registry import parse_reranker
 from clew.retrievers.gfm.weights import WEIGHTS_FORMAT, load_weights
 from clew.retrievers.registry import parse_retriever
 from clew.server import records
+from clew.server.document_records import NewDocuments
 from clew.server.keys import KeyFile
 from clew.settings import load_settings
 from clew.types import Passage
@@ -194,7 +195,7 @@ _SPECS = (
 _BODIES: dict[type[BaseModel], bytes] = {
     records.SearchRequest: b'{"question": "Where?", "k": 5, "retriever": "bm25", "where": "year > 1"}',
     records.AskRequest: b'{"question": "Where?", "k": 5, "model": "a:b", "topics": ["Oslo"]}',
-    records.NewDocuments: b'{"documents": [{"id": "a", "title": "Oslo", "text": "It is.", "metadata": {"a": [1]}}]}',
+    NewDocuments: b'{"documents": [{"id": "a", "title": "Oslo", "text": "It is.", "metadata": {"a": [1]}}]}',
 }
 _TABLES = b'id,title,text,year\na,Oslo,"It is, yes",1048\nb,Bergen,"a ""b""",\n'
 _FILES = {

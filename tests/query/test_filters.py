@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.query.filters import MAX_CONDITIONS, RowColumns, parse_filter
+from clew.query.filters import MAX_CONDITIONS, parse_filter
+from tests.query.row_columns import RowColumns
 
 BOOKS: list[dict[str, Any]] = [
     {"id": "a", "title": "Nansen", "year": 1893, "lang": "en", "tags": ["arctic", "ship"], "draft": False},

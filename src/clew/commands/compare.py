@@ -22,7 +22,8 @@ from clew.retrievers.subgraph.selectors import TOP_EDGES, TOP_NODES, SteinerSele
 from clew.settings import load_settings
 from clew.text.counts import format_count
 from clew.training.data.graph_sources import GraphQuestionSource, load_comparison_splits
-from clew.training.recipes.records import ReaderSettings, SelectionRecipe
+from clew.training.recipes.reader_settings import ReaderSettings
+from clew.training.recipes.selection_recipe import SelectionRecipe
 
 if TYPE_CHECKING:
     from clew.evaluation.reports import SelectionReport

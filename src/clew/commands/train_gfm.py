@@ -13,7 +13,7 @@ from clew.commands.record_options import Only
 from clew.index import open as open_index
 from clew.settings import load_settings
 from clew.text.counts import format_count
-from clew.training.recipes.records import ADAPTATION, GFMRecipe
+from clew.training.recipes.gfm_recipe import ADAPTATION, GFMRecipe
 from clew.types import ignore_progress
 
 

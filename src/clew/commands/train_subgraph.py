@@ -15,7 +15,8 @@ from clew.protocols import LOCAL_READER
 from clew.settings import load_settings
 from clew.text.counts import format_count
 from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
-from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, SelectionRecipe
+from clew.training.recipes.reader_settings import CONTEXT_TOKENS, ReaderSettings
+from clew.training.recipes.selection_recipe import SelectionRecipe
 
 SplitOption = Annotated[
     str | None, typer.Option(help="Split of --data FOLDER with split/ to learn from; train by default.")

@@ -23,7 +23,7 @@ from clew.retrievers.subgraph.selectors import SteinerSelector, SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS
-from clew.training.recipes.records import SelectionRecipe
+from clew.training.recipes.selection_recipe import SelectionRecipe
 from clew.training.recipes.subgraph import train_selection, tune_reader
 from clew.types import Progress
 

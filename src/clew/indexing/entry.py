@@ -6,6 +6,7 @@ from clew.indexing.extraction.object_extractor import accept_extractor as accept
 from clew.indexing.extraction.object_extractor import check_index_extractor as check_index_extractor
 from clew.indexing.extraction.registry import asks_model as asks_model
 from clew.indexing.extraction.registry import open_extractor as open_extractor
+from clew.indexing.imported_graphs import match_mentions as match_mentions
 from clew.indexing.index_stats import IndexStats as IndexStats
 from clew.indexing.index_stats import collect_stats as collect_stats
 from clew.indexing.kg_formats.files import GraphFile as GraphFile
@@ -37,7 +38,6 @@ from clew.indexing.selected_snapshot import selected_snapshot_folder as selected
 from clew.indexing.shredding import drop_unused_vectors as drop_unused_vectors
 from clew.indexing.shredding import shred as shred
 from clew.indexing.snapshot_builder import ensure_snapshot as ensure_snapshot
-from clew.indexing.snapshot_builder import match_mentions as match_mentions
 from clew.indexing.sources.folder_state import FolderAbsentError as FolderAbsentError
 from clew.indexing.sources.folder_state import FolderReader as FolderReader
 from clew.indexing.sources.reader import hash_sources as hash_sources

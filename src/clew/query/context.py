@@ -1,6 +1,5 @@
 """Shared, lazily loaded resources of one index version: graph snapshot, BM25 index, embeddings, caches."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -34,13 +33,13 @@ from clew.query.late_interaction import StoredTokens, store_tokens
 from clew.query.metadata_columns import COLUMN_PARTS, MetadataColumns
 from clew.query.question_encoding import PendingVector
 from clew.query.question_linker import QuestionLinker
-from clew.query.relation_matching import RelationTexts
+from clew.query.relation_matching import RelationTexts, end_examples
 from clew.query.scope import Scope
 from clew.query.similar_passages import SimilarPassages
 from clew.store import vector_list_files
 from clew.store.array_cache import load_or_compute
 from clew.store.array_file import map_arrays
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
+from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder, existing_weights
 from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
@@ -51,9 +50,6 @@ MAX_STORED_NAMES = 200_000
 """Names of entities whose tokens may all be stored: about 4 kB each, on disk and once in memory while they are made."""
 _COST_OF_A_TOKEN = np.float32(1e-5)  # of an entity's name, which decides between equal ones alone
 _CACHED_QUESTIONS = 1024
-_EXAMPLE_COUNT = 10  # entity names that stand for the ends of a relation
-_SAMPLE_SIZE = 500_000  # triples in which those names are counted
-_MAX_NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -372,7 +368,7 @@ class IndexContext:
             )
         return RelationTexts(
             self.scope.snapshot.relations.__getitem__,
-            lru_cache(maxsize=None)(_end_examples(self.scope.snapshot)),
+            lru_cache(maxsize=None)(end_examples(self.scope.snapshot)),
             encoder.encode,
             encoder.encode_queries,
         )
@@ -392,28 +388,3 @@ def _open_list_search(folder: Path, snapshot: Snapshot) -> ListSearch | None:
         return None
     paths = [file.lists_path(name) for name in segments]
     return ListSearch([unflatten_lists(map_arrays(p), p.name) for p in paths], file.read(), snapshot.vectors)
-
-
-def existing_weights(given: Path, label: str) -> Path:
-    """Return a folder of weights that a user names in a setting; raises InputError where it holds none."""
-    folder = given.expanduser()
-    if not (folder / CONFIG_FILE).is_file():
-        if str(given).startswith("hf:") and label.startswith("gfm"):
-            raise InputError(
-                f"{label} is {str(given)!r}; wanted a folder: import the checkpoint into one by clew weights import "
-                "hf:OWNER/NAME --out FOLDER, and give that"
-            )
-        raise InputError(f"{label} is {str(given)!r}, which holds no {CONFIG_FILE}; give a folder that clew train made")
-    return folder
-
-
-def _end_examples(snapshot: Snapshot) -> Callable[[int], str]:
-    """Return a function from a relation code to the most frequent entities at its end, counted in a sample."""
-    sample = snapshot.triples[:: max(1, len(snapshot.triples) // _SAMPLE_SIZE)]
-
-    def list_examples(code: int) -> str:
-        ends = sample[sample[:, 1] == code >> 1, 0 if code & 1 else 2]
-        common = sorted(Counter(ends.tolist()).items(), key=lambda item: (-item[1], item[0]))[:_EXAMPLE_COUNT]
-        return ", ".join(snapshot.entities[entity][:_MAX_NAME_CHARACTERS] for entity, _ in common)
-
-    return list_examples

@@ -9,36 +9,45 @@ A condition on a missing value, or on values of two types (text, number, boolean
 matches only where the whole is true. Case matters, except for ILIKE. A list matches a condition when any of its
 elements does; `!=`, NOT IN and NOT LIKE are the opposites of `=`, IN and LIKE: they require that no element does.
 
-Source: SQL's three-valued logic, parsed by `sqlglot`.
+Source: SQL's three-valued logic (`clew.query.conditions`), parsed by `sqlglot`.
 Differs from the source: types are never converted, NULL stands only after IS, LIKE has no escape character.
 """
 
 import math
 import operator
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.arrays import BoolArray
 from clew.errors import InputError
+from clew.query.columns import Column, Columns
+from clew.query.conditions import (
+    TRUE,
+    Condition,
+    Operand,
+    all_true,
+    any_true,
+    compare_values,
+    is_between,
+    is_null,
+    like_test,
+    membership_test,
+    negate,
+    row_condition,
+    value_type,
+)
 from clew.text.sanitize import to_single_line
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Truth = NDArray[np.int8]
-
 EXAMPLE = "year >= 1990 AND lang IN ('en', 'de')"
 MAX_CHARACTERS = 50_000
 MAX_CONDITIONS = 256
-# Ordered so that AND is the smaller, OR the larger, and NOT the distance from TRUE.
-_FALSE, _UNKNOWN, _TRUE = 0, 1, 2
 _PLURALS = {"boolean": "booleans", "number": "numbers", "text": "texts"}
-_TYPES = {bool: "boolean", int: "number", float: "number", str: "text"}
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
     "neq": operator.eq,  # negated afterwards, so that it applies to every element of a list
@@ -62,32 +71,6 @@ _ALLOWED_ARGS = {
     "literal": {"this", "is_string"},
 }
 
-Row = Mapping[str, Any]
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
-    """The values of a field in n rows: each distinct one, or each row's, and which of them a row has."""
-
-    values: Sequence[Any]  # text, numbers, booleans, lists of these, mappings, or None
-    codes: NDArray[np.integer]  # (n,) positions in `values`
-
-
-class Columns(Protocol):
-    """Rows as columns."""
-
-    @property
-    def count(self) -> int:
-        """The number of rows, n."""
-
-    def column(self, name: str) -> Column:
-        """Return a field, of which the name may be dotted."""
-
-
-Operand = Callable[[Columns], Column]
-Condition = Callable[[Columns], Truth]
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -101,7 +84,7 @@ class Predicate:
 
     def mask(self, columns: Columns) -> BoolArray:
         """Return for each row (n,) whether the predicate is true of it; each condition is tried on distinct values."""
-        return np.equal(self._truth(columns), _TRUE)
+        return np.equal(self._truth(columns), TRUE)
 
     def unknown_fields(self, columns: Columns) -> tuple[str, ...]:
         """Return the fields, sorted, that no row has a value for: misspelt, or a text in double quotes."""
@@ -120,11 +103,11 @@ class Predicate:
                 continue
             column = columns.column(name)
             used = [column.values[code] for code in np.unique(column.codes[rows]).tolist()]
-            kinds = {kind for value in used for kind in map(_value_type, value if isinstance(value, list) else [value])}
+            kinds = {kind for value in used for kind in map(value_type, value if isinstance(value, list) else [value])}
             kinds.discard(None)
-            if kinds and not kinds & {_value_type(value) for value in values}:
+            if kinds and not kinds & {value_type(value) for value in values}:
                 held = " and ".join(_PLURALS[str(kind)] for kind in sorted(kinds, key=str))
-                given = _value_type(values[0])
+                given = value_type(values[0])
                 phrases[name] = f"{name!r} has {held}, and {values[0]!r} is a {given}"
         return list(phrases.values())
 
@@ -137,27 +120,6 @@ def parse_filter(expression: str) -> Predicate:
     except RecursionError as error:
         raise _filter_error(expression, "it is nested too deeply") from error
     return Predicate(expression, frozenset(compiler.fields), condition, tuple(compiler.comparisons))
-
-
-@final
-class RowColumns:
-    """Rows in memory as columns, extracted when first used."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.count = len(rows)
-        self._rows = rows
-        self._cache: dict[str, Column] = {}
-
-    def column(self, name: str) -> Column:
-        """Return a field (see `Columns`)."""
-        if name not in self._cache:
-            self._cache[name] = Column([field_value(row, name) for row in self._rows], np.arange(self.count))
-        return self._cache[name]
-
-
-def field_value(row: Row, name: str) -> Any:
-    """Return the value of a field: of the key of that name, else of the keys that its parts name, one in the other."""
-    return row[name] if name in row else _nested_value(row, name.split("."))
 
 
 class _FilterCompiler:
@@ -174,13 +136,12 @@ class _FilterCompiler:
     def compile(self, node: "exp.Expr") -> Condition:
         if node.key in ("and", "or"):
             parts = [self.compile(part) for part in _flatten_chain(node)]
-            join = np.minimum if node.key == "and" else np.maximum
-            return lambda columns: join.reduce([part(columns) for part in parts])
+            return all_true(parts) if node.key == "and" else any_true(parts)
         self._check_node(node)
         if node.key == "paren":
             return self.compile(node.this)
         if node.key == "not":
-            return _negate(self.compile(node.this))
+            return negate(self.compile(node.this))
         if node.key not in _LEAF_KINDS:
             raise self._error(f"{_node_text(node)} is no condition; compare it with a value, as in draft = TRUE")
         self._conditions += 1
@@ -190,31 +151,31 @@ class _FilterCompiler:
         truth = self._compile_leaf(node)
         if self._leaf_values:
             self.comparisons += [(name, tuple(self._leaf_values)) for name in self._leaf_fields]
-        return _negate(truth) if node.args.get("negate") or node.key == "neq" else truth
+        return negate(truth) if node.args.get("negate") or node.key == "neq" else truth
 
     def _compile_leaf(self, node: "exp.Expr") -> Condition:
         left = self._compile_operand(node.this)
         if node.key in _COMPARISONS:
             right, compare = self._compile_operand(node.expression), _COMPARISONS[node.key]
-            return _row_condition(lambda one, other: _compare_values(compare, one, other), left, right)
+            return row_condition(lambda one, other: compare_values(compare, one, other), left, right)
         if node.key == "between":
-            return _row_condition(
-                _is_between, left, self._compile_operand(node.args["low"]), self._compile_operand(node.args["high"])
+            return row_condition(
+                is_between, left, self._compile_operand(node.args["low"]), self._compile_operand(node.args["high"])
             )
         if node.key == "is":
             if node.expression.key != "null":
                 raise self._error(
                     f"IS {_node_text(node.expression)} is not understood; only IS NULL and IS NOT NULL are"
                 )
-            return _row_condition(lambda value: _TRUE if value is None else _FALSE, left)
+            return row_condition(is_null, left)
         if node.key == "in":
             if not node.expressions:
                 raise self._error("IN () holds no value")
-            return _row_condition(_membership_test([self._literal_value(value) for value in node.expressions]), left)
+            return row_condition(membership_test([self._literal_value(value) for value in node.expressions]), left)
         pattern = self._literal_value(node.expression)
         if not isinstance(pattern, str):
             raise self._error(f"LIKE {_node_text(node.expression)} is no pattern in single quotes")
-        return _row_condition(_like_test(pattern, re.IGNORECASE if node.key == "ilike" else re.NOFLAG), left)
+        return row_condition(like_test(pattern, ignore_case=node.key == "ilike"), left)
 
     def _compile_operand(self, node: "exp.Expr") -> Operand:
         node = self._strip_parentheses(node)
@@ -333,105 +294,3 @@ def _flatten_chain(node: "exp.Expr") -> list["exp.Expr"]:
         parts.append(node.expression)
         node = node.this
     return [node, *reversed(parts)]
-
-
-def _nested_value(row: Row, path: Sequence[str]) -> Any:
-    value: Any = row
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _row_condition(level: Callable[..., int], *operands: Operand) -> Condition:
-    """Return the condition whose truth in a row is `level` of the operands' values in that row.
-
-    It is computed once for each combination of values that occurs.
-    """
-
-    def condition(columns: Columns) -> Truth:
-        given = [operand(columns) for operand in operands]
-        varying = [column for column in given if len(column.values) > 1]
-        if not columns.count:
-            return np.zeros(0, dtype=np.int8)
-        rows: Iterable[Any] = range(len(varying[0].values)) if varying else range(1)
-        codes = varying[0].codes if varying else given[0].codes
-        if len(varying) > 1:
-            pairs = np.unique(np.stack([column.codes for column in varying]), axis=1, return_inverse=True)
-            rows, codes = zip(*pairs[0].tolist(), strict=True), pairs[1].ravel()
-        else:
-            rows = ((row,) for row in rows)
-
-        def values(row: tuple[int, ...]) -> Iterator[Any]:
-            places = iter(row)
-            return (column.values[next(places)] if len(column.values) > 1 else column.values[0] for column in given)
-
-        levels = np.array([level(*values(row)) for row in rows], dtype=np.int8)
-        return np.asarray(levels[codes])
-
-    return condition
-
-
-def _negate(condition: Condition) -> Condition:
-    return lambda columns: _TRUE - condition(columns)
-
-
-def _value_type(value: Any) -> str | None:
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return _TYPES.get(type(value))
-
-
-def _best_of_elements(level: Callable[[Any], int], value: Any) -> int:
-    """Return the highest level of a list's elements, or the level of a value that is no list."""
-    if isinstance(value, list | tuple):
-        return max(map(level, value), default=_FALSE)
-    return level(value)
-
-
-def _compare_values(compare: Callable[[Any, Any], bool], one: Any, other: Any) -> int:
-    if isinstance(one, list | tuple) or isinstance(other, list | tuple):
-        return _best_of_elements(lambda a: _best_of_elements(lambda b: _compare_scalars(compare, a, b), other), one)
-    return _compare_scalars(compare, one, other)
-
-
-def _compare_scalars(compare: Callable[[Any, Any], bool], one: Any, other: Any) -> int:
-    kind = _value_type(one)
-    if kind is None or kind != _value_type(other):
-        return _UNKNOWN
-    return _TRUE if compare(one, other) else _FALSE
-
-
-def _is_between(value: Any, low: Any, high: Any) -> int:
-    # One element must lie between both bounds: [1, 9] does not meet BETWEEN 4 AND 6.
-    return _best_of_elements(
-        lambda v: min(_compare_scalars(operator.ge, v, low), _compare_scalars(operator.le, v, high)), value
-    )
-
-
-def _membership_test(values: Sequence[str | int | float | bool]) -> Callable[[Any], int]:
-    by_type = {
-        kind: frozenset(v for v in values if _value_type(v) == kind) for kind in {_value_type(v) for v in values}
-    }
-    mismatch = _FALSE if len(by_type) == 1 else _UNKNOWN  # 5 IN (1, 'x'): whether 5 = 'x' is unknown
-
-    def level(value: Any) -> int:
-        kind = _value_type(value)
-        if kind not in by_type:
-            return _UNKNOWN
-        return _TRUE if value in by_type[kind] else mismatch
-
-    return lambda value: _best_of_elements(level, value)
-
-
-def _like_test(pattern: str, flags: re.RegexFlag) -> Callable[[Any], int]:
-    first, *rest = ("".join("." if sign == "_" else re.escape(sign) for sign in part) for part in pattern.split("%"))
-    if rest:
-        # The leftmost match is right for every part but the last, so none is retried once matched (an atomic group):
-        # backtracking over all of them would take years for a pattern such as %a%a%a%a%a%a%a%b.
-        first += "".join(f"(?>.*?{part})" for part in rest[:-1]) + f".*{rest[-1]}"
-    match = re.compile(first, flags | re.DOTALL).fullmatch
-
-    def level(value: Any) -> int:
-        return _UNKNOWN if not isinstance(value, str) else _TRUE if match(value) else _FALSE
-
-    return lambda value: _best_of_elements(level, value)

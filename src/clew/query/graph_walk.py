@@ -20,7 +20,7 @@ from clew.plugins.tracing import trace_calls
 from clew.query.linking import LinkedQuestion, describe_links
 from clew.query.scope import Scope
 from clew.text.bm25 import BM25Index, QueryTerms
-from clew.text.layered_postings import term_slots
+from clew.text.row_scores import term_slots
 
 NO_MATCH = "the question names nothing in the index and shares no word with it"
 

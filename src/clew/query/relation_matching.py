@@ -6,6 +6,7 @@ words of a question that may name a relation are compared with these vectors one
 Source: none. Differs from the source: nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ from typing import final
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray
+from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.encoders.memory import VectorMemory
 from clew.query.masking import MaskedQuestion, find_relation_words
 
@@ -21,6 +23,9 @@ RelationPath = tuple[int, ...]
 """Relation codes: twice the relation, plus one when it is walked from tail to head."""
 PathScorer = Callable[[Sequence[RelationPath]], FloatArray]
 """Function from relation paths to scores (n,)."""
+_EXAMPLE_COUNT = 10  # entity names that stand for the ends of a relation
+_SAMPLE_SIZE = 500_000  # triples in which those names are counted
+_MAX_NAME_CHARACTERS = 60
 
 
 @final
@@ -59,6 +64,18 @@ class RelationTexts:
         """Return unit rows (n, d) of steps (n,): the normalised sum of name vector and end vector."""
         both = self.name_vectors(codes) + self.end_vectors(codes)
         return np.asarray(both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-9), dtype=np.float32)
+
+
+def end_examples(snapshot: Snapshot) -> Callable[[int], str]:
+    """Return a function from a relation code to the most frequent entities at its end, counted in a sample."""
+    sample = snapshot.triples[:: max(1, len(snapshot.triples) // _SAMPLE_SIZE)]
+
+    def list_examples(code: int) -> str:
+        ends = sample[sample[:, 1] == code >> 1, 0 if code & 1 else 2]
+        common = sorted(Counter(ends.tolist()).items(), key=lambda item: (-item[1], item[0]))[:_EXAMPLE_COUNT]
+        return ", ".join(snapshot.entities[entity][:_MAX_NAME_CHARACTERS] for entity, _ in common)
+
+    return list_examples
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 
 from clew.arrays import BoolArray
 from clew.query.scope import Scope
-from clew.server import records
+from clew.server import document_records, records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal, unknown
@@ -168,7 +168,7 @@ def list_documents(
     limit: int,
     text: str = "",
     status: str = "",
-) -> records.DocumentPage:
+) -> document_records.DocumentPage:
     """Return a page of the documents that the key may see, by id.
 
     Args:
@@ -194,7 +194,7 @@ def list_documents(
     else:
         total, page = len(visible) + len(extra), list(islice(described, limit + 1))
     more = page[limit - 1].id if len(page) > limit else None
-    return records.DocumentPage(
+    return document_records.DocumentPage(
         index=version.name, version=version.number, total=total, documents=page[:limit], next=more
     )
 
@@ -209,16 +209,16 @@ def _describe_document(
     document_id: str,
     allowed: BoolArray,
     unread: dict[str, tuple[str, str]],
-) -> records.Document:
+) -> document_records.Document:
     snapshot, number = version.index.snapshot, version.documents.find(document_id)
     positions = [] if number is None else [p for p in version.documents.passages(number) if allowed[p]]
     reason, job = unread.get(document_id, ("", ""))
     cause = version.extraction_failures.get(document_id, "")
     if not positions:
-        return records.Document(
+        return document_records.Document(
             id=document_id, title="", passages=0, characters=0, status="failed", reason=reason, job=job
         )
-    return records.Document(
+    return document_records.Document(
         id=document_id,
         title=snapshot.titles[positions[0]],
         passages=len(positions),

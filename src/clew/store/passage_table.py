@@ -2,39 +2,27 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.store.atomic import remove_leftovers
 from clew.store.commits import TableChange, commit_change, commit_restore, commit_rewrite, create_table, known_seal
 from clew.store.dataset import open_dataset, open_existing
-from clew.store.document_ids import StoredDocuments, collect_documents
 from clew.store.error_mapping import map_errors
-from clew.store.integrity import (
-    INTEGRITY_COLUMNS,
-    add_integrity_columns,
-    check_rows,
-    settings_from_schema,
-    stored_schema,
-    vector_dimension,
-)
-from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
+from clew.store.integrity import INTEGRITY_COLUMNS, add_integrity_columns, stored_schema
 from clew.store.location import Location, locate
-from clew.store.read_back import check_data_files, check_stored_deletions, manifest_path, newest_version
+from clew.store.passage_version import PassageVersion, in_predicate
+from clew.store.read_back import check_data_files, manifest_path, newest_version
 from clew.store.removal import Removal, remove_documents
-from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
-from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
-from clew.store.segment_files import FragmentState
+from clew.store.row_seal import RowSeal
 from clew.store.versions import StoredVersion, list_versions, remove_unnamed_files, restore_to
-from clew.store.writer_lock import pin, pinned_versions
+from clew.store.writer_lock import pinned_versions
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -43,9 +31,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 _OPEN_ATTEMPTS = 10  # a compacting writer would have to win the race this many times
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
-_PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
-_ID_BATCH_ROWS = 1 << 16
-_SHARD_BATCH_ROWS, _COMPACTION_BATCH_ROWS = 16, 256  # a shard has a few MB
+_COMPACTION_BATCH_ROWS = 256  # a shard has a few MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +42,8 @@ class WrittenFragments:
     rows: pa.Table  # what they hold, with `document_rows`
 
 
-class PassageTable:
-    """One version of the passages of an index; a commit moves only this object to the new version.
-
-    Attributes:
-        version: The version read, counted from 1.
-        files_hash: Hash of the version's file names, since different tables have versions of one number.
-        manifest_identity: Inode and time of the version's file, which tells a replaced table from this one.
-        settings: Settings the index was created with.
-        dimension: Width of the vectors, 0 when there are none.
-        has_sentence_vectors: Whether vectors of sentences are stored too.
-    """
-
-    def __init__(self, location: Location, dataset: "LanceDataset") -> None:
-        self.location = location
-        self.settings = settings_from_schema(dataset.schema, location.name)
-        self.dimension = vector_dimension(dataset.schema)
-        self.has_sentence_vectors = has_sentence_vectors(self.settings, self.dimension)
-        self._dataset = dataset
-        self.version = int(dataset.version)
-        self.files_hash = _files_hash(dataset)
-        self.manifest_identity = _identify_manifest(location, self.version)
-        self._checked_version = self._parsed_version = 0
-        pin(location.derived, self.version, self)
+class PassageTable(PassageVersion):
+    """The version of a passages table that is open; a commit moves only this object to the new version."""
 
     @classmethod
     def create(cls, location: str | Path | Location, settings: Mapping[str, Any], dimension: int) -> "PassageTable":
@@ -131,43 +96,6 @@ class PassageTable:
     def open_latest(self) -> "PassageTable":
         """Return a new object for the newest version; this one keeps its version."""
         return PassageTable.open(self.location)
-
-    def has_state(self, version: int, files_hash: str) -> bool:
-        """Return whether a version with this hash of its files is among those that led to this one.
-
-        Of a version that was dropped since, as by a compaction, only its number is known.
-        """
-        if version >= self.version:
-            return version == self.version and files_hash == self.files_hash
-        with map_errors(self.location.name, "reading the versions of"):
-            if version not in {int(known["version"]) for known in self._dataset.versions()}:
-                return True
-            return _files_hash(self._dataset.checkout_version(version)) == files_hash
-
-    def count_rows(self) -> int:
-        """Return the number of passages, without shards of graphs."""
-        with map_errors(self.location.name, "counting the passages of"):
-            return int(self._readable().count_rows(filter=_PASSAGE_FILTER))
-
-    def document_hashes(self) -> dict[str, str]:
-        """Return id -> hash, sorted by id, of complete documents and shards of graphs (see `kg_shards.is_shard`)."""
-        self.check_rows()
-        with map_errors(self.location.name, "reading"):
-            columns = self._readable().to_table(columns=["document_id", "document_hash", "document_rows"])
-        groups = columns.group_by(columns.column_names).aggregate([([], "count_all")]).to_pylist()
-        states: dict[str, list[str]] = {}
-        for group in groups:
-            complete = group["count_all"] == group["document_rows"]
-            states.setdefault(group["document_id"], []).append(group["document_hash"] if complete else "")
-        return {id_: hashes[0] for id_, hashes in sorted(states.items()) if len(hashes) == 1 and hashes[0]}
-
-    def stored_documents(self) -> StoredDocuments:
-        """Return the complete documents as arrays of hashes; memory for the rest is that of one batch of rows."""
-        columns = ["document_id", "document_hash", "document_rows"]
-        self.check_rows()
-        with map_errors(self.location.name, "reading"):
-            scanner = self._readable().scanner(columns=columns, batch_size=_ID_BATCH_ROWS)
-            return collect_documents(scanner.to_batches(), is_shard)
 
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
         """Replace all passages of the documents by `rows` in one commit; a document may be new, or have no row left.
@@ -232,8 +160,7 @@ class PassageTable:
             commit_restore(location, int(committed.version) - 1)
             message = f"another machine changed {location.name} at the same moment, and this step was undone"
             raise IndexLockedError(f"{message}: run the same command again when it has finished")
-        self._dataset = committed
-        _move_to_version(self, self._dataset)
+        self._set_version(committed)
         _logger.info("committed version %d of %s", self.version, location.name)
         return removal.removed.rows
 
@@ -249,21 +176,6 @@ class PassageTable:
                 parts.append(LanceFileReader(path, options, list(columns)).read_all().to_table().select(columns))
         return pa.concat_tables(part.replace_schema_metadata(None) for part in parts)
 
-    def find_conflicts(self, ids: pa.Array, document_ids: pa.Array) -> list[str]:
-        """Return those of the passage ids (n,) that passages of documents have which are not among those given (m,)."""
-        conflicts: list[str] = []
-        with map_errors(self.location.name, "reading"):
-            scanner = self._readable().scanner(columns=["id", "document_id"], batch_size=_ID_BATCH_ROWS)
-            for batch in scanner.to_batches():
-                taken = pc.is_in(batch["id"], value_set=ids)
-                own = pc.is_in(batch["document_id"], value_set=document_ids)
-                conflicts += batch["id"].filter(pc.and_not(taken, own)).to_pylist()
-        return conflicts
-
-    def data_files(self) -> set[str]:
-        """Return the names of the data files of this version."""
-        return {file.path for fragment in self._dataset.get_fragments() for file in fragment.data_files()}
-
     def delete(self, document_ids: Sequence[str]) -> int:
         """Remove documents in one commit (errors: see `replace`); return the number of passages; 0 commits nothing."""
         ids = sorted(set(document_ids))
@@ -271,113 +183,6 @@ class PassageTable:
         if _count_existing(self._readable(), self.location.name, ids, []) == 0:
             return 0
         return self._commit([], pa.array(ids, type=pa.string()), RowSeal())
-
-    def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
-        """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes, without shards of graphs.
-
-        Columns are in the order wanted, None for all and each row's checksum verified; `version` is an older one that
-        has not been compacted away. An unknown column is an InputError, an absent version or damaged data an
-        IndexFormatError.
-        """
-        if version is None:
-            self.check_rows()
-        return self._read(columns, _PASSAGE_FILTER, version)
-
-    def read_documents(self, document_ids: Sequence[str]) -> pa.Table:
-        """Return all columns of the passages of documents, as of `read`."""
-        return self._read(None, _in_predicate("document_id", document_ids) if document_ids else "false")
-
-    def read_failed(self, columns: Sequence[str]) -> pa.Table:
-        """Return columns of the passages whose extraction failed, as of `read`."""
-        return self._read(columns, f"failure IS NOT NULL AND {_PASSAGE_FILTER}")
-
-    def numbered_passages(self, ids: Sequence[str]) -> set[str]:
-        """Return those of the ids that passages have which are parts of a document of another id."""
-        rows = self._read(["id"], f"{_in_predicate('id', ids)} AND id != document_id" if ids else "false")
-        return set(rows["id"].to_pylist())
-
-    def read_aliases(self, ids: Sequence[str]) -> dict[str, tuple[tuple[str, str], ...]]:
-        """Return for those of the passages that have aliases each name as it writes it, with the full name."""
-        if not ids or not has_aliases(self.settings):
-            return {}
-        rows = self._read(["id", "mentions", "triples"], _in_predicate("id", ids))
-        return {
-            id_: extraction.aliases
-            for id_, extraction in zip(rows["id"].to_pylist(), read_extractions(rows), strict=True)
-            if extraction.aliases
-        }
-
-    def _read(self, columns: Sequence[str] | None, condition: str, version: int | None = None) -> pa.Table:
-        names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]
-        wanted = names if columns is None else list(columns)
-        if unknown := sorted(set(wanted) - set(names)):
-            raise InputError(f"no column {unknown[0]!r} in the passages table: choose from {', '.join(names)}")
-        extra = INTEGRITY_COLUMNS if columns is None else ("document_id", "ordinal")
-        scanned = list(dict.fromkeys([*wanted, *extra]))
-        with map_errors(self.location.name, "reading"):
-            dataset = self._readable() if version is None else self._dataset.checkout_version(version)
-            if version is not None:
-                check_stored_deletions(self.location, dataset)
-            rows = dataset.to_table(columns=scanned, filter=condition)
-        if columns is None:
-            check_rows(rows, self.location.name)
-        order = pc.sort_indices(rows, sort_keys=[("document_id", "ascending"), ("ordinal", "ascending")])
-        return rows.select(wanted).take(order).replace_schema_metadata(None)
-
-    @property
-    def is_newest(self) -> bool:
-        """Whether no newer version has been committed, and no other table put in the place of this one."""
-        with map_errors(self.location.name, "reading"):
-            newest = bool(self._dataset.latest_version == self.version)
-        return newest and _identify_manifest(self.location, self.version) == self.manifest_identity
-
-    def fragments(self) -> list[FragmentState]:
-        """Return the fragments of this version, of passages and of shards of graphs."""
-        return [FragmentState.read(fragment.metadata) for fragment in self._dataset.get_fragments()]
-
-    def read_fragment(self, fragment: FragmentState, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the passages of one fragment, in no order, without shards of graphs.
-
-        Without `columns` these are all, with `document_rows`, and each row's checksum is verified; damaged data are an
-        IndexFormatError.
-        """
-        with map_errors(self.location.name, "reading"):
-            stored = self._readable().get_fragment(fragment.number)
-            assert stored is not None, fragment
-            rows = stored.to_table(columns=None if columns is None else list(columns), filter=_PASSAGE_FILTER)
-        if columns is None:
-            check_rows(rows, self.location.name)
-            rows = rows.drop_columns([INTEGRITY_COLUMNS[1]])
-        return rows.replace_schema_metadata(None)
-
-    def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the shards of graphs in batches, in no order; without `columns` each row's checksum is verified."""
-        with map_errors(self.location.name, "reading"):
-            scanner = self._readable().scanner(
-                columns=None if columns is None else list(columns), filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS
-            )
-            batches = iter(scanner.to_batches())
-        while True:
-            with map_errors(self.location.name, "reading"):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            rows = pa.Table.from_batches([batch])
-            if columns is None:
-                check_rows(rows, self.location.name)
-            yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
-
-    def read_graph(self, name: str) -> pa.Table:
-        """Return the shards of one graph, by their ids; each row's checksum is verified."""
-        prefix = name.replace("'", "''")
-        with map_errors(self.location.name, "reading"):
-            rows = self._readable().to_table(filter=f"{_SHARD_FILTER} AND starts_with(id, '{prefix}#')")
-        check_rows(rows, self.location.name)
-        return rows.drop_columns(list(INTEGRITY_COLUMNS)).sort_by("id")
-
-    def versions(self) -> list[StoredVersion]:
-        """Return the versions that are there, the newest first."""
-        return list_versions(self._dataset, self.location)
 
     def compact(self) -> int:
         """Merge small files and drop older versions under the writer lock; return the number of versions dropped.
@@ -388,8 +193,7 @@ class PassageTable:
         _count_existing(self._dataset, self.location.name, [], [])
         self.check_rows()
         if groups := self._merge_fragments():
-            self._dataset = commit_rewrite(self._dataset, groups, self.location)
-            _move_to_version(self, self._dataset)
+            self._set_version(commit_rewrite(self._dataset, groups, self.location))
         with map_errors(self.location.name, "removing old versions of"):
             in_use = pinned_versions(self.location.derived) | {self.version}
             old = [int(v["version"]) for v in self._dataset.versions() if v["version"] not in in_use]
@@ -418,26 +222,9 @@ class PassageTable:
             tasks = Compaction.plan(self._readable(), options).tasks
             return [(task.fragments, task.execute(self._dataset).new_fragments) for task in tasks]
 
-    def check_rows(self) -> None:
-        """Raise an IndexFormatError where the rows of this version are not those that were written, as a whole.
-
-        It reads the checksum of each row, once for each version.
-        """
-        if self._checked_version != self.version:
-            seal = stored_seal(self._dataset, self.location.name)
-            if seal is not None:
-                check_rows_sealed(seal, compute_seal(self._readable(), self.location.name), self.location.name)
-            self._checked_version = self.version
-
-    def _readable(self) -> "LanceDataset":
-        """Return the dataset, whose files of deleted rows were parsed once for each version, before Lance reads them.
-
-        A damaged one is an IndexFormatError.
-        """
-        if self._parsed_version != self.version:
-            check_stored_deletions(self.location, self._dataset)
-            self._parsed_version = self.version
-        return self._dataset
+    def versions(self) -> list[StoredVersion]:
+        """Return the versions that are there, the newest first."""
+        return list_versions(self._dataset, self.location)
 
     def restore(self, version: int) -> "PassageTable":
         """Make an older version the newest one, and return the table at it (errors: see `restore_to`)."""
@@ -458,7 +245,7 @@ def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[s
     _check_newest(dataset, name)
     with map_errors(name, "reading"):
         wanted = (("document_id", document_ids), ("id", ids))
-        clauses = [_in_predicate(column, values) for column, values in wanted if values]
+        clauses = [in_predicate(column, values) for column, values in wanted if values]
         if not clauses:
             return 0
         rows = dataset.to_table(columns=["id", "document_id"], filter=" OR ".join(clauses))
@@ -468,36 +255,3 @@ def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[s
             message = f"passage id {id_!r} belongs to document {document_id!r} already"
             raise InputError(f"{message}: give the new passage another id, or replace that document too")
     return int(rows.num_rows)
-
-
-def _in_predicate(column: str, values: Sequence[str]) -> str:
-    """Return an SQL predicate; quotes inside values are doubled, and nothing else needs escaping in an SQL string."""
-    quoted = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-    return f"{column} IN ({quoted})"
-
-
-def _files_hash(dataset: "LanceDataset") -> str:
-    states = [FragmentState.read(fragment.metadata) for fragment in dataset.get_fragments()]
-    files = [part for state in states for part in (state.files, state.deletions or None)]
-    return blake2b(json.dumps(files).encode(), digest_size=16).hexdigest()
-
-
-def _identify_manifest(location: Location, version: int) -> tuple[int, int]:
-    """Return the inode and the time of a version's file, in which two tables at one place differ; else zeroes.
-
-    An object store has neither: there a table that takes the place of another is not recognised by its version alone.
-    """
-    if location.remote:
-        return 0, 0
-    try:
-        status = manifest_path(location, version).stat()
-    except OSError:  # of a version that has been dropped since, or of another naming of versions
-        return 0, 0
-    return status.st_ino, status.st_mtime_ns
-
-
-def _move_to_version(table: PassageTable, dataset: "LanceDataset") -> None:
-    table.version = int(dataset.version)
-    table.files_hash = _files_hash(dataset)
-    table.manifest_identity = _identify_manifest(table.location, table.version)
-    pin(table.location.derived, table.version, table)

@@ -7,7 +7,8 @@ an index reads no vocabulary and a query term is found by binary search; two ter
 million for 300,000 terms) are treated as one.
 
 An index is merged from the counted terms of its parts (`TermCounts`) by array operations. Scores of given passages are
-computed from their rows, the best passages are found by `clew.text.layered_postings`; both read a small part of it.
+computed from their rows by `clew.text.row_scores`, the best passages are found by `clew.text.best_passages`; both read
+a small part of it.
 Source: the formula that Kamphuis et al., "Which BM25 do you mean?" (2020) call Lucene (accurate).
 Differs from the source: a term repeated in a query is weighted by its count; terms are added in the order of their
 hashes, so that the word order of the query never changes a bit of the scores; a term that a passage repeats more than
@@ -30,16 +31,10 @@ from Stemmer import version as stemmer_version
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.text.layered_postings import (
-    LAYERS,
-    best_passages,
-    fill_rows,
-    layer_postings,
-    length_norms,
-    score_rows,
-    term_slots,
-)
+from clew.text.best_passages import best_passages
+from clew.text.layered_postings import LAYERS, layer_postings
 from clew.text.normalization import key_hash
+from clew.text.row_scores import fill_rows, length_norms, score_rows, term_slots
 from clew.text.terms import Analyzer, terms_of_words
 
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
@@ -102,7 +97,7 @@ class QueryTerms:
 
     terms: IntArray  # (q,) positions in the index's vocabulary, ascending
     weights: DoubleArray  # (q,) inverse document frequency times the number of times that the question has the term
-    slots: IntArray  # where each term is in `terms` (see `clew.text.layered_postings.term_slots`)
+    slots: IntArray  # where each term is in `terms` (see `clew.text.row_scores.term_slots`)
 
     @classmethod
     def from_weights(cls, terms: IntArray, weights: DoubleArray) -> "QueryTerms":

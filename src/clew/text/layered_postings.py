@@ -1,37 +1,21 @@
-"""Postings of BM25 in layers of impact, and the search for the best passages that skips most of them.
+"""Postings of BM25 in layers of impact: of a frequent term those passages first in which it counts most.
 
-A term's impact in a passage is its saturated frequency there, between 0 and 1; its contribution to a score is the
-impact times the term's weight in the question. The postings of frequent terms are in layers by impact, strongest first,
-each with the highest impact in it. The search first scores some promising passages, whose scores are a threshold, and
-then reads only so many layers, from above, that a passage in none of them stays below it. For each passage read, the
-bounds of its layers are added up, and it is scored only if the sum reaches the threshold. The result is exact.
+The postings of frequent terms are in layers by impact, strongest first, each with the highest impact in it; those of
+other terms are in one list. `clew.text.best_passages` searches them.
 
-Source: Turtle and Flood, "Query Evaluation: Strategies and Optimizations" (1995), MaxScore, for the lists that need not
-be read; Anh and Moffat, "Pruned query evaluation using pre-computed impacts" (2006), for layers by impact.
-Differs from the source: each layer is a list of MaxScore of its own; impacts are not rounded, since the passages that
-remain are scored from the terms of the passage.
+Source: Anh and Moffat, "Pruned query evaluation using pre-computed impacts" (2006).
+Differs from the source: impacts are not rounded, since passages are scored from the terms in their rows.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
+from clew.arrays import FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
+from clew.text.row_scores import term_impact
 
 LAYERS = 16
 _FIRST_LAYER, _STEP = 0.8, 0.035  # the first layer has impacts of at least 0.8, each further one of 0.035 less
 _MIN_LAYERED = 256  # postings of a term with layers; shorter lists are read whole
-_SLACK = 1.00001  # bounds are raised by this, more than rounding can lower them
-_HIGHEST, _NEEDED = 255, 100  # units: a sum that would be higher stays at the highest
-_SEED_POSTINGS, _SEED_SHARE, _SEEDS = 2000, 32, 16
-_READ_SHARE = 0.4  # postings are read until unread ones have less than this share of the threshold: scoring costs more
-
-
-def length_norms(k1: float, b: float, mean_length: float) -> tuple[float, float]:
-    """Return x and y such that a term that occurs c times in a passage of n terms has the impact c / (c + x + y n)."""
-    return k1 * (1.0 - b), k1 * b / mean_length if mean_length else 0.0
 
 
 def layer_postings(
@@ -65,34 +49,6 @@ def layer_postings(
 
 
 @njit
-def fill_rows(
-    indptr: LongArray,
-    terms: IntArray,
-    counts: IntArray,
-    columns: IntArray,
-    places: IntArray,
-    row_offsets: LongArray,
-    row_terms: IntArray,
-    row_counts: NDArray[np.uint16],
-    frequencies: LongArray,
-) -> None:
-    """Copy the terms of texts (n,) to their places (n,) in the rows of an index; `columns` renumbers the terms."""
-    for text in range(len(places)):
-        target = row_offsets[places[text]]
-        for entry in range(indptr[text], indptr[text + 1]):
-            column = columns[terms[entry]]
-            row_terms[target] = column
-            row_counts[target] = min(counts[entry], 65535)
-            frequencies[column] += 1
-            target += 1
-
-
-@njit
-def _impact(count, length, base, slope):  # type: ignore[no-untyped-def]
-    return count / (count + base + slope * length)
-
-
-@njit
 def _layer(impact):  # type: ignore[no-untyped-def]
     return min(max(int((_FIRST_LAYER - impact) / _STEP + 1.0), 0), LAYERS - 1)
 
@@ -104,7 +60,7 @@ def _measure_layers(  # type: ignore[no-untyped-def]
     for passage in range(len(lengths)):
         for entry in range(row_offsets[passage], row_offsets[passage + 1]):
             term = row_terms[entry]
-            impact = _impact(float(row_counts[entry]), lengths[passage], base, slope)
+            impact = term_impact(float(row_counts[entry]), lengths[passage], base, slope)
             bounds[term] = max(bounds[term], np.float32(impact))
             row = layer_of_term[term]
             if row >= 0:
@@ -122,311 +78,9 @@ def _place_postings(  # type: ignore[no-untyped-def]
             term = row_terms[entry]
             row = layer_of_term[term]
             if row >= 0:
-                layer = _layer(_impact(float(row_counts[entry]), lengths[passage], base, slope))
+                layer = _layer(term_impact(float(row_counts[entry]), lengths[passage], base, slope))
                 out[layer_cursors[row, layer]] = passage
                 layer_cursors[row, layer] += 1
             else:
                 out[cursors[term]] = passage
                 cursors[term] += 1
-
-
-@njit
-def _find_term(term, terms, slots):  # type: ignore[no-untyped-def]
-    """Return the position of a term in `terms` by their `term_slots`, -1 if it is not there."""
-    mask = len(slots) - 1
-    slot = term & mask
-    while slots[slot] > 0 and terms[slots[slot] - 1] != term:
-        slot = (slot + 1) & mask
-    return slots[slot] - 1
-
-
-@njit
-def score_row(
-    row_offsets: LongArray,
-    row_terms: IntArray,
-    row_counts: NDArray[np.uint16],
-    lengths: IntArray,
-    base: float,
-    slope: float,
-    terms: IntArray,
-    weights: DoubleArray,
-    slots: IntArray,
-    passage: int,
-) -> np.floating[Any]:
-    """Return the BM25 score of one passage for terms (q,), ascending, with weights (q,) and `term_slots`."""
-    score = np.float32(0.0)
-    for entry in range(row_offsets[passage], row_offsets[passage + 1]):
-        position = _find_term(row_terms[entry], terms, slots)
-        if position >= 0:
-            impact = _impact(float(row_counts[entry]), lengths[passage], base, slope)
-            score += np.float32(weights[position] * impact)
-    return score
-
-
-@njit
-def score_row_pair(
-    row_offsets: LongArray,
-    row_terms: IntArray,
-    row_counts: NDArray[np.uint16],
-    lengths: IntArray,
-    base: float,
-    slope: float,
-    terms: IntArray,
-    weights: DoubleArray,
-    slots: IntArray,
-    passage: int,
-) -> tuple[np.floating[Any], np.floating[Any]]:
-    """Return the BM25 scores of one passage for two questions with the weights (2, q), as `score_row`."""
-    one, other = np.float32(0.0), np.float32(0.0)
-    for entry in range(row_offsets[passage], row_offsets[passage + 1]):
-        position = _find_term(row_terms[entry], terms, slots)
-        if position >= 0:
-            impact = _impact(float(row_counts[entry]), lengths[passage], base, slope)
-            one += np.float32(weights[0, position] * impact)
-            other += np.float32(weights[1, position] * impact)
-    return one, other
-
-
-def term_slots(terms: IntArray) -> IntArray:
-    """Return a hash table of terms (q,): the position of each plus one in the first free place from its low bits on."""
-    size = 1 << (8 * len(terms)).bit_length()
-    slots = [0] * size
-    for position, term in enumerate(terms.tolist(), 1):
-        slot = term & (size - 1)
-        while slots[slot]:
-            slot = (slot + 1) & (size - 1)
-        slots[slot] = position
-    return np.array(slots, dtype=np.int32)
-
-
-@njit
-def score_rows(
-    row_offsets: LongArray,
-    row_terms: IntArray,
-    row_counts: NDArray[np.uint16],
-    lengths: IntArray,
-    base: float,
-    slope: float,
-    terms: IntArray,
-    weights: DoubleArray,
-    slots: IntArray,
-    passages: IntArray,
-) -> FloatArray:
-    """Return the BM25 scores (n,) of passages (n,)."""
-    scores = np.empty(len(passages), dtype=np.float32)
-    for i in range(len(passages)):
-        scores[i] = score_row(
-            row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passages[i]
-        )
-    return scores
-
-
-# A list is a layer of a term, or all postings of a term without layers. `limits[t, depth]` is the highest contribution
-# of the lists of term t from `depth` on; a passage in none of the lists that are read scores at most the sum of these.
-@njit
-def best_passages(
-    row_offsets: LongArray,
-    row_terms: IntArray,
-    row_counts: NDArray[np.uint16],
-    lengths: IntArray,
-    base: float,
-    slope: float,
-    offsets: LongArray,
-    passages: IntArray,
-    bounds: FloatArray,
-    layer_offsets: LongArray,
-    layer_bounds: FloatArray,
-    terms: IntArray,
-    weights: DoubleArray,
-    slots: IntArray,
-    layered: LongArray,
-    k: int,
-    allowed: BoolArray,
-    sums: NDArray[np.uint8],
-) -> tuple[IntArray, FloatArray]:
-    """Return passages that hold the `k` best of the allowed ones, in no order, and their scores (n,).
-
-    `layered` (q,) is the row in `layer_offsets` of each term, -1 for none; `allowed` is (P,), or (0,) for all passages;
-    `sums` are zeros (P,), and zeros afterwards.
-    """
-    starts, limits = _list_limits(offsets, bounds, layer_offsets, layer_bounds, terms, weights, layered)
-    step_terms, step_depths = _order_steps(starts, limits)
-    best = np.zeros(k, dtype=np.float32)  # the k highest scores of some passages, ascending
-    threshold = np.float32(0.0)
-    # First a few postings for a threshold, then as many as it asks for.
-    most = _SEED_POSTINGS + 8 * k + (starts[:, LAYERS] - starts[:, 0]).sum() // _SEED_SHARE
-    depths = _choose_depths(starts, limits, step_terms, step_depths, 0.0, most)
-    found, found_sums = _collect(starts, limits, depths, passages, allowed, sums, limits[:, 0].sum() / _HIGHEST, 1)
-    for passage in found[_highest(found_sums, k + _SEEDS)]:
-        _insert(
-            best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
-        )
-    threshold = best[0]
-    depths = _choose_depths(starts, limits, step_terms, step_depths, _READ_SHARE * threshold, -1)
-    rest = 0.0
-    for i in range(len(terms)):
-        rest += limits[i, depths[i]]
-    # Limits are added up as whole numbers of units, rounded up; what a passage needs for the threshold is 100 of them.
-    unit = (threshold - rest if threshold > rest else limits[:, 0].sum()) / _NEEDED
-    found, found_sums = _collect(
-        starts, limits, depths, passages, allowed, sums, unit, _least_sum(threshold, rest, unit)
-    )
-    best[:] = 0.0
-    for passage in found[_highest(found_sums, k + _SEEDS)]:
-        _insert(
-            best, score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
-        )
-    threshold = max(threshold, best[0])
-    best[:] = 0.0
-    least = _least_sum(threshold, rest, unit)
-    scores = np.empty(len(found), dtype=np.float32)
-    count = 0
-    for i in range(len(found)):
-        if found_sums[i] < least:
-            continue
-        passage = found[i]
-        score = score_row(row_offsets, row_terms, row_counts, lengths, base, slope, terms, weights, slots, passage)
-        if score >= threshold and score > 0.0:
-            found[count], scores[count] = passage, score
-            count += 1
-            _insert(best, score)
-            if best[0] > threshold:
-                threshold = best[0]
-                least = _least_sum(threshold, rest, unit)
-    return found[:count], scores[:count]
-
-
-@njit
-def _least_sum(threshold, rest, unit):  # type: ignore[no-untyped-def]
-    """Return the least sum of a passage that may have a score of at least the threshold."""
-    return min(max(int((threshold - rest) / unit), 1), _HIGHEST)
-
-
-@njit
-def _list_limits(offsets, bounds, layer_offsets, layer_bounds, terms, weights, layered):  # type: ignore[no-untyped-def]
-    starts = np.zeros((len(terms), LAYERS + 1), dtype=np.int64)
-    limits = np.zeros((len(terms), LAYERS + 1))
-    for i in range(len(terms)):
-        if layered[i] >= 0:
-            starts[i] = layer_offsets[layered[i]]
-            for layer in range(LAYERS):
-                limits[i, layer] = weights[i] * layer_bounds[layered[i], layer] * _SLACK
-        else:
-            starts[i] = offsets[terms[i] + 1]
-            starts[i, 0] = offsets[terms[i]]
-            limits[i, 0] = weights[i] * bounds[terms[i]] * _SLACK
-        for layer in range(LAYERS - 1, -1, -1):  # an empty layer has the limit of the next one
-            limits[i, layer] = max(limits[i, layer], limits[i, layer + 1])
-    return starts, limits
-
-
-@njit
-def _order_steps(starts, limits):  # type: ignore[no-untyped-def]
-    """Return the terms and depths (s,) of the steps that lower the sum of limits most for each posting read."""
-    terms, depths = np.empty(starts.size, dtype=np.int64), np.empty(starts.size, dtype=np.int64)
-    ratios = np.empty(starts.size)
-    count = 0
-    for i in range(len(starts)):
-        depth = 0
-        while limits[i, depth] > 0.0:
-            best_ratio, best_depth = 0.0, depth + 1
-            for other in range(depth + 1, LAYERS + 1):
-                ratio = (limits[i, depth] - limits[i, other]) / (starts[i, other] - starts[i, depth] + 1)
-                if ratio >= best_ratio:
-                    best_ratio, best_depth = ratio, other
-            terms[count], depths[count], ratios[count] = i, best_depth, -best_ratio
-            count += 1
-            depth = best_depth
-    _sort_steps(ratios[:count], terms, depths)
-    return terms[:count], depths[:count]
-
-
-# Shell's sort: numpy's takes seconds to compile.
-@njit
-def _sort_steps(keys, terms, depths):  # type: ignore[no-untyped-def]
-    gap = len(keys) // 2
-    while gap > 0:
-        for i in range(gap, len(keys)):
-            key, term, depth = keys[i], terms[i], depths[i]
-            j = i
-            while j >= gap and keys[j - gap] > key:
-                keys[j], terms[j], depths[j] = keys[j - gap], terms[j - gap], depths[j - gap]
-                j -= gap
-            keys[j], terms[j], depths[j] = key, term, depth
-        gap //= 2
-
-
-@njit
-def _choose_depths(starts, limits, step_terms, step_depths, target, most):  # type: ignore[no-untyped-def]
-    """Return how many lists of each term (q,) are read.
-
-    As many as bring the sum of limits below the target, unless it is 0, and about `most` postings at most, unless it is
-    negative.
-    """
-    depths = np.zeros(len(starts), dtype=np.int64)
-    rest, read = limits[:, 0].sum(), 0
-    for step in range(len(step_terms)):
-        if (target > 0.0 and rest < target) or 0 <= most <= read:
-            break
-        i, depth = step_terms[step], step_depths[step]
-        if 0 <= 4 * most < starts[i, depth] - starts[i, depths[i]] and read > 0:
-            continue
-        rest -= limits[i, depths[i]] - limits[i, depth]
-        read += starts[i, depth] - starts[i, depths[i]]
-        depths[i] = max(depths[i], depth)
-    return depths
-
-
-@njit
-def _collect(starts, limits, depths, passages, allowed, sums, unit, least):  # type: ignore[no-untyped-def]
-    """Return the allowed passages whose limits in the lists that are read add up to at least `least` units, and these.
-
-    The limit of a list is reduced by that of the unread lists of its term, since that is in the sum of the unread ones.
-    """
-    total = 0
-    for i in range(len(starts)):
-        for layer in range(depths[i]):
-            limit = min(int((limits[i, layer] - limits[i, depths[i]]) / unit + 1.0), _HIGHEST)
-            total += starts[i, layer + 1] - starts[i, layer]
-            for entry in range(starts[i, layer], starts[i, layer + 1]):
-                passage = passages[entry]
-                sums[passage] = min(sums[passage] + limit, _HIGHEST)
-    found, found_sums = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.uint8)
-    count = 0
-    for i in range(len(starts)):
-        for entry in range(starts[i, 0], starts[i, depths[i]]):
-            passage = passages[entry]
-            value = sums[passage]
-            sums[passage] = 0
-            if value >= least and (len(allowed) == 0 or allowed[passage]):
-                found[count], found_sums[count] = passage, value
-                count += 1
-    return found[:count], found_sums[:count]
-
-
-@njit
-def _highest(values, count):  # type: ignore[no-untyped-def]
-    """Return the positions of `count` of the highest values, or of all if there are fewer."""
-    if len(values) <= count:
-        return np.arange(len(values))
-    highest = np.zeros(count, dtype=np.float32)
-    for value in values:
-        _insert(highest, np.float32(value))
-    chosen = np.empty(count, dtype=np.int64)
-    size = 0
-    for i in range(len(values)):
-        if values[i] >= highest[0] and size < count:
-            chosen[size] = i
-            size += 1
-    return chosen[:size]
-
-
-@njit
-def _insert(best, score):  # type: ignore[no-untyped-def]
-    if score <= best[0]:
-        return
-    i = 1
-    while i < len(best) and best[i] < score:
-        best[i - 1] = best[i]
-        i += 1
-    best[i - 1] = score

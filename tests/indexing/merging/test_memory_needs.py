@@ -10,7 +10,7 @@ from hypothesis import given
 from clew.errors import InputError
 from clew.graph.segments.segment import Segment
 from clew.index import Index
-from clew.indexing import snapshot_builder
+from clew.indexing import snapshot_builder, snapshot_synonyms
 from clew.indexing.merging import memory_needs, workspace
 from clew.indexing.merging.memory_needs import (
     MERGE_PROCESS_BYTES,
@@ -164,13 +164,13 @@ def test_names_whose_vectors_lie_in_a_file_give_the_bytes_of_those_in_memory(
         opened.append(rows)
         return VectorFile(path, rows, dimension)
 
-    monkeypatch.setattr(snapshot_builder, "VectorFile", note)
+    monkeypatch.setattr(snapshot_synonyms, "VectorFile", note)
     people = ["Johannes Alexander Maximilian Oldenburg", "Johannes Alexander Maximilian Oldenburgs"]
     names = [Document(name[-2:], "", f"They met {name} there.") for name in people]
     in_memory = make_index(tmp_path / "memory", [*DOCUMENTS[:8], *names])
     assert in_memory.snapshot.equivalences.degrees().sum()
     assert not opened
-    monkeypatch.setattr(snapshot_builder, "EXACT_NAMES", 0)
+    monkeypatch.setattr(snapshot_synonyms, "EXACT_NAMES", 0)
     in_file = make_index(tmp_path / "file", [*DOCUMENTS[:8], *names])
     one, other = (read_manifest(snapshot_folder(index.table))["files"] for index in (in_memory, in_file))
     assert one == other

@@ -25,7 +25,7 @@ from clew.training.data.reranking_pools import PoolExample
 from clew.training.hyperparameters import RerankLoss
 from clew.training.objectives.reranking import Reranking, figures_by_set
 from clew.training.recipes.networks import build_document_network
-from clew.training.recipes.records import RerankRecipe, published_rerank_recipe
+from clew.training.recipes.rerank_recipe import RerankRecipe, published_rerank_recipe
 from clew.training.result import TrainingResult
 from tests.faults.commands import run_clew
 from tests.rerankers.g_rag.test_amr_document_graph import PASSAGES, POOL

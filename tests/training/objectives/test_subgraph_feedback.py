@@ -38,7 +38,7 @@ from clew.training.objectives.subgraph_feedback import (
     paper_loss,
     reinforce_loss,
 )
-from clew.training.recipes.records import published_selection_recipe
+from clew.training.recipes.selection_recipe import published_selection_recipe
 from clew.training.trainable_parameters import SelectorAndReader
 from tests.answering.graph_readers.graph_contexts import WIDTH, unit_vectors
 from tests.models.tiny_llama import write_tiny_llama

@@ -15,8 +15,8 @@ from clew.training.data.gfm_examples import GFMExamples, LazyExamples, count_gol
 from clew.training.hyperparameters import RetrievalLoss
 from clew.training.objectives.document_retrieval import DocumentRetrieval, entity_ranks, score_questions
 from clew.training.recipes.gfm_graphs import graph_view
+from clew.training.recipes.gfm_recipe import GFMRecipe
 from clew.training.recipes.networks import query_network_settings
-from clew.training.recipes.records import GFMRecipe
 from clew.types import Document
 from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS, make_index

@@ -34,9 +34,9 @@ from clew.training.recipes.gfm import (
     train_gfm,
 )
 from clew.training.recipes.gfm_adapt import adapt_gfm
+from clew.training.recipes.gfm_recipe import GFMRecipe
 from clew.training.recipes.gfm_runs import describe_recipe
 from clew.training.recipes.networks import query_network_settings, settings_of_weights
-from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
 from clew.types import Document
 from tests.devices import DEVICES

@@ -11,7 +11,7 @@ from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.training.recipes.graph_readers import open_model, reader_factory, save_soft_prompt, token_reader_factories
-from clew.training.recipes.records import ReaderSettings
+from clew.training.recipes.reader_settings import ReaderSettings
 from clew.training.trainable_parameters import as_trainable
 from tests.answering.graph_readers.graph_contexts import WIDTH, make_context
 from tests.models.tiny_llama import write_tiny_llama

@@ -23,8 +23,8 @@ from clew.training.objectives.document_retrieval import DocumentRetrieval, Quest
 from clew.training.objectives.kg_completion import KGCompletion
 from clew.training.recipes import gfm
 from clew.training.recipes.gfm_graphs import graph_view
+from clew.training.recipes.gfm_recipe import GFMRecipe, published_recipe
 from clew.training.recipes.networks import query_network_settings, settings_of_weights
-from clew.training.recipes.records import GFMRecipe, published_recipe
 from clew.training.result import TrainingResult
 from clew.types import Question
 from tests.faults.commands import run_clew

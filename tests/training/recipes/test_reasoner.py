@@ -16,8 +16,8 @@ from clew.retrievers.gfm.weights import load_weights
 from clew.training.data.gfm_examples import LazyExamples, make_examples
 from clew.training.recipes.gfm_adapt import adapt_gfm
 from clew.training.recipes.gfm_graphs import graph_view
+from clew.training.recipes.gfm_recipe import ADAPTATION, GFMRecipe
 from clew.training.recipes.networks import query_network_settings, settings_of_weights
-from clew.training.recipes.records import ADAPTATION, GFMRecipe
 from clew.types import Question
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH, write_tiny_bert

@@ -25,7 +25,7 @@ from clew.store.writer_lock import writer_lock
 from clew.training.checkpoint import exclusive_lock
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, open_corpus_index
 from clew.training.hyperparameters import Recipe, RerankLoss
-from clew.training.recipes.records import Network, RerankRecipe
+from clew.training.recipes.rerank_recipe import Network, RerankRecipe
 from clew.training.recipes.reranker import find_pools, train_reranker
 from clew.training.result import TrainingResult
 from clew.types import Document

@@ -24,7 +24,7 @@ from clew.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew.training.distributed import single_process
 from clew.training.hyperparameters import FeedbackRecipe, Recipe
 from clew.training.objectives.subgraph_feedback import SubgraphFeedback
-from clew.training.recipes.records import SelectionRecipe
+from clew.training.recipes.selection_recipe import SelectionRecipe
 from clew.training.recipes.subgraph import (
     local_reader,
     train_selection,

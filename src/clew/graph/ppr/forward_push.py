@@ -18,7 +18,7 @@ from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.node_table import find_slot, node_position, table_size
-from clew.text.layered_postings import score_row_pair
+from clew.text.row_scores import score_row_pair
 
 NO_ROWS = (
     np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint16), np.zeros(0, dtype=np.int32),

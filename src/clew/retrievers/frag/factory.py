@@ -12,7 +12,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
-from clew.query.context import IndexContext, existing_weights
+from clew.query.context import IndexContext
 from clew.query.mediators import open_mediators
 from clew.query.relation_matching import RelationTexts
 from clew.retrievers.frag.hop_predictor import (
@@ -34,6 +34,7 @@ from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings, KindSettings
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.frag.text_rankers import BI_ENCODER, BM25, RANKERS, TEMPERATURES, make_text_scorer
+from clew.store.pretrained import existing_weights
 
 TRAINED = "trained"
 _SEARCH, _SIMPLE_HOPS, _COMPLEX_HOPS = "chains", 2, 4  # what `Frag` names where a setting is not given

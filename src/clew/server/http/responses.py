@@ -4,8 +4,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from clew.server.document_records import NewDocuments
 from clew.server.http.problems import MEDIA_TYPE, Problem
-from clew.server.records import NewDocuments
 
 _MEANING = {
     400: "What was sent cannot be used.",

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from clew.server import records
+from clew.server import document_records
 from clew.server.access import Access
 from clew.store.atomic import write_text
 
@@ -58,9 +58,9 @@ class StoredJob:
         """Return whether a key may see it: its own, and any to a key that may write and sees everything."""
         return self.key_id == access.key_id or (access.write and access.where is None)
 
-    def view(self) -> records.Job:
+    def view(self) -> document_records.Job:
         """Return what the interfaces show."""
-        return records.Job(
+        return document_records.Job(
             id=self.id,
             index=self.index,
             status=self.status,
@@ -70,7 +70,7 @@ class StoredJob:
             updated=self.updated,
             attempts=self.attempts,
             reason=self.reason,
-            failures=[records.JobFailure(item=item, reason=reason) for item, reason in self.failures],
+            failures=[document_records.JobFailure(item=item, reason=reason) for item, reason in self.failures],
             version=self.version,
         )
 

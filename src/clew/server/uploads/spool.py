@@ -22,7 +22,7 @@ from typing import IO, final
 from clew.errors import InputError
 from clew.indexing.sources.discovery import READABLE_SUFFIXES, SourceFile
 from clew.indexing.sources.reader import read_sources
-from clew.server import records
+from clew.server import document_records
 from clew.server.refusals import Refusal
 from clew.server.uploads.records import OWNER_FILE, StoredJob, UploadedFile, read_job, write_job
 from clew.store.atomic import atomic_folder, discard, remove_leftovers
@@ -58,7 +58,7 @@ class Spool:
         """Remove what killed servers had not received whole."""
         remove_leftovers(self.folder)
 
-    def accept_texts(self, key_id: str, documents: Sequence[records.NewDocument]) -> StoredJob:
+    def accept_texts(self, key_id: str, documents: Sequence[document_records.NewDocument]) -> StoredJob:
         """Store texts, and return their job; texts without an id get one."""
         job = self._new_job(key_id, len(documents))
         with self._fill(job) as folder, (folder / TEXTS_FILE).open("w", encoding="utf-8") as file:

@@ -27,7 +27,7 @@ from clew.training.data.reranking_pools import (
     make_pool_examples,
     save_pools,
 )
-from clew.training.recipes.records import RerankRecipe
+from clew.training.recipes.rerank_recipe import RerankRecipe
 from clew.types import Progress
 
 _FORMAT = 1

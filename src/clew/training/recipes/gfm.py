@@ -36,9 +36,9 @@ from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew.training.recipes.gfm_graphs import check_encoder, graph_view
+from clew.training.recipes.gfm_recipe import GFMRecipe
 from clew.training.recipes.gfm_runs import describe_recipe, reads_chains, run_key
 from clew.training.recipes.networks import query_network_settings
-from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 

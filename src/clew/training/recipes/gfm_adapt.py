@@ -17,8 +17,8 @@ from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.recipes.gfm_graphs import graph_view
+from clew.training.recipes.gfm_recipe import GFMRecipe
 from clew.training.recipes.gfm_runs import describe_recipe, run_key
-from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress
 

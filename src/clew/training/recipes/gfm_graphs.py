@@ -22,7 +22,7 @@ from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew.training.data.gfm_examples import GraphView
-from clew.training.recipes.records import GFMRecipe
+from clew.training.recipes.gfm_recipe import GFMRecipe
 
 
 def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | None = None) -> GraphView:

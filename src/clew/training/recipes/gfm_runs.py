@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.query.entity_linker import LinkerSettings
 from clew.retrievers.gfm.weights import load_weights
-from clew.training.recipes.records import GFMRecipe
+from clew.training.recipes.gfm_recipe import GFMRecipe
 
 
 def reads_chains(recipe: GFMRecipe) -> bool:

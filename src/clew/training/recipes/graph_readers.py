@@ -23,7 +23,7 @@ from clew.models.llm.prompts import graph_answer
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import LOCAL_READER, Encoder
 from clew.training.data.graph_questions import EncodedQuestion
-from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, Token
+from clew.training.recipes.reader_settings import CONTEXT_TOKENS, ReaderSettings, Token
 from clew.training.recipes.subgraph import local_reader
 
 _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code

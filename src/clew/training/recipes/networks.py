@@ -1,6 +1,6 @@
-"""The networks of training recipes, from the settings in `records`: their shapes, and what they read of a graph.
+"""The networks of training recipes, from the settings of `gfm_recipe` and `rerank_recipe`: their shapes and inputs.
 
-`records` loads no torch, so it imports this module in functions; this module names its records for their types only.
+The settings load no torch, so they import this module in functions; this module names them for their types only.
 """
 
 from pathlib import Path
@@ -18,7 +18,8 @@ from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.weights import load_weights
 
 if TYPE_CHECKING:
-    from clew.training.recipes.records import GFMRecipe, RerankRecipe
+    from clew.training.recipes.gfm_recipe import GFMRecipe
+    from clew.training.recipes.rerank_recipe import RerankRecipe
 
 FeatureNames = tuple[tuple[str, ...], tuple[str, ...]]
 """Names of numbers of passages, and of features of edges."""

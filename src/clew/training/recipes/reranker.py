@@ -42,7 +42,7 @@ from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reranking import Reranking, figures_by_set
 from clew.training.recipes.candidate_pools import PoolPlace, find_candidate_pools, hash_parts
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
-from clew.training.recipes.records import RerankRecipe
+from clew.training.recipes.rerank_recipe import RerankRecipe
 from clew.training.result import TrainingResult
 from clew.types import Evidence, Progress, Question
 

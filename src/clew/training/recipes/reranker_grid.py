@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.training.recipes.records import RerankRecipe
+from clew.training.recipes.rerank_recipe import RerankRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress
 

@@ -21,7 +21,7 @@ from clew.training.hyperparameters import Recipe
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
 from clew.training.objectives.subgraph_feedback import SubgraphFeedback
-from clew.training.recipes.records import SelectionRecipe
+from clew.training.recipes.selection_recipe import SelectionRecipe
 from clew.training.result import TrainingResult
 from clew.training.run_folder import own_run_folder
 from clew.training.trainable_parameters import ReaderParameters, as_trainable

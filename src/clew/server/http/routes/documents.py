@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 
-from clew.server import browsing, records
+from clew.server import browsing, document_records
 from clew.server.access import Access
 from clew.server.http.responses import ASKING, WRITING
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
@@ -23,7 +23,7 @@ _BODY = {
     "required": True,
     "content": {
         "application/json": {
-            "schema": records.NewDocuments.model_json_schema(ref_template="#/components/schemas/{model}")
+            "schema": document_records.NewDocuments.model_json_schema(ref_template="#/components/schemas/{model}")
         },
         FILES: {
             "schema": {
@@ -35,7 +35,7 @@ _BODY = {
     },
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {
-    202: {"model": records.Job, "description": "It is on disk, and will be indexed."}
+    202: {"model": document_records.Job, "description": "It is on disk, and will be indexed."}
 }
 
 
@@ -69,17 +69,17 @@ async def list_documents(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     q: Annotated[str, Query(max_length=500, description="A part of an id or a title.")] = "",
     status: Literal["", "indexed", "partly failed", "failed"] = "",
-) -> records.DocumentPage:
+) -> document_records.DocumentPage:
     """Return a page of documents by id, with those that could not be read and why."""
 
-    def work(version: OpenVersion) -> records.DocumentPage:
+    def work(version: OpenVersion) -> document_records.DocumentPage:
         unread = failed_items(state, access, index)
         return browsing.list_documents(version, access, unread, after, limit, q, status)
 
     return await run_on_version(request, state, access, index, work)
 
 
-async def add_documents(request: Request, index: str, state: State, access: CallerAccess) -> records.Job:
+async def add_documents(request: Request, index: str, state: State, access: CallerAccess) -> document_records.Job:
     """Store texts or files; the answer comes when they are on disk, so that no end of the server loses them."""
     check_writing(state, access, index)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -105,7 +105,7 @@ async def remove_document(
     document_id: Annotated[str, Path(max_length=4_000)],
     state: State,
     access: CallerAccess,
-) -> records.Job:
+) -> document_records.Job:
     """Queue the removal of a document, and of all that was extracted from it."""
     check_writing(state, access, index)
     await run_on_version(request, state, access, index, lambda v: browsing.check_removable(v, access, document_id))
@@ -135,13 +135,13 @@ def failed_items(state: ServerState, access: Access, index: str) -> dict[str, tu
     return failed
 
 
-def _parse_texts(body: bytes) -> list[records.NewDocument]:
+def _parse_texts(body: bytes) -> list[document_records.NewDocument]:
     try:
-        return records.NewDocuments.model_validate_json(body).documents
+        return document_records.NewDocuments.model_validate_json(body).documents
     except ValidationError as error:
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in error.errors()]) from error
 
 
-def _start(state: ServerState, job: StoredJob) -> records.Job:
+def _start(state: ServerState, job: StoredJob) -> document_records.Job:
     state.jobs.start(job)
     return job.view()
