@@ -50,7 +50,7 @@ _MIN_HOP_PROBABILITY = 0.02  # floor, so that the hop predictor never decides al
 
 @dataclass(frozen=True, slots=True)
 class KindSettings:
-    """How questions of one kind, simple or complex, are searched."""
+    """Settings of the search for questions of one kind, simple or complex."""
 
     search: str  # one of `SEARCHES`
     bounds: SearchBounds
@@ -61,7 +61,7 @@ class KindSettings:
 
 @dataclass(frozen=True, slots=True)
 class FragSettings:
-    """What a search reads of the settings of `frag`, with all defaults filled in."""
+    """Settings of `frag` that a search reads, with all defaults filled in."""
 
     always: str  # `simple` or `complex` for all questions; "" to decide by the hop predictor
     delta: int  # number of hops beyond which a question is complex
