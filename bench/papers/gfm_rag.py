@@ -15,7 +15,8 @@
 
 Networks are of `--form ours`, or of `--form paper`: entities, width 512, six layers, the whole graph, exact negatives,
 30,000 steps of facts and 5 epochs, for which a GPU is wanted (`--device`). `--width`, `--layers`, `--nodes`,
-`--epochs`, `--steps` change a form, and what they change is printed. Reciprocal ranks are those of the gold nodes of a
+`--epochs`, `--steps` change a form, and what they change is printed. `--weights` run on the whole graph in retrieval,
+or on `--nodes` near the question, as they may have been trained. Reciprocal ranks are those of the gold nodes of a
 question, passages for ours and entities for the paper's. Development questions choose the epoch, and none does in
 `transfer`; 2wiki is only evaluated. `epoch taken` 0 is the network before its training: ours ranks by walk and chains
 then, so that rows of epoch 0 are all equal. `--quick` runs on made data in a minute.
@@ -61,7 +62,8 @@ ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=dense,ircot:base=hipporag,ircot
 ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-mpnet-base-v2,BAAI/bge-base-en-v1.5"
 TRAINED = "encoders stages alpha losses transfer width data scaling rankers parts"
 OPTIONS = {
-    **dict.fromkeys(("form", "seeds", "corpora", "width", "layers", "nodes", "epochs", "steps", "device"), TRAINED),
+    **dict.fromkeys(("form", "seeds", "corpora", "width", "layers", "epochs", "steps", "device"), TRAINED),
+    "nodes": f"{TRAINED} retrieval",
     **dict.fromkeys(("limit", "retrievers"), "retrieval answers"),
     "weights": "retrieval",
     "model": "answers",
@@ -139,7 +141,8 @@ def main(given: Sequence[str] | None = None) -> None:
     sets = arguments.sets
     print(describe_machine(), flush=True)
     if arguments.table == "retrieval":
-        form = f"gfm:preset=paper,weights={arguments.weights}" if arguments.weights else ""
+        nodes = f",nodes={arguments.nodes}" if arguments.nodes else ""
+        form = f"gfm:preset=paper,weights={arguments.weights}{nodes}" if arguments.weights else ""
         retrievers = [*split_list(arguments.retrievers or RETRIEVERS), *filter(None, [form])]
         for name in sets:
             report_set(name, retrievers, questions_file(name, arguments.limit))
@@ -213,6 +216,8 @@ def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     arguments.form = arguments.form or ("paper" if arguments.table == "rankers" else "ours")
     if arguments.steps and not completes_facts(arguments):
         parser.error(f"--steps are of facts, on which {arguments.table} of ours does not train: leave it out")
+    if arguments.table == "retrieval" and arguments.nodes and not (arguments.weights or arguments.quick):
+        parser.error("--nodes are those of the graph that --weights run on: give both")
     if arguments.table == "rankers" and arguments.form != "paper":
         parser.error("rankers are of entities: give --form paper")
     return arguments

@@ -256,6 +256,15 @@ def test_the_retrieval_table_has_every_retriever_that_is_named(capsys: pytest.Ca
     assert [row[0] for row in rows if row[0] in named.split(",")] == 2 * named.split(",")
 
 
+@pytest.mark.usefixtures("papers")
+def test_nodes_of_the_retrieval_table_are_those_of_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    module = importlib.import_module("papers.gfm_rag")
+    with pytest.raises(SystemExit) as ended:
+        module.main(["retrieval", "--nodes", "50"])
+    assert ended.value.code == 2
+    assert "those of the graph that --weights run on: give both" in capsys.readouterr().err
+
+
 def run_elsewhere(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path, script: str, name: str
 ) -> list[list[str]]:
