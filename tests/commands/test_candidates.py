@@ -137,7 +137,7 @@ def test_the_order_of_the_file_needs_no_index_and_no_encoder(
     ("given", "message"),
     [
         (("eval", "--candidates", "FILE", "--questions", "FILE"), "--questions needs an index"),
-        (("eval", "--candidates", "FILE", "--index", "x"), "--index needs an index"),
+        (("eval", "--candidates", "FILE", "--index", "x"), "--index and --candidates both say"),
         (("eval", "--candidates", "FILE", "--retriever", "bm25"), "--retriever needs an index"),
         (("eval", "--candidates", "FILE", "--rerank-depth", "3"), "--rerank-depth is given, and no --rerank"),
         (("eval", "--candidates", "FILE", "--rerank", "g-rat"), "no reranker is called 'g-rat'"),
@@ -149,7 +149,10 @@ def test_the_order_of_the_file_needs_no_index_and_no_encoder(
         (("search", "Where was Vega built?"), "there is no --index"),
         (("explain", "Where?", "--candidates", "FILE"), "--candidates are explained with --rerank"),
         (("explain", QUESTIONS[0][0], "--candidates", "FILE", "--rerank", "none"), "'none', which has no edges"),
-        (("explain", "Where?", "--candidates", "FILE", "--rerank", "g-rag", "--index", "x"), "--index needs an index"),
+        (
+            ("explain", "Where?", "--candidates", "FILE", "--rerank", "g-rag", "--index", "x"),
+            "--index and --candidates both say",
+        ),
         (("explain", "Where?", "--candidates", "FILE", "--rerank", "g-rag", "--format", "svg"), "wanted one of text"),
         (("train", "reranker", "--out", "OUT"), "there is no folder of data to learn from"),
         (("train", "reranker", "--out", "OUT", "--candidates", "MISSING"), "there is no file of candidates"),

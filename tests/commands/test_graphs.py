@@ -172,3 +172,29 @@ def test_a_list_needs_an_index(tmp_path: Path) -> None:
     done = run_clew("kg", "list", "--index", tmp_path / "absent")
     assert done.code == 2
     assert "no Clew index at" in done.err
+
+
+def test_a_table_without_a_row_that_can_be_used_is_refused_and_what_was_read_before_stays(
+    tmp_path: Path, file: Path
+) -> None:
+    index, good, bad = tmp_path / "index", tmp_path / "mentions.tsv", tmp_path / "bad.tsv"
+    good.write_text("Fram\tfram.md\n", encoding="utf-8")
+    assert import_file(file, index, "--encoder", "none", "--mentions", good).code == 0
+    for content, faults in (("one cell\n", "(1 fault; the first fault: bad.tsv:1: "), ("", "states no mention")):
+        bad.write_text(content, encoding="utf-8")
+        done = import_file(file, index, "--mentions", bad)
+        assert (done.code, done.out) == (2, "")
+        assert "the file 'bad.tsv' of --mentions states no mention" in done.err
+        assert faults in done.err
+    assert run_clew("kg", "list", "--index", index).out == "ships.tsv: 2 triples, 0 names, 2 parts\n"
+    done = import_file(file, index, "--names", bad)
+    assert "the file 'bad.tsv' of --names states no name" in done.err
+
+
+def test_relations_that_are_dropped_are_told_where_they_are_all_or_none(tmp_path: Path, file: Path) -> None:
+    done = import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "built,born")
+    assert (done.code, done.out) == (2, "")
+    assert "the file of 'ships.tsv' states no triple but 3 triples of dropped relations" in done.err
+    done = import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "type.")
+    assert done.code == 0
+    assert "no triple has a relation that begins with one of --drop-relations type." in done.err

@@ -144,6 +144,20 @@ def test_weights_that_are_not_there_are_bad_input(small: Index, name: str) -> No
         open_text(f"{name}:weights=nosuch", small)
 
 
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("gnn-rag:weights=nosuch", "gnn-rag: weights is"),
+        ("gcn-subgraph:weights=nosuch", "gcn-subgraph: weights is"),
+        ("rog:ranker=nosuch", "rog: ranker is 'nosuch'; wanted trained"),
+        ("frag:relations_by=trained", "frag: relations_by is 'trained'; wanted bi-encoder,"),
+    ],
+)
+def test_an_error_names_the_setting_and_its_retriever(small: Index, spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        open_text(spec, small)
+
+
 @pytest.mark.parametrize("name", [name for name in RETRIEVERS if not finds_nothing(name)])
 def test_without_vectors_a_retriever_works_or_says_what_does(plain: Index, name: str) -> None:
     if name in WITHOUT_VECTORS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import EncoderOption, RetrieverOptions, find_default_index
+from clew.commands.options import CandidateEncoderOption, RetrieverOptions, find_default_index
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class CandidateOptions:
         Path | None,
         typer.Option(help="Rerank the passages found for the questions of a file of DPR or FiD, in place of an index."),
     ] = None
-    encoder: EncoderOption = None
+    encoder: CandidateEncoderOption = None
 
 
 def require_index(index: str | None, options: CandidateOptions) -> str:
@@ -118,6 +118,8 @@ def _check(
 
     assert options.candidates is not None
     finding = {name: value for name, value in asdict(retrievers).items() if not name.startswith("rerank")}
+    if others.get("index") is not None:
+        raise InputError("--index and --candidates both say where passages are: leave one of them out")
     for name, value in {**others, **finding}.items():
         if value is not None and value is not False:
             raise InputError(

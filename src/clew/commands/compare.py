@@ -56,11 +56,11 @@ class CompareOptions:
         ),
     ] = None
     reader: ReaderSettings = field(default_factory=ReaderSettings)
-    topk: Annotated[int, typer.Option(min=0, help="Nodes that have a prize in steiner.")] = TOP_NODES
+    topk: Annotated[int, typer.Option(min=1, help="Nodes that have a prize in steiner.")] = TOP_NODES
     topk_e: Annotated[
-        int, typer.Option(min=0, help="Similarities of edges that have a prize in steiner; G-Retriever: 3 for scenes.")
+        int, typer.Option(min=1, help="Similarities of edges that have a prize in steiner; G-Retriever: 3 for scenes.")
     ] = TOP_EDGES
-    cost: Annotated[float, typer.Option(min=0.01, help="Cost of an edge in steiner.")] = EDGE_COST
+    cost: Annotated[float, typer.Option(min=0.0, help="Cost of an edge in steiner.")] = EDGE_COST
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds of training, starts and samples.")] = 3
     recipe: Annotated[SelectionRecipe, Without("objective", "patience", "seed")] = field(
         default_factory=SelectionRecipe
@@ -140,7 +140,8 @@ def _compare_selected(
 
 def _print_selections(report: Mapping[str, Any]) -> None:
     budget = f"budget {format_count(report['budget'], 'node')}, {format_count(report['seeds'], 'seed')}"
-    print(f"{format_count(report['questions'], 'question')}, {report['learned_from']} to learn from, {budget}")
+    others = f"{report['learned_from']} to learn from, {report['chosen_by']} that choose the epoch"
+    print(f"{format_count(report['questions'], 'question')}, {others}, {budget}")
     selections = report["selections"]
     measures = [name for name in _DECIMALS if any(name in figures for figures in selections.values())]
     print("".join(["selection".ljust(15), *(measure.rjust(22) for measure in measures)]))

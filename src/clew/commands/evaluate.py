@@ -53,7 +53,10 @@ class EvaluationOptions:
     """Options of `clew eval`."""
 
     questions: Annotated[
-        Path | None, typer.Option(help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR.")
+        Path | None,
+        typer.Option(
+            help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR, gfmrag; of graphs: WebQSP, CWQ, RoG, FRAG."
+        ),
     ] = None
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
     retrievers: RetrieverOptions = field(default_factory=RetrieverOptions)

@@ -145,6 +145,8 @@ def _explain(question: str, location: str | None, target: str, options: ExplainO
         opened = open_index(require_index(location, options.candidates), progress, None, options.device)
         opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
         retriever = opened.retriever(parse_retriever(name), 0)
+        if not len(opened.snapshot.passage_ids):
+            raise InputError("this index has no passages, which gfm ranks: add documents with `clew index`")
         if not isinstance(retriever, GFMRetriever):
             raise InputError(f"--retriever is {name!r}; wanted gfm, the one that clew explain explains")
         explanation = explain_target(

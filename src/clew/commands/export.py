@@ -9,6 +9,7 @@ import typer
 
 from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, WhereOption, check_file, check_folder
+from clew.commands.output import print_note
 from clew.commands.progress import progress_on_stderr
 from clew.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions
 from clew.datasets.loaders import load_questions
@@ -124,6 +125,8 @@ def _export_gfmrag(folder: Path, index: str, questions: list[Question] | None) -
     numbers = {"document": len(documents), "triple": len(triples), "mention": len(mentions.indices)}
     counts = ", ".join(format_count(number, noun) for noun, number in numbers.items())
     print(f"wrote {', '.join(files)}: {counts}")
+    if not documents:
+        print_note("the index holds facts and no documents, so that documents.json and the mentions are empty")
 
 
 def _read_documents(table: PassageTable, documents: Mapping[str, str]) -> Iterator[ExtractedPassage]:

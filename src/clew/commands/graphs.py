@@ -19,7 +19,7 @@ from clew.commands.options import (
     check_folder,
     parse_merge_memory,
 )
-from clew.commands.output import print_json, print_line
+from clew.commands.output import print_json, print_line, print_warning
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_graph_report
 from clew.errors import InputError
@@ -91,7 +91,7 @@ def import_graph(
     source = replace(source, dropped=_parse_prefixes(options.drop_relations))
     if options.strict:
         source.check()
-    source.require_triple()
+    source.require_content()
     with progress_on_stderr() as progress:
 
         def open_place(place: str) -> Index:
@@ -105,6 +105,8 @@ def import_graph(
         print_json({**asdict(report), "faults": [str(fault) for fault in report.faults], **sizes})
     else:
         print_graph_report(report, len(snapshot.entities), len(snapshot.triples), len(snapshot.passage_ids))
+        if options.drop_relations and not report.dropped:
+            print_warning(f"no triple has a relation that begins with one of --drop-relations {options.drop_relations}")
 
 
 def _import(

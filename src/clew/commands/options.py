@@ -85,13 +85,9 @@ DeviceOption = Annotated[
     typer.Option(help="Where models run: auto, cpu, cuda or mps; auto is a GPU where torch finds one, else cpu."),
 ]
 DtypeOption = Annotated[str, typer.Option(help="Type of a language model's weights: float32, bfloat16 or float16.")]
-EncoderOption = Annotated[
-    str | None,
-    typer.Option(
-        help="all-MiniLM-L6-v2-int8, hashing, none, a sentence-transformers name, or dpr:QUESTION_MODEL,PASSAGE_MODEL; "
-        "for a new index."
-    ),
-]
+_ENCODERS = "all-MiniLM-L6-v2-int8, hashing, none, a sentence-transformers name, or dpr:QUESTION_MODEL,PASSAGE_MODEL"
+EncoderOption = Annotated[str | None, typer.Option(help=f"{_ENCODERS}; for a new index.")]
+CandidateEncoderOption = Annotated[str | None, typer.Option(help=f"{_ENCODERS}; for --candidates.")]
 SentencesOption = Annotated[
     Literal["vectors", "none"] | None,
     typer.Option(help="Whether sentences get vectors, 384 bytes each: vectors or none."),

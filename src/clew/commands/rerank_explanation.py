@@ -33,9 +33,11 @@ def explain_reranker(
     from clew.retrievers.reranked import RerankedRetriever
 
     opened, where = apply_strict(open_index(location, progress, None, device), where, strict=strict)
+    if not len(opened.snapshot.passage_ids):
+        raise InputError("this index has no passages, so nothing is reranked: add documents with `clew index`")
     ranked = opened.retriever(parse_retriever(retriever), 0)
     if not isinstance(ranked, RerankedRetriever):
-        raise InputError(f"{retriever} reranks nothing: name the reranker g-rag, and an index with documents")
+        raise InputError(f"{retriever} reranks nothing: name the reranker g-rag")
     parts = ranked.base, ranked.reranker, ranked.rerank_depth
     return explain_reranking(opened.context, *parts, question, target, count, where)
 

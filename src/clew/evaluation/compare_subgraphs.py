@@ -166,6 +166,7 @@ def _build_report(
     return SelectionReport(
         len(config.test),
         len(config.training),
+        len(config.validation),
         config.budget,
         len(values[names[0]]),
         selections,

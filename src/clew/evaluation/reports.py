@@ -94,6 +94,7 @@ class SelectionReport:
 
     questions: int  # number of test questions
     training_questions: int
+    validation_questions: int  # which choose the epoch
     budget: int  # maximum number of nodes of a selection
     seeds: int
     selections: Mapping[str, SelectionSummary]
@@ -106,6 +107,7 @@ class SelectionReport:
         return {
             "questions": self.questions,
             "learned_from": self.training_questions,
+            "chosen_by": self.validation_questions,
             "budget": self.budget,
             "seeds": self.seeds,
             "selections": {name: summary.to_json() for name, summary in self.selections.items()},

@@ -166,7 +166,8 @@ def _summarize(
     has_gold = ~np.isnan(np.stack(list(values.values()))).any(axis=0)
     if not has_gold.any():
         raise InputError(
-            "no question has gold ids; give questions with at least one, or with topics and answers for a graph"
+            "no question has gold ids; give questions with at least one, or with topics and answers for a graph (those "
+            "of WebQSP and CWQ have ids such as ns:m.0abc in their queries as topics)"
         )
     table = np.stack(list(values.values()), axis=1)[has_gold]
     columns = {name: table[:, column] for column, name in enumerate(values)}

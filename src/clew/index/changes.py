@@ -278,6 +278,7 @@ class ChangeableIndex(IndexVersion):
         check_switch(strict, "strict")
         file = source if isinstance(source, entry.GraphFile) else entry.graph_file(source)
         called = entry.clean_graph_name(file.path.name if name is None else name)
+        file.require_content()
         if strict:
             file.check()
         started = time.perf_counter()

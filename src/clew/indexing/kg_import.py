@@ -122,7 +122,8 @@ class GraphImporter:
         self._fragments, self._written = [], []
         self._read_statements(statements, report)
         if not self._shard_count:
-            raise InputError(no_triples_message(name, report.malformed, next(iter(report.faults), None)))
+            first = next(iter(report.faults), None)
+            raise InputError(no_triples_message(name, report.malformed, first, report.dropped))
         self._write()
         shards = shards_by_graph(self._stored_hashes).get(name, ())
         stale = [id_ for id_ in shards if int(id_[len(name) + 1 :]) >= self._shard_count]

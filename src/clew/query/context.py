@@ -212,13 +212,13 @@ class IndexContext:
         context.question_cache = {}
         return context
 
-    def weights_folder(self, name: str, given: Path | None = None) -> Path:
+    def weights_folder(self, name: str, given: Path | None = None, label: str = "") -> Path:
         """Return the folder of a network's weights: the given one, else the index's own, else the package's.
 
-        Raises InputError where the given folder holds no weights.
+        Raises InputError where the folder given to the retriever `label`, called as the weights by default, holds none.
         """
         if given is not None:
-            return existing_weights(given, f"{name}: weights")
+            return existing_weights(given, f"{label or name}: weights")
         own = self.own_weights_folder(name)
         return own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / name
 

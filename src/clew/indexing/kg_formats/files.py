@@ -3,9 +3,10 @@
 import codecs
 import gzip
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import IO, cast
@@ -20,12 +21,17 @@ from clew.indexing.kg_formats.statements import (
     CUT,
     MAX_LINE_CHARACTERS,
     MAX_RECORD_CHARACTERS,
+    EntityMention,
+    EntityNames,
     MalformedStatement,
     Statement,
     drop_relations,
+    no_rows_message,
     no_triples_message,
+    require_statement,
 )
 from clew.indexing.kg_formats.tables import (
+    CellRow,
     read_csv_rows,
     read_delimited_rows,
     read_mention_rows,
@@ -55,6 +61,8 @@ _BYTE_ORDER_MARKS = {
 _HEAD_BYTES = 4096
 _PART_CHARACTERS = 1 << 20
 
+_RowReader = Callable[[Iterator[CellRow | MalformedStatement], str], Iterator[Statement]]
+
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
@@ -82,16 +90,20 @@ class GraphFile:
         else:
             with _open_bytes(self.path, self.encoding) as stream:
                 yield from self._parse(stream, printable_path(self.path.name))
-        for paths, read_rows in ((self.names, read_name_rows), (self.mentions, read_mention_rows)):
-            for path in paths:
-                file_name = printable_path(path.name)
-                with (
-                    _open_bytes(path, self.encoding) as stream,
-                    closing(read_text_lines(stream, self.encoding)) as lines,  # before the stream, if not read whole
-                ):
-                    is_csv = _kind_of_suffix(path) == "csv"
-                    rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
-                    yield from read_rows(rows, file_name)
+        for path in self.names:
+            yield from self._table_statements(path, read_name_rows)
+        for path in self.mentions:
+            yield from self._table_statements(path, read_mention_rows)
+
+    def _table_statements(self, path: Path, read_rows: _RowReader) -> Generator[Statement]:
+        file_name = printable_path(path.name)
+        with (
+            _open_bytes(path, self.encoding) as stream,
+            closing(read_text_lines(stream, self.encoding)) as lines,  # before the stream, if not read whole
+        ):
+            is_csv = _kind_of_suffix(path) == "csv"
+            rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
+            yield from read_rows(rows, file_name)
 
     def check(self) -> None:
         """Read the whole file; a malformed statement is an InputError."""
@@ -100,16 +112,21 @@ class GraphFile:
                 if isinstance(statement, MalformedStatement):
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
 
-    def require_triple(self) -> None:
-        """Read the file up to its first triple; an InputError where there is none or it cannot be read."""
-        first_fault, fault_count = None, 0
+    def require_content(self) -> None:
+        """Read the file up to its first triple, and each table up to its first row that can be used.
+
+        An InputError where a file has none or cannot be read.
+        """
+        name = printable_path(self.path.name)
         with closing(self.statements()) as statements:
-            for statement in statements:
-                if isinstance(statement, tuple):
-                    return
-                if isinstance(statement, MalformedStatement):
-                    first_fault, fault_count = first_fault or statement, fault_count + 1
-        raise InputError(no_triples_message(printable_path(self.path.name), fault_count, first_fault))
+            require_statement(statements, tuple, partial(no_triples_message, name))
+        for paths, read_rows, kind, noun in (
+            (self.names, read_name_rows, EntityNames, "name"),
+            (self.mentions, read_mention_rows, EntityMention, "mention"),
+        ):
+            for path in paths:
+                with closing(self._table_statements(path, read_rows)) as statements:
+                    require_statement(statements, kind, partial(no_rows_message, printable_path(path.name), noun))
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
         if self.kind == "graphml":

@@ -1,9 +1,10 @@
 """Statements of graph files: triples as plain tuples, names of entities, and malformed statements."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from clew.errors import InputError
 from clew.text.counts import format_count
 from clew.text.sanitize import has_surrogate
 
@@ -70,11 +71,43 @@ def drop_relations(statements: Iterable[Statement], prefixes: tuple[str, ...]) -
         yield _DROPPED if isinstance(statement, tuple) and statement[1].startswith(prefixes) else statement
 
 
-def no_triples_message(name: str, count: int, first: MalformedStatement | None) -> str:
-    """Return the message for a file or graph without triples, with the number of its faults and the first of them."""
+def no_triples_message(name: str, count: int, first: MalformedStatement | None, dropped: int = 0) -> str:
+    """Return the message for a file or graph without triples.
+
+    It has the number of its faults with the first of them, and that of the triples dropped by their relations.
+    """
+    if dropped:
+        seen = format_count(dropped, "triple")
+        return f"the file of {name!r} states no triple but {seen} of dropped relations{_faults(count, first)}"
+    return f"the file of {name!r} states no triple{_faults(count, first)}"
+
+
+def require_statement(
+    statements: Iterable[Statement], kind: type, describe: Callable[[int, MalformedStatement | None, int], str]
+) -> None:
+    """Read statements up to the first of a kind.
+
+    Raises InputError where there is none, with what `describe` makes of the number of faults, the first of them, and
+    the number of dropped triples.
+    """
+    first, faults, dropped = None, 0, 0
+    for statement in statements:
+        if isinstance(statement, kind):
+            return
+        if isinstance(statement, MalformedStatement):
+            first, faults = first or statement, faults + 1
+        dropped += isinstance(statement, DroppedTriple)
+    raise InputError(describe(faults, first, dropped))
+
+
+def no_rows_message(name: str, noun: str, count: int, first: MalformedStatement | None, _dropped: int = 0) -> str:
+    """Return the message for a table of names or mentions without a row that can be used."""
+    return f"the file {name!r} of --{noun}s states no {noun}{_faults(count, first)}"
+
+
+def _faults(count: int, first: MalformedStatement | None) -> str:
     first_fault = "" if first is None else f"; the first fault: {first}"
-    faults = f" ({format_count(count, 'fault')}{first_fault})" if count else ""
-    return f"the file of {name!r} states no triple{faults}"
+    return f" ({format_count(count, 'fault')}{first_fault})" if count else ""
 
 
 def find_name_fault(*names: str) -> str:

@@ -47,7 +47,7 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
     fixed = settings.complexity != "auto"
     hop_predictor = None if fixed else _make_hop_predictor(context, settings, texts, notes)
     relations_by = settings.relations_by or (BM25 if context.index_encoder is None else BI_ENCODER)
-    relation_ranker = make_text_scorer(relations_by, context, texts)
+    relation_ranker = make_text_scorer(relations_by, context, texts, setting="relations_by")
     whole_paths = _make_whole_path_ranker(context, settings, texts, notes)
     path_ranker = make_path_ranker(context, settings, texts, notes)
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
@@ -149,9 +149,11 @@ def _make_classifier(context: IndexContext, settings: Frag, weights: HopPredicto
 
 
 def make_path_ranker(
-    context: IndexContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
+    context: IndexContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str], label: str = "frag"
 ) -> RelationPathRanker:
-    """Return the ranker of relation paths that settings name, and note in `notes` where another one stands for it.
+    """Return the ranker of relation paths that settings of the retriever `label` name.
+
+    What is noted in `notes` is that another one stands for it.
 
     Raises InputError where it is unknown, or reads another encoder than the index's.
     """
@@ -167,11 +169,11 @@ def make_path_ranker(
             return TrainedPathRanker(trained, texts())
         if name or given is not None:
             raise InputError(
-                "frag: the path ranker's head reads another encoder than the index's; give ranker=bi-encoder"
+                f"{label}: the path ranker's head reads another encoder than the index's; give ranker=bi-encoder"
             )
         name = BM25 if context.index_encoder is None else BI_ENCODER
         notes.append(f"paths are ranked by {name}: the trained head reads another encoder than the index's")
-    scorer = make_text_scorer(name, context, texts)
+    scorer = make_text_scorer(name, context, texts, label, more=f"{TRAINED} (of relation paths), ")
     relation_texts = texts() if context.index_encoder is not None else _relation_names_only(context.scope.snapshot)
     temperature = TEMPERATURES[name.partition(":")[0]] if settings.temperature is None else settings.temperature
     return TextPathRanker(scorer, relation_texts, temperature, name)

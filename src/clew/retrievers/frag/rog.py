@@ -134,7 +134,7 @@ def build_rog(context: IndexContext, settings: RoG) -> RoGRetriever:
     """Return the retriever over one index; raises InputError for an unknown ranker."""
     notes: list[str] = []
     texts = lru_cache(maxsize=1)(context.relation_texts)
-    planner = make_path_ranker(context, Frag(ranker=settings.ranker), texts, notes)
+    planner = make_path_ranker(context, Frag(ranker=settings.ranker), texts, notes, settings.label)
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
     mediators = open_mediators(context.scope.snapshot, settings.mediators)
     return RoGRetriever(context.scope, context.lexical, graph, planner, settings, notes, mediators)

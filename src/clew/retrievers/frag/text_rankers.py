@@ -72,11 +72,17 @@ class LanguageModelScorer:
 
 
 def make_text_scorer(
-    name: str, context: IndexContext, texts: Callable[[], RelationTexts], label: str = "frag"
+    name: str,
+    context: IndexContext,
+    texts: Callable[[], RelationTexts],
+    label: str = "frag",
+    setting: str = "ranker",
+    more: str = "",
 ) -> TextScorer:
-    """Return the scorer of a name (`RANKERS`) for the retriever `label`; without a NAME an encoder is the index's.
+    """Return the scorer of a name (`RANKERS`) for a setting of the retriever `label`.
 
-    Raises InputError for another name, or an encoder that does not show the states of its tokens.
+    Without a NAME an encoder is the index's. Raises InputError for another name, with `more` names that the setting
+    takes beside these, or an encoder that does not show the states of its tokens.
     """
     kind, _, model = name.partition(":")
     if kind == BM25 and not model:
@@ -94,8 +100,7 @@ def make_text_scorer(
         return LateInteractionScorer(_token_encoder(encoder, label))
     if kind == LANGUAGE_MODEL and model:
         return LanguageModelScorer(context.open_model(model))
-    trained = "trained (of relation paths), " if label == "frag" else ""
-    raise InputError(f"{label}: a ranker is {name!r}; wanted {trained}{RANKERS}")
+    raise InputError(f"{label}: {setting} is {name!r}; wanted {more}{RANKERS}")
 
 
 def path_text(names: Sequence[str], relations: Sequence[str], reverse: Sequence[bool]) -> str:

@@ -51,19 +51,21 @@ class GCNSelector(PerGraphSelector):
         return induced_subgraph(query.graph.graph, likeliest_nodes(scores, end, budget).tolist())
 
 
-def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> SubgraphRetriever:
-    """Return the retriever over one index.
+def build_gcn_subgraph(
+    context: IndexContext, settings: GCNSubgraph, label: str = GCNSubgraph.label
+) -> SubgraphRetriever:
+    """Return the retriever over one index, for errors under the name `label`.
 
     Raises InputError where the index has no vectors, or given weights read another encoder; ProviderError where the
     weights are missing or damaged.
     """
-    trained = load_scorer(context.weights_folder(WEIGHTS_NAME, settings.weights))
+    trained = load_scorer(context.weights_folder(WEIGHTS_NAME, settings.weights, label))
     method, encoder = "the likeliest by a network that feedback trained", context.index_encoder
     # Without an encoder the search raises an error.
     if encoder is not None and not reads_vectors_of(trained.encoder, encoder.fingerprint):
         if settings.weights is not None:
             raise InputError(
-                f"gcn-subgraph: this index has the encoder {encoder.name}, and the network was trained on another's "
+                f"{label}: this index has the encoder {encoder.name}, and the network was trained on another's "
                 "vectors; leave weights out, or train one for it (clew train subgraph)"
             )
         model = trained.settings.walk_network(encoder.dimension)

@@ -113,7 +113,7 @@ class GNNRAGRetriever(PathRetriever[SubgraphSelection | None]):
 def build_gnn_rag(context: IndexContext, settings: GNNRAG) -> GNNRAGRetriever:
     """Return the retriever over one index; raises InputError where it has no vectors or the weights read others."""
     chosen = GCNSubgraph(nodes=settings.nodes, hops=settings.hops, weights=settings.weights)
-    neighbourhoods = build_gcn_subgraph(context, chosen)
+    neighbourhoods = build_gcn_subgraph(context, chosen, settings.label)
     if not isinstance(neighbourhoods.selector, GCNSelector):
         raise InputError("gnn-rag: the selector of gcn-subgraph is no network")
     mediators = open_mediators(context.scope.snapshot, settings.mediators)
