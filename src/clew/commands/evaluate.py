@@ -55,7 +55,7 @@ class EvaluationOptions:
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR, gfmrag; of graphs: WebQSP, CWQ, RoG, FRAG."
+            help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR, gfmrag; on graphs WebQSP, CWQ, RoG, FRAG."
         ),
     ] = None
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
