@@ -576,7 +576,8 @@ def test_bad_input_ends_a_script_with_one_line_and_exit_code_2(
 @pytest.mark.usefixtures("papers")
 def test_quick_sets_only_what_is_not_given() -> None:
     def parsed(script: str, command: str) -> dict[str, Any]:
-        return vars(importlib.import_module(f"papers.{script}").parse_arguments([*command.split(), "--quick"]))
+        given = importlib.import_module(f"papers.{script}").parse_arguments([*command.split(), "--quick"])
+        return dict(vars(given))
 
     gfm = parsed("gfm_rag", "scaling --widths 4 --shares 0.25 --seeds 7 --epochs 9")
     assert (gfm["widths"], gfm["shares"], gfm["seeds"], gfm["epochs"]) == ([4], [0.25], (7,), 9)
