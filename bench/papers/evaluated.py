@@ -1,7 +1,6 @@
 """Shared by the papers' tables: sets with their indexes and questions, and tables of answers."""
 
-import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from clew import index as indexes
@@ -11,40 +10,6 @@ from workbench import BENCHMARKS, DATA, WORK, build_index
 
 SETS = ("hotpotqa", "musique-dev", "2wiki")
 """In the order of the papers; settings are chosen on the first two alone."""
-
-
-def split_seeds(text: str) -> tuple[int, ...]:
-    """Return the seeds of an option, for example (0, 1, 2) of "0,1,2"; each is one run, and figures are their means."""
-    seeds = tuple(int(part) if part.strip().isdecimal() else -1 for part in text.split(","))
-    if min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise argparse.ArgumentTypeError(f"{text!r}: wanted whole numbers by commas, each once, for example 0,1,2")
-    return seeds
-
-
-def one_of(known: Sequence[str]) -> Callable[[str], str]:
-    """Return a type of a command-line argument: one of some names."""
-
-    def check(text: str) -> str:
-        if text not in known:
-            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
-        return text
-
-    return check
-
-
-def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return a type of a command-line argument: some of the names, by commas."""
-    check = one_of(known)
-    return lambda text: [check(name) for name in text.split(",")]
-
-
-def check_options(parser: argparse.ArgumentParser, given: argparse.Namespace, tables: Mapping[str, str]) -> None:
-    """End the script where an option is given that the table does not read; `tables` has the tables of each option."""
-    for option, readers in tables.items():
-        if getattr(given, option) != parser.get_default(option) and given.table not in readers.split():
-            parser.error(
-                f"--{option} is for {readers.replace(' ', ', ')}, and the table is {given.table}: leave it out"
-            )
 
 
 def open_set(name: str) -> indexes.Index:

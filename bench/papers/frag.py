@@ -40,23 +40,30 @@ from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.text.counts import format_count
 from clew.types import Question, ignore_progress
 from frag import METAQA, PQ2, PQ3, open_graph, test_questions
-from papers.evaluated import check_options, some_of
+from papers import command_line
+from papers.command_line import check_options, fill_missing, make_parser, run_program, some_of, whole_number
 from papers.made_data import run_on_made_data
 from workbench import describe_machine, print_table
 
 BASELINES = ("tog", "rog", "gnn-rag")
 VARIANTS = ("frag", "frag-simple", "frag-complex")
-OPTIONS = {"each": "sample kg1000", "hops": "sample kg1000", "limit": "main ablations retrieval"}
+OPTIONS = {
+    **dict.fromkeys(("each", "hops"), "sample kg1000"),
+    "limit": "main ablations retrieval",
+    **dict.fromkeys(("model", "prompts", "ranker"), "main ablations kg1000 retrieval"),
+}
+"""The tables that read an option, of those that not all read."""
+DEFAULTS = {"limit": 400, "each": 250, "hops": [1, 2, 3], "prompts": "json"}
+QUICK = {**DEFAULTS, "limit": 12, "each": 2}
+"""Options that are not given, without and with `--quick`."""
 MEASURES = ("hits@1", "hit", "F1")
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print one table."""
     arguments = parse_arguments(given)
-    if arguments.quick:
-        if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
-            return
-        arguments.limit, arguments.each = 12, 2
+    if arguments.quick and run_on_made_data(__file__, sys.argv[1:] if given is None else given):
+        return
     print(describe_machine(), flush=True)
     for name in arguments.sets or default_sets(arguments.table):
         if arguments.table == "sample":
@@ -67,18 +74,25 @@ def main(given: Sequence[str] | None = None) -> None:
 
 def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("table", choices=("main", "ablations", "sample", "kg1000", "retrieval"))
     parser.add_argument("--sets", type=some_of((PQ2, PQ3, METAQA)), help=f"of {PQ2}, {PQ3} and {METAQA}, by commas")
-    parser.add_argument("--model", default="", help="PROVIDER:NAME that reads the paths and answers")
-    parser.add_argument("--prompts", choices=("json", "text"), default="json", help="form of its replies")
+    parser.add_argument(
+        "--model", type=command_line.model, default="", help="PROVIDER:NAME that reads the paths and answers"
+    )
+    parser.add_argument("--prompts", choices=("json", "text"), help="form of its replies; json by default")
     parser.add_argument("--ranker", default="bi-encoder", help="of the form paper: relations and paths")
-    parser.add_argument("--limit", type=int, default=400, help="questions of each set, evenly spaced")
-    parser.add_argument("--each", type=int, default=250, help="questions of each number of hops")
-    parser.add_argument("--hops", default="1,2,3", help="numbers of hops of the sample")
-    parser.add_argument("--quick", action="store_true", help="made data")
+    parser.add_argument("--limit", type=whole_number, help="questions of each set, evenly spaced; 400 by default")
+    parser.add_argument("--each", type=whole_number, help="questions of each number of hops; 250 by default")
+    parser.add_argument(
+        "--hops", type=command_line.whole_numbers, help="numbers of hops of the sample; 1,2,3 by default"
+    )
+    parser.add_argument("--quick", action="store_true", help="made data, and few questions where no option says more")
     arguments = parser.parse_args(given)
     check_options(parser, arguments, OPTIONS)
+    if arguments.prompts and not arguments.model:
+        parser.error(f"--prompts {arguments.prompts} is of a language model's replies: give --model PROVIDER:NAME too")
+    fill_missing(arguments, QUICK if arguments.quick else DEFAULTS)
     return arguments
 
 
@@ -92,8 +106,7 @@ def choose_questions(name: str, arguments: argparse.Namespace) -> list[Question]
     held_out = test_questions(name)
     generator = np.random.default_rng(0)
     if arguments.table in ("sample", "kg1000"):
-        hops = [int(part) for part in arguments.hops.split(",")]
-        return sample_by_hops(held_out, hops, arguments.each, generator)
+        return sample_by_hops(held_out, arguments.hops, arguments.each, generator)
     count = min(arguments.limit, len(held_out))
     spaced = [held_out[i * len(held_out) // count] for i in range(count)]
     return [spaced[int(place)] for place in generator.permutation(count)]
@@ -191,4 +204,4 @@ def print_sample(name: str, arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -33,6 +33,7 @@ import numpy as np
 
 from clew.datasets.candidates import load_candidates
 from clew.datasets.loaders import load_questions
+from clew.errors import InputError
 from clew.evaluation.candidates import CandidateRanking, evaluate_candidates, open_candidates
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
@@ -53,20 +54,32 @@ from clew.training.recipes.rerank_recipe import Network, RerankRecipe, published
 from clew.training.recipes.reranker import train_reranker
 from clew.types import Failure
 from gnn_lab import percent
-from papers.evaluated import check_options, open_set, split_seeds
+from papers import command_line
+from papers.command_line import check_options, fill_missing, make_parser, run_program, split_seeds, whole_number
+from papers.evaluated import open_set
 from papers.made_data import run_on_made_data
 from workbench import DATA, WORK, describe_machine, print_table
 
 RUN = WORK / "g-rag"
 AT_HAND = {"train": ("hotpotqa", "train.jsonl"), "dev": ("hotpotqa", "dev.jsonl"), "test": ("2wiki", "questions.jsonl")}
 """For each split its corpus and its file of questions."""
-ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-MiniLM-L6-v2"
+ENCODERS = [DEFAULT_ENCODER, "sentence-transformers/all-MiniLM-L6-v2"]
+DEFAULTS = {"encoders": ENCODERS, "limit": {}, "seeds": (0,)}
+QUICK = {
+    **DEFAULTS,
+    "encoders": ["hashing:32", "hashing:64"],
+    "limit": dict.fromkeys(AT_HAND, 4),
+    "epochs": 1,
+    "steps": 3,
+    "width": 8,
+}
+"""Options that are not given, without and with `--quick`."""
 LONGEST = 6
 """Shortest paths of at least so many edges are counted together."""
 NETWORKS: tuple[Network, ...] = ("g-rag", "gcn", "gat", "sage", "gin")
 FIXED: dict[str, Any] = {"width": 8, "dropout": 0.1}
 """Settings of the paper without tuning (section 4.2)."""
-OPTIONS = {"model": "2", "encoders": "3"}
+OPTIONS = {"model": "2", "encoders": "3", **dict.fromkeys(("epochs", "steps", "width", "seeds"), "1 2 3 5")}
 """The tables that read an option, of those that not all read."""
 MEASURES = {"MRR": "positives_rr", "MH": "recall@10"}
 TIED_MEASURES = {"MTRR": "tied_rr", "TMH": "tied_hits@10"}
@@ -85,11 +98,8 @@ class Row:
 def main(given: Sequence[str] | None = None) -> None:
     """Print one table."""
     arguments = parse_arguments(given)
-    if arguments.quick:
-        if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
-            return
-        arguments.limit, arguments.epochs, arguments.steps = dict.fromkeys(AT_HAND, 4), 1, 3
-        arguments.encoders = "hashing:32,hashing:64"
+    if arguments.quick and run_on_made_data(__file__, sys.argv[1:] if given is None else given):
+        return
     print(describe_machine(), flush=True)
     recipe = build_recipe(arguments)
     files = {split: getattr(arguments, split) or pool_file(split, arguments) for split in AT_HAND}
@@ -103,6 +113,8 @@ def main(given: Sequence[str] | None = None) -> None:
         f"{recipe.dropout:g}, rate {loop.rate:g}, seeds {','.join(map(str, arguments.seeds))}",
         flush=True,
     )
+    if arguments.table == "2" and not arguments.model:
+        print("no --model PROVIDER:NAME is given: the table is without the row of a language model", flush=True)
     measures = {**MEASURES, **TIED_MEASURES} if arguments.table == "2" else MEASURES
     heads = [f"{measure} {split}" for measure in measures for split in ("dev", "test")]
     rows = []
@@ -118,30 +130,36 @@ def main(given: Sequence[str] | None = None) -> None:
 
 def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("table", choices=(*TABLES, "statistics"))
     for split in AT_HAND:
         parser.add_argument(f"--{split}", type=Path, help="file of candidates, in place of the data at hand")
-    parser.add_argument("--base", default="fused", help="retriever of pools on the data at hand")
+    parser.add_argument(
+        "--base", type=command_line.retriever, default="fused", help="retriever of pools on the data at hand"
+    )
     parser.add_argument("--amr", default="", help="parser of AMR; candidates for files, else local")
     parser.add_argument(
         "--limit",
         type=split_limits,
-        default={},
         help="first questions of each split of the data at hand: one number, or those of train, dev and test by commas",
     )
-    parser.add_argument("--epochs", type=int, help="in place of 5")
-    parser.add_argument("--steps", type=int, help="of an epoch, in place of 10,000")
-    parser.add_argument("--width", type=int, help="of a passage's state between the layers, in place of the paper's")
-    parser.add_argument("--seeds", type=split_seeds, default=(0,), help="of the training, by commas")
-    parser.add_argument("--model", default="", help="PROVIDER:NAME that scores passages")
-    parser.add_argument("--encoders", default=ENCODERS)
-    parser.add_argument("--quick", action="store_true", help="tiny networks on made data")
+    parser.add_argument("--epochs", type=whole_number, help="in place of 5")
+    parser.add_argument("--steps", type=whole_number, help="of an epoch, in place of 10,000")
+    parser.add_argument(
+        "--width", type=whole_number, help="of a passage's state between the layers, in place of the paper's"
+    )
+    parser.add_argument("--seeds", type=split_seeds, help="of the training, by commas; 0 by default")
+    parser.add_argument("--model", type=command_line.model, default="", help="PROVIDER:NAME that scores passages")
+    parser.add_argument("--encoders", type=command_line.encoders, help=f"by default {', '.join(ENCODERS)}")
+    parser.add_argument("--quick", action="store_true", help="made data, and tiny networks where no option says more")
     arguments = parser.parse_args(given)
     check_options(parser, arguments, OPTIONS)
     stated = [split for split in AT_HAND if getattr(arguments, split)]
     if stated and len(stated) < len(AT_HAND):
         parser.error(f"--{stated[0]} is given: give --train, --dev and --test, or none of them")
+    if stated and arguments.limit is not None:
+        parser.error(f"--limit is of the data at hand, and --{stated[0]} is given: leave it out")
+    fill_missing(arguments, QUICK if arguments.quick else DEFAULTS)
     arguments.amr = arguments.amr or ("candidates" if stated else "local")
     return arguments
 
@@ -161,7 +179,7 @@ def build_recipe(arguments: argparse.Namespace) -> RerankRecipe:
     if arguments.table != "5":
         recipe = replace(recipe, **FIXED)
     loop = replace(recipe.loop, epochs=arguments.epochs or recipe.loop.epochs)
-    width = 8 if arguments.quick else arguments.width or recipe.width
+    width = arguments.width or recipe.width
     return replace(recipe, parser=arguments.amr, steps=arguments.steps or recipe.steps, loop=loop, width=width)
 
 
@@ -215,7 +233,7 @@ def table_2(recipe: RerankRecipe, arguments: argparse.Namespace) -> Iterator[Row
 
 def table_3(recipe: RerankRecipe, arguments: argparse.Namespace) -> Iterator[Row]:
     """Yield the encoders."""
-    for encoder in arguments.encoders.split(","):
+    for encoder in arguments.encoders:
         yield Row(encoder, recipe, encoder=encoder)
 
 
@@ -230,31 +248,40 @@ TABLES = {"1": table_1, "2": table_2, "3": table_3, "5": table_5}
 
 
 def print_statistics(files: dict[str, Path], parser: AMRParser) -> None:
-    """Print sizes of the graphs of each split, and shares of concepts by their distance from the question."""
+    """Print sizes of the graphs of each split, and shares of concepts by their distance from the question.
+
+    Raises InputError where no pool of a split has a graph.
+    """
     rows = []
     for split, file in files.items():
         nodes: list[int] = []
         edges: list[int] = []
         lengths: list[int] = []
-        failed = 0
+        failed: list[Failure] = []
         for pool in load_candidates(file):
             passages = [one.item for one in pool.passages]
             for graph in parser.parse([pool.question.text] * len(passages), passages):
                 if isinstance(graph, Failure):
-                    failed += 1
+                    failed.append(graph)
                     continue
                 nodes.append(len(graph.concepts))
                 edges.append(len(graph.edges))
                 lengths += path_lengths(graph)
+        if not nodes:
+            reason = f"{failed[0].reason}; " if failed else ""
+            raise InputError(f"{file}: {reason}not one pool has a graph: give another parser (--amr) or file")
         counts = np.array(lengths or [-1])
         shares = [100 * float((counts == length).mean()) for length in range(LONGEST)]
-        sizes = [
-            f"{np.mean(values or [0]):.1f} ({min(values, default=0)}-{max(values, default=0)})"
-            for values in (nodes, edges)
-        ]
+        sizes = [f"{np.mean(values):.1f} ({min(values)}-{max(values)})" for values in (nodes, edges)]
         beyond, unreached = 100 * float((counts >= LONGEST).mean()), 100 * float((counts < 0).mean())
         rows.append(
-            [split, str(len(nodes)), str(failed), *sizes, *(f"{share:.1f}" for share in (*shares, beyond, unreached))]
+            [
+                split,
+                str(len(nodes)),
+                str(len(failed)),
+                *sizes,
+                *(f"{share:.1f}" for share in (*shares, beyond, unreached)),
+            ]
         )
     heads = [*(f"{length} edges" for length in range(LONGEST)), f"{LONGEST} or more", "no path"]
     print_table(("statistics", "graphs", "failed", "concepts", "edges", *heads), rows)
@@ -315,4 +342,4 @@ def progress(stage: str, done: int, _total: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

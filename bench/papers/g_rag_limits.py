@@ -40,6 +40,8 @@ from clew.training.objectives.reranking import Reranking, mean_reciprocal_ranks,
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
 from clew.training.recipes.rerank_recipe import Network, RerankRecipe, published_rerank_recipe
 from clew.training.recipes.reranker import find_pools
+from papers import command_line
+from papers.command_line import fill_missing, make_parser, run_program, whole_number
 from papers.evaluated import open_set
 from papers.g_rag import AT_HAND, RUN, progress
 from papers.made_data import run_on_made_data
@@ -109,10 +111,8 @@ class OpenedGNN(DocumentGNN):
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
     arguments = parse_arguments(given)
-    if arguments.quick:
-        if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
-            return
-        arguments.epochs, arguments.steps = 1, 3
+    if arguments.quick and run_on_made_data(__file__, sys.argv[1:] if given is None else given):
+        return
     print(describe_machine(), flush=True)
     recipe = build_recipe(arguments)
     pools = find_all_pools(arguments.base, recipe)
@@ -136,14 +136,16 @@ def main(given: Sequence[str] | None = None) -> None:
 
 def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", default="fused", help="retriever of the pools")
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=1000, help="of an epoch")
-    parser.add_argument("--rate", type=float, default=1e-4)
-    parser.add_argument("--shown", type=int, default=250, help="training pools of the training figures")
-    parser.add_argument("--quick", action="store_true", help="tiny networks on made data")
-    return parser.parse_args(given)
+    parser = make_parser(__doc__)
+    parser.add_argument("--base", type=command_line.retriever, default="fused", help="retriever of the pools")
+    parser.add_argument("--epochs", type=whole_number, help="5 by default")
+    parser.add_argument("--steps", type=whole_number, help="of an epoch; 1000 by default")
+    parser.add_argument("--rate", type=command_line.positive_number, default=1e-4)
+    parser.add_argument("--shown", type=whole_number, default=250, help="training pools of the training figures")
+    parser.add_argument("--quick", action="store_true", help="made data, and few steps where no option says more")
+    arguments = parser.parse_args(given)
+    fill_missing(arguments, {"epochs": 1, "steps": 3} if arguments.quick else {"epochs": 5, "steps": 1000})
+    return arguments
 
 
 def build_recipe(arguments: argparse.Namespace) -> RerankRecipe:
@@ -202,4 +204,4 @@ def untrained_cells(rankings: Sequence[Sequence[np.ndarray]], shown: Pools) -> l
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

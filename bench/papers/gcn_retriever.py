@@ -35,13 +35,25 @@ from clew.training.recipes.graph_readers import open_model, reader_factory, toke
 from clew.training.recipes.reader_settings import ReaderSettings
 from clew.training.recipes.selection_recipe import SelectionRecipe, published_selection_recipe
 from clew.types import ignore_progress
-from papers.evaluated import some_of, split_seeds
+from papers import command_line
+from papers.command_line import fill_missing, make_parser, run_program, some_of, split_seeds, whole_number
 from papers.made_data import run_on_made_data
 from workbench import DATA, WORK, describe_machine, print_table
 
 EXPLAGRAPHS, PQ2, PQ3 = "explagraphs", "pathquestion-2h", "pathquestion-3h"
 BUDGETS = {EXPLAGRAPHS: 3, PQ2: 5, PQ3: 5}
 """Nodes of a selection for each set at hand."""
+OF_MODELS = {"soft_prompt": 10, "graph_tokens": 1, "node_features": "text"}
+"""Options of a language model alone, where they are not given."""
+DEFAULTS = {
+    **OF_MODELS,
+    "sets": [*BUDGETS],
+    "encoder": DEFAULT_ENCODER,
+    "epochs": 3,
+    "seeds": (0, 1, 2),
+}
+QUICK = {**DEFAULTS, "encoder": "hashing:32", "limit": 24, "epochs": 1, "seeds": (0,)}
+"""Options that are not given, without and with `--quick`."""
 SCENE_EDGES = 3
 """Similarities of edges that have a prize on scene graphs, as the published code has it there."""
 PUBLISHED = {"gcn-paper": "GCN-Retriever", "gcn-untrained": "GCN-Retriever, untrained"}
@@ -63,10 +75,8 @@ class Task:
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table of each set."""
     arguments = parse_arguments(given)
-    if arguments.quick:
-        if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
-            return
-        arguments.limit, arguments.epochs, arguments.seeds, arguments.encoder = 24, 1, (0,), "hashing:32"
+    if arguments.quick and run_on_made_data(__file__, sys.argv[1:] if given is None else given):
+        return
     print(describe_machine(), flush=True)
     encoder = open_encoder(arguments.encoder, device=arguments.device)
     reader = ReaderSettings(
@@ -79,28 +89,36 @@ def main(given: Sequence[str] | None = None) -> None:
 
 def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--sets", type=some_of(tuple(BUDGETS)), default=[*BUDGETS], help=f"of {', '.join(BUDGETS)}, by commas"
-    )
+    parser = make_parser(__doc__)
+    parser.add_argument("--sets", type=some_of(tuple(BUDGETS)), help=f"of {', '.join(BUDGETS)}, by commas")
     parser.add_argument("--data", type=Path, help="published files in place of the sets")
     parser.add_argument("--test", type=Path, help="those to measure on; by default a split, or a fifth of the groups")
     parser.add_argument("--test-split", help="split to measure on; test by default")
-    parser.add_argument("--budget", type=int, help="nodes of a selection; 10 for --data")
+    parser.add_argument("--budget", type=whole_number, help="nodes of a selection; 10 for --data")
     parser.add_argument("--reader", default=LOCAL_READER, help="local, or a causal language model")
-    parser.add_argument("--soft-prompt", type=int, default=10, help="virtual tokens of a tuned prompt")
-    parser.add_argument("--graph-tokens", type=int, default=1, help="tokens of a graph")
-    parser.add_argument("--node-features", default="text", help="of graph tokens")
-    parser.add_argument("--encoder", default=DEFAULT_ENCODER)
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--soft-prompt", type=whole_number, help="virtual tokens of a tuned prompt; 10 by default")
+    parser.add_argument("--graph-tokens", type=whole_number, help="tokens of a graph; 1 by default")
+    parser.add_argument("--node-features", help="of graph tokens; text by default")
+    parser.add_argument("--encoder", help=f"{DEFAULT_ENCODER} by default")
+    parser.add_argument("--device", type=command_line.device, default="auto")
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--limit", type=int, help="questions of each file, evenly spaced")
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--seeds", type=split_seeds, default=(0, 1, 2), help="of the training, by commas")
-    parser.add_argument("--quick", action="store_true", help="made data")
+    parser.add_argument("--limit", type=whole_number, help="questions of each file, evenly spaced")
+    parser.add_argument("--epochs", type=whole_number, help="3 by default")
+    parser.add_argument("--seeds", type=split_seeds, help="of the training, by commas; 0,1,2 by default")
+    parser.add_argument("--quick", action="store_true", help="made data, and little training where no option says more")
     arguments = parser.parse_args(given)
     if arguments.test is not None and arguments.data is None:
         parser.error("--test is of the same form as --data: give both")
+    if arguments.data is not None and arguments.sets is not None:
+        parser.error("--data is in place of --sets: give one of them")
+    if arguments.reader == LOCAL_READER:
+        for option in OF_MODELS:
+            if getattr(arguments, option) is not None:
+                name = f"--{option.replace('_', '-')}"
+                parser.error(
+                    f"{name} is of a language model, and the reader is {LOCAL_READER}: give --reader MODEL too"
+                )
+    fill_missing(arguments, QUICK if arguments.quick else DEFAULTS)
     return arguments
 
 
@@ -210,4 +228,4 @@ def measure(
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

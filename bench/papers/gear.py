@@ -29,12 +29,14 @@ from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
 from clew.models.llm.pricing import estimate_tokens
 from clew.models.llm.prompts import chain_of_thought, proximal_triples, sufficiency
-from clew.protocols import AgentReader
+from clew.protocols import LOCAL_READER, AgentReader
 from clew.retrievers.agents.gear import GearAgent
 from clew.retrievers.agents.ircot import IRCoTAgent
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
-from papers.evaluated import SETS, answer_rows, check_options, one_of, open_set, questions_file, some_of
+from papers import command_line
+from papers.command_line import check_options, fill_missing, make_parser, one_of, run_program, some_of, whole_number
+from papers.evaluated import SETS, answer_rows, open_set, questions_file
 from papers.made_data import run_on_made_data
 from workbench import describe_machine, gold_recall, print_table
 
@@ -42,6 +44,9 @@ CUTOFFS = (2, 5, 10, 15)
 FORMS = {"ours": "", "paper": "preset=paper"}
 OPTIONS = {"forms": "main ablations answers", "variants": "main answers", "model": "answers"}
 """The tables that read an option, of those that not all read."""
+DEFAULTS = {"bases": ["bm25", "pagerank", "gfm"]}
+QUICK = {"bases": ["bm25"], "limit": 3}
+"""Options that are not given, without and with `--quick`."""
 MAIN = ("naive-ge", "sync-ge", "gear")
 ABLATIONS = {
     "all parts": "",
@@ -105,26 +110,11 @@ class CountingReader:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print one table per set and base."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("main", "ablations", "answers", "calls"))
-    parser.add_argument("sets", nargs="*", type=one_of(SETS), default=SETS, metavar="SET", help=f"of {', '.join(SETS)}")
-    parser.add_argument("--bases", default="bm25,pagerank,gfm")
-    parser.add_argument("--forms", type=some_of(tuple(FORMS)), default=[*FORMS], help="ours, paper")
-    parser.add_argument("--variants", nargs="+", help="retrievers in place of those of the table main")
-    parser.add_argument("--reader", default="local", help="local, or PROVIDER:NAME")
-    parser.add_argument(
-        "--model", default="", help="PROVIDER:NAME that writes the answers; without it, they are quoted"
-    )
-    parser.add_argument("--limit", type=int, help="first questions of each set, at most")
-    parser.add_argument("--quick", action="store_true", help="on made data, with the base bm25")
-    arguments = parser.parse_args(given)
-    check_options(parser, arguments, OPTIONS)
-    if arguments.quick:
-        if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
-            return
-        arguments.bases, arguments.limit = "bm25", 3
+    arguments = parse_arguments(given)
+    if arguments.quick and run_on_made_data(__file__, sys.argv[1:] if given is None else given):
+        return
+    bases = arguments.bases
     print(describe_machine(), f"reader {arguments.reader}", flush=True)
-    bases = arguments.bases.split(",")
     for name in arguments.sets:
         index = open_set(name)
         if arguments.table == "answers":
@@ -142,6 +132,40 @@ def main(given: Sequence[str] | None = None) -> None:
             continue
         for base in bases:
             print_expansion(name, index, questions, base, arguments)
+
+
+def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments of the command line."""
+    parser = make_parser(__doc__)
+    parser.add_argument("table", choices=("main", "ablations", "answers", "calls"))
+    parser.add_argument("sets", nargs="*", type=one_of(SETS), default=SETS, metavar="SET", help=f"of {', '.join(SETS)}")
+    parser.add_argument(
+        "--bases", type=command_line.retrievers, help="retrievers, by commas; bm25,pagerank,gfm by default"
+    )
+    parser.add_argument("--forms", type=some_of(tuple(FORMS)), default=[*FORMS], help="ours, paper")
+    parser.add_argument(
+        "--variants", nargs="+", type=command_line.retriever, help="retrievers in place of those of the table main"
+    )
+    parser.add_argument("--reader", type=reader_name, default=LOCAL_READER, help="local, or PROVIDER:NAME")
+    parser.add_argument(
+        "--model",
+        type=command_line.model,
+        default="",
+        help="PROVIDER:NAME that writes the answers; without it, they are quoted",
+    )
+    parser.add_argument("--limit", type=whole_number, help="first questions of each set, at most")
+    parser.add_argument(
+        "--quick", action="store_true", help="made data; the base bm25 and 3 questions where no option says more"
+    )
+    arguments = parser.parse_args(given)
+    check_options(parser, arguments, OPTIONS)
+    fill_missing(arguments, QUICK if arguments.quick else DEFAULTS)
+    return arguments
+
+
+def reader_name(text: str) -> str:
+    """Return the local reader, or PROVIDER:NAME."""
+    return text if text == LOCAL_READER else command_line.model(text)
 
 
 def print_expansion(
@@ -182,7 +206,7 @@ def _join(name: str, *options: str) -> str:
 def with_options(variant: str, base: str, reader: str) -> str:
     """Return a retriever above a base that reads with a reader; naive-ge has none."""
     name, _, options = variant.partition(":")
-    own = "" if name == "naive-ge" or reader == "local" else f"reader={reader}"
+    own = "" if name == "naive-ge" or reader == LOCAL_READER else f"reader={reader}"
     return _join(name, options, own, f"base={base}")
 
 
@@ -232,4 +256,4 @@ def print_calls(
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -44,7 +44,17 @@ from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLos
 from clew.training.objectives.document_retrieval import entity_ranks, mean_recall
 from clew.training.recipes.gfm_recipe import GFMRecipe, published_recipe
 from gnn_lab import TRAINING_SETS, VALIDATION_SETS, Lab, percent
-from papers.evaluated import SETS, answer_rows, check_options, open_set, questions_file, some_of, split_seeds
+from papers import command_line
+from papers.command_line import (
+    check_options,
+    fill_missing,
+    make_parser,
+    run_program,
+    some_of,
+    split_seeds,
+    whole_number,
+)
+from papers.evaluated import SETS, answer_rows, open_set, questions_file
 from papers.made_data import run_on_made_data
 from papers.scaling_law import fit_joint_law, fit_power_law
 from retrieval import report_set
@@ -59,7 +69,27 @@ RETRIEVERS = (
     "ircot:base=bm25,ircot:base=dense,ircot:base=hipporag"
 )
 ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=dense,ircot:base=hipporag,ircot:base=gfm"
-ENCODERS = f"{DEFAULT_ENCODER},sentence-transformers/all-mpnet-base-v2,BAAI/bge-base-en-v1.5"
+ENCODERS = [DEFAULT_ENCODER, "sentence-transformers/all-mpnet-base-v2", "BAAI/bge-base-en-v1.5"]
+DEFAULTS = {
+    "seeds": (0, 1, 2),
+    "widths": [32, 64, 128, 256, 512],
+    "shares": [0.05, 0.1, 0.2, 0.5, 1.0],
+    "encoders": ENCODERS,
+}
+"""Options that are not given; the others are those of the form, and all questions."""
+QUICK = {
+    "width": 8,
+    "layers": 2,
+    "nodes": 30,
+    "epochs": 1,
+    "steps": 2,
+    "limit": 3,
+    "seeds": (0,),
+    "widths": [8, 16],
+    "shares": [0.5, 1.0],
+    "encoders": [DEFAULT_ENCODER, "hashing"],
+}
+"""The same with `--quick`: tiny networks, few epochs, one seed, few rows."""
 TRAINED = "encoders stages alpha losses transfer width data scaling rankers parts"
 OPTIONS = {
     **dict.fromkeys(("form", "seeds", "corpora", "width", "layers", "epochs", "steps", "device"), TRAINED),
@@ -134,22 +164,20 @@ Table = Callable[[Lab, Form, argparse.Namespace], Iterator[Network]]
 def main(given: Sequence[str] | None = None) -> None:
     """Print one table."""
     arguments = parse_arguments(given)
-    if arguments.quick:
-        if run_on_made_data(__file__, sys.argv[1:] if given is None else given):
-            return
-        shrink(arguments)
+    if arguments.quick and run_on_made_data(__file__, sys.argv[1:] if given is None else given):
+        return
     sets = arguments.sets
     print(describe_machine(), flush=True)
     if arguments.table == "retrieval":
         nodes = f",nodes={arguments.nodes}" if arguments.nodes else ""
         form = f"gfm:preset=paper,weights={arguments.weights}{nodes}" if arguments.weights else ""
-        retrievers = [*split_list(arguments.retrievers or RETRIEVERS), *filter(None, [form])]
+        retrievers = [*(arguments.retrievers or split_list(RETRIEVERS)), *filter(None, [form])]
         for name in sets:
             report_set(name, retrievers, questions_file(name, arguments.limit))
         return
     if arguments.table == "answers":
         for name in sets:
-            retrievers = split_list(arguments.retrievers or ANSWERED)
+            retrievers = arguments.retrievers or split_list(ANSWERED)
             print()
             rows = answer_rows(open_set(name), questions_file(name, arguments.limit), retrievers, arguments.model)
             print_table((f"{name}, {arguments.model or 'quoted'}", "EM", "F1", "R@5", "calls", "tokens"), rows)
@@ -188,51 +216,53 @@ def main(given: Sequence[str] | None = None) -> None:
 
 def parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("table", choices=("retrieval", "answers", *TABLES, "rankers"))
     parser.add_argument("--sets", type=some_of(SETS), default=[*SETS])
     parser.add_argument("--form", choices=("ours", "paper"), help="paper for the table rankers, else ours by default")
-    parser.add_argument("--seeds", type=split_seeds, default=(0, 1, 2), help="of the training, by commas")
+    parser.add_argument("--seeds", type=split_seeds, help="of the training, by commas; 0,1,2 by default")
     parser.add_argument(
         "--corpora",
         type=some_of(TRAINING_SETS),
         default=[*TRAINING_SETS],
         help="that networks are trained on",
     )
-    parser.add_argument("--limit", type=int, help="first questions of each set, of retrieval and answers")
-    parser.add_argument("--retrievers", help="of retrieval and answers")
-    parser.add_argument("--weights", type=Path, help="weights of the form paper, beside ours in retrieval")
-    parser.add_argument("--model", default="", help="PROVIDER:NAME that writes the answers")
-    parser.add_argument("--encoders", default=ENCODERS)
-    parser.add_argument("--widths", default="32,64,128,256,512")
-    parser.add_argument("--shares", default="0.05,0.1,0.2,0.5,1.0")
-    parser.add_argument("--alphas", default="0,1,0.7,0.3")
+    parser.add_argument("--limit", type=whole_number, help="first questions of each set, of retrieval and answers")
+    parser.add_argument("--retrievers", type=command_line.retrievers, help="of retrieval and answers")
+    parser.add_argument(
+        "--weights", type=command_line.existing_folder, help="weights of the form paper, beside ours in retrieval"
+    )
+    parser.add_argument("--model", type=command_line.model, default="", help="PROVIDER:NAME that writes the answers")
+    parser.add_argument("--encoders", type=command_line.encoders, help=f"by default {', '.join(ENCODERS)}")
+    parser.add_argument("--widths", type=command_line.whole_numbers, help="by default 32,64,128,256,512")
+    shares = command_line.shares_between(0.0, 1.0, with_low=False)
+    parser.add_argument("--shares", type=shares, help="by default 0.05,0.1,0.2,0.5,1.0")
+    alphas = command_line.shares_between(0.0, 1.0, with_low=True)
+    parser.add_argument("--alphas", type=alphas, default=[0.0, 1.0, 0.7, 0.3], help="by default 0,1,0.7,0.3")
     for name in ("width", "layers", "nodes", "epochs", "steps"):
-        parser.add_argument(f"--{name}", type=int, help="in place of the form's")
-    parser.add_argument("--device", default="cpu", help="where networks are trained: cpu or cuda")
-    parser.add_argument("--quick", action="store_true", help="tiny networks on made data")
+        parser.add_argument(f"--{name}", type=whole_number, help="in place of the form's")
+    parser.add_argument(
+        "--device", type=command_line.device, default="cpu", help="where networks are trained: cpu or cuda"
+    )
+    parser.add_argument("--quick", action="store_true", help="made data, and tiny networks where no option says more")
     arguments = parser.parse_args(given)
     check_options(parser, arguments, OPTIONS)
     arguments.form = arguments.form or ("paper" if arguments.table == "rankers" else "ours")
     if arguments.steps and not completes_facts(arguments):
         parser.error(f"--steps are of facts, on which {arguments.table} of ours does not train: leave it out")
-    if arguments.table == "retrieval" and arguments.nodes and not (arguments.weights or arguments.quick):
+    if arguments.table == "retrieval" and arguments.nodes and not arguments.weights:
         parser.error("--nodes are those of the graph that --weights run on: give both")
     if arguments.table == "rankers" and arguments.form != "paper":
         parser.error("rankers are of entities: give --form paper")
+    if arguments.table == "transfer" and len(arguments.corpora) < 2:
+        parser.error(f"--corpora is {arguments.corpora[0]}: transfer wants at least two, to leave one out")
+    fill_missing(arguments, QUICK if arguments.quick else DEFAULTS)
     return arguments
 
 
 def completes_facts(arguments: argparse.Namespace) -> bool:
     """Whether a table trains on facts: all do in the paper's form, of ours one alone."""
     return bool(arguments.form == "paper" or arguments.table == "stages")
-
-
-def shrink(arguments: argparse.Namespace) -> None:
-    """Set what makes a table quick: tiny networks, few epochs, one seed, few rows."""
-    arguments.width, arguments.layers, arguments.nodes, arguments.epochs, arguments.steps = 8, 2, 30, 1, 2
-    arguments.seeds, arguments.widths, arguments.shares, arguments.limit = (0,), "8,16", "0.5,1.0", 3
-    arguments.encoders = f"{DEFAULT_ENCODER},hashing"
 
 
 def build_form(arguments: argparse.Namespace) -> Form:
@@ -301,7 +331,7 @@ def pretrain(lab: Lab, form: Form, arguments: argparse.Namespace) -> tuple[Query
 
 def encoders(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Train a network for each encoder, on indexes of it."""
-    for encoder in arguments.encoders.split(","):
+    for encoder in arguments.encoders:
         own = lab if encoder == lab.encoder else Lab(form.recipe, encoder=encoder)
         start, seconds = pretrain(own, form, arguments)
         model, done = own.fit(form.recipe, labelled(own, form.corpora), start, device=arguments.device)
@@ -327,11 +357,11 @@ def stages(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netw
 
 def alpha(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Vary the weight of the cross-entropy."""
-    for weight in arguments.alphas.split(","):
+    for weight in arguments.alphas:
         start, seconds = pretrain(lab, form, arguments)
-        recipe = replace(form.recipe, loss=replace(form.recipe.loss, alpha=float(weight)))
+        recipe = replace(form.recipe, loss=replace(form.recipe.loss, alpha=weight))
         model, done = lab.fit(recipe, labelled(lab, form.corpora), start, device=arguments.device)
-        yield Network(f"alpha {weight}", model, seconds + done.seconds, done.best_epoch + 1)
+        yield Network(f"alpha {weight:g}", model, seconds + done.seconds, done.best_epoch + 1)
 
 
 def losses(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
@@ -347,8 +377,6 @@ def transfer(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Ne
 
     Facts are of the corpora that a row names alone, too: of the corpus that is left out no fact is learned.
     """
-    if len(form.corpora) < 2:
-        raise SystemExit(f"--corpora is {form.corpora[0]}: transfer wants at least two, to leave one out")
     for name in arguments.sets:
         own = TRAINED_ON[name]
         others = tuple(corpus for corpus in form.corpora if corpus != own)
@@ -399,7 +427,7 @@ def _shaped(facts: GFMRecipe, like: GFMRecipe) -> GFMRecipe:
 
 def width(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Vary the width of the states."""
-    for value in map(int, arguments.widths.split(",")):
+    for value in arguments.widths:
         rate = form.recipe.loop.rate
         if form.name == "ours" and value >= 256:
             rate = 1e-3  # wider networks diverge at the higher rate
@@ -411,7 +439,7 @@ def width(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Netwo
 
 def data(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Vary the number of questions at an equal number of steps."""
-    for share in map(float, arguments.shares.split(",")):
+    for share in arguments.shares:
         epochs = max(1, round(form.recipe.loop.epochs / share))
         loop = replace(form.recipe.loop, epochs=epochs, patience=epochs // 2)
         start, seconds = pretrain(lab, form, arguments)
@@ -422,9 +450,9 @@ def data(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Networ
 
 def scaling(lab: Lab, form: Form, arguments: argparse.Namespace) -> Iterator[Network]:
     """Vary width and number of questions together."""
-    for value in arguments.widths.split(","):
-        own = argparse.Namespace(**{**vars(arguments), "widths": value})
-        for share in map(float, arguments.shares.split(",")):
+    for value in arguments.widths:
+        own = argparse.Namespace(**{**vars(arguments), "widths": [value]})
+        for share in arguments.shares:
             epochs = max(1, round(form.recipe.loop.epochs / share))
             loop = replace(form.recipe.loop, epochs=epochs, patience=epochs // 2)
             recipe = replace(form.recipe, fraction=share, loop=loop)
@@ -507,4 +535,4 @@ TABLES: dict[str, Table] = {
 }
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

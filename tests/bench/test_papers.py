@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -404,11 +405,13 @@ G_RAG_ROWS = {
 )
 @pytest.mark.usefixtures("papers")
 def test_a_table_of_g_rag_has_its_rows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table(capsys, "g_rag", name)
+    printed = printed_by(capsys, "g_rag", name)
+    rows = cells(printed)
     measures = ["MRR", "MH", "MTRR", "TMH"] if name == "2" else ["MRR", "MH"]
     assert rows[0] == [f"table {name}", *(f"{measure} {split}" for measure in measures for split in ("dev", "test"))]
     assert [row[0] for row in rows[2:]] == G_RAG_ROWS[name]
     assert all(0.0 <= float(cell) <= 100.0 for row in rows[2:] for cell in row[1:])
+    assert ("without the row of a language model" in printed) == (name == "2")
 
 
 def test_a_trained_network_has_the_figures_of_its_reranker_on_stored_graphs(
@@ -501,8 +504,10 @@ def test_hops_of_every_retriever_are_counted_and_drawn(capsys: pytest.CaptureFix
     [
         ("gfm_rag", ["alpha", "--limit", "3"]),
         ("gfm_rag", ["retrieval", "--width", "8"]),
-        ("gear", ["main", "--model", "x"]),
-        ("g_rag", ["1", "--model", "x"]),
+        ("gear", ["main", "--model", "openai:x"]),
+        ("g_rag", ["1", "--model", "openai:x"]),
+        ("g_rag", ["statistics", "--epochs", "2"]),
+        ("frag", ["sample", "--model", "openai:x"]),
     ],
 )
 @pytest.mark.usefixtures("papers")
@@ -515,6 +520,92 @@ def test_an_option_that_a_table_does_not_read_is_refused(
     message = capsys.readouterr().err.splitlines()[-1]
     assert f"{arguments[1]} is for " in message
     assert f"the table is {arguments[0]}: leave it out" in message
+
+
+def ended_with(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str) -> tuple[Any, str]:
+    """Return the exit code of a script that is run as a program, and what it prints on standard error."""
+    script, *arguments = command.split()
+    path = str(BENCH / "papers" / f"{script}.py")
+    monkeypatch.setattr(sys, "argv", [path, *arguments])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(path, run_name="__main__")
+    return ended.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("gfm_rag retrieval --quick --retrievers bm25,foo", "no retriever is called 'foo'"),
+        ("gfm_rag answers --quick --model foo", "the language model is 'foo'; wanted PROVIDER:NAME"),
+        ("gfm_rag alpha --quick --alphas 0,3", "'0,3': wanted numbers from 0 to 1"),
+        ("gfm_rag data --quick --shares 0", "'0': wanted numbers above 0, up to 1"),
+        ("gfm_rag retrieval --weights /none --quick", "'/none' is no folder"),
+        ("gfm_rag width --quick --widths a", "'a': wanted a whole number of at least 1"),
+        ("gfm_rag retrieval --limit -1", "'-1': wanted a whole number of at least 1"),
+        ("gfm_rag alpha --quick --device foo", "the device is 'foo'"),
+        ("gfm_rag transfer --corpora musique", "transfer wants at least two"),
+        ("gear main --reader foo --quick", "the language model is 'foo'"),
+        ("gear main --quick --bases foo", "no retriever is called 'foo'"),
+        ("gear calls --limit 0", "'0': wanted a whole number of at least 1"),
+        ("frag main --quick --sets pathquestion-2h --ranker foo", "'foo'"),
+        ("frag sample --hops x --quick", "'x': wanted a whole number"),
+        ("frag kg1000 --each 0", "'0': wanted a whole number"),
+        ("frag main --prompts text", "give --model PROVIDER:NAME too"),
+        ("g_rag 2 --model foo --quick", "the language model is 'foo'"),
+        ("g_rag 3 --quick --encoders hashing:x", "encoder 'hashing:x'"),
+        ("g_rag 1 --quick --width N", "'N': wanted a whole number"),
+        ("g_rag_limits --rate nan", "'nan': wanted a number above 0"),
+        ("gcn_retriever --quick --data /none", "/none: cannot be read"),
+        ("gcn_retriever --quick --data made/hotpotqa/corpus.jsonl", "line 1: the keys are id, title, text"),
+        ("gcn_retriever --soft-prompt 3", "--soft-prompt is of a language model, and the reader is local"),
+    ],
+)
+def test_bad_input_ends_a_script_with_one_line_and_exit_code_2(
+    command: str, said: str, papers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, error = ended_with(capsys, monkeypatch, command.replace("made/", f"{papers}/data/"))
+    assert code == 2
+    (line,) = [line for line in error.splitlines() if ".py: " in line]
+    assert said in line
+    assert error.endswith(f"{line}\n")
+    assert "Traceback" not in error
+    assert "usage:" not in error
+
+
+@pytest.mark.usefixtures("papers")
+def test_quick_sets_only_what_is_not_given() -> None:
+    def parsed(script: str, command: str) -> dict[str, Any]:
+        given = importlib.import_module(f"papers.{script}").parse_arguments([*command.split(), "--quick"])
+        return dict(vars(given))
+
+    gfm = parsed("gfm_rag", "scaling --widths 4 --shares 0.25 --seeds 7 --epochs 9")
+    assert (gfm["widths"], gfm["shares"], gfm["seeds"], gfm["epochs"]) == ([4], [0.25], (7,), 9)
+    assert (gfm["width"], gfm["layers"]) == (8, 2)
+    assert parsed("gfm_rag", "retrieval --limit 5")["limit"] == 5
+    assert parsed("gear", "main --bases dense --limit 2")["bases"] == ["dense"]
+    assert parsed("gear", "main")["bases"] == ["bm25"]
+    frag = parsed("frag", "kg1000 --each 3 --hops 1,2")
+    assert (frag["each"], frag["hops"], frag["limit"]) == (3, [1, 2], 12)
+    g_rag = importlib.import_module("papers.g_rag")
+    given = g_rag.parse_arguments(["3", "--quick", "--encoders", "hashing:16", "--width", "5", "--limit", "2"])
+    assert (given.encoders, given.limit["dev"], given.steps) == (["hashing:16"], 2, 3)
+    assert g_rag.build_recipe(given).width == 5
+    assert g_rag.build_recipe(g_rag.parse_arguments(["5", "--quick"])).width == 8
+    gcn = parsed("gcn_retriever", "--epochs 2 --encoder hashing:16")
+    assert (gcn["epochs"], gcn["encoder"], gcn["seeds"], gcn["limit"]) == (2, "hashing:16", (0,), 24)
+
+
+@pytest.mark.usefixtures("papers")
+def test_statistics_of_candidates_without_a_graph_are_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = write_candidates(tmp_path / "plain.json", pool_records(layout="fid"))
+    files = f"--train {file} --dev {file} --test {file}"
+    code, error = ended_with(capsys, monkeypatch, f"g_rag statistics {files} --quick")
+    assert code == 2
+    assert f"{file}: " in error
+    assert "not one pool has a graph: give another parser (--amr) or file" in error
 
 
 @pytest.mark.usefixtures("papers")
