@@ -108,6 +108,8 @@ def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ("--preset paper --targets passages", "which --preset paper runs on: add --no-whole-graph, or leave --targets"),
+        ("--targets passages --whole-graph", "--whole-graph is for entities or documents as targets"),
         ("--preset paper --features", "--features is for passages as targets, and the targets are entities"),
         ("--preset paper --chains", "--chains is for passages"),
         ("--preset paper --prior", "--prior is for passages"),
@@ -136,6 +138,12 @@ def test_options_that_a_training_would_not_read_are_refused(tmp_path: Path, opti
     assert done.code == 2
     assert message in done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_preset_goes_with_passages_without_the_whole_graph(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    options = ("--preset", "paper", "--targets", "passages", "--no-whole-graph")
+    recipe = recipe_of_command(monkeypatch, tmp_path, *options)
+    assert (recipe.targets, recipe.whole_graph) == ("passages", False)
 
 
 @pytest.mark.parametrize(

@@ -447,7 +447,7 @@ def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Pat
         (("--graph", "pages"), "'pages' is not one of 'index', 'amr'"),
         (("--graph", "amr", "--no-text"), "amr graphs have no numbers"),
         (("--no-numbers",), "neither numbers nor vectors of passages are read"),
-        (("--edges", "common nodes,wings"), "'wings'"),
+        (("--edges", "common nodes,wings"), "--edges names 'wings'; wanted features of edges of common nodes, common"),
         (("--dropout", "1"), "dropout is 1.0: wanted at least 0 and below 1"),
         (("--width", "0"), "--width is '0'; wanted a number of at least 1"),
         (("--layers", "0"), "--layers is '0'; wanted a number of at least 1"),
