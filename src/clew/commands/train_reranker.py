@@ -113,7 +113,8 @@ def reranker(
     print(f"{format_count(result.parameters, 'parameter')}, learned from {format_count(result.questions, 'pool')}")
     if result.figures and result.figures["mean"] < result.initial_figures["mean"]:
         print("they find less than the rankings as they were found: train longer, or give more questions")
-    best = f"best epoch {result.best_epoch + 1}" if result.best_epoch >= 0 else "no epoch was better than the start"
+    which = "best" if result.figures else "last"  # without figures nothing was compared
+    best = f"{which} epoch {result.best_epoch + 1}" if result.best_epoch >= 0 else "no epoch was better than the start"
     print(f"weights in {out}, {best}, {result.seconds:.0f} s of training; use them by --rerank g-rag:{out}")
 
 

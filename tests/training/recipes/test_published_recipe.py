@@ -339,5 +339,9 @@ def test_published_weights_are_trained_further_with_their_own_encoder(small: Ind
     )
     moved = [float(np.abs(tuned.model.arrays[n] - a).max()) for n, a in published.model.arrays.items()]
     assert 1e-4 < max(moved) < 0.1
+    about = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["about"]
+    assert not {"completion", "nodes"} & about.keys()  # no fact was completed, and the graph is whole
+    assert (about["whole_graph"], about["stage"]) == (True, "finetune")
+    assert "last epoch 2," in done.out  # nothing was compared
     index = clew.open(next((tmp_path / "out" / "run" / "indexes").glob("small-*")))
     assert index.search(QUESTIONS[0].text, 3, GFM(weights=tmp_path / "out")).passages
