@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from clew.rerankers.g_rag.reranker import KEPT_NOTE
 from clew.rerankers.g_rag.weights import load_reranker
 from clew.training.recipes import reranker_grid
 from tests.datasets.candidate_files import QUESTIONS, pool_records, write_candidates
@@ -33,7 +34,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def train(file: Path, out: Path, *given: str) -> Outcome:
-    return run_clew("train", "reranker", "--candidates", file, "--validate", file, "--out", out, *SMALL, *given)
+    small = SMALL[2:] if "--grid" in given else SMALL  # a grid has widths of its own
+    return run_clew("train", "reranker", "--candidates", file, "--validate", file, "--out", out, *small, *given)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,12 @@ def test_graphs_of_the_file_join_its_passages(weights: dict[str, Path], files: d
     assert done.code == 0, done
     assert "8 of 8 passages have no AMR graph" in done.out + done.err
     assert "brings no 'nodes' and 'edges'" in done.out + done.err
+    assert KEPT_NOTE in " ".join((done.out + done.err).split())
+    ids = [
+        [passage["id"] for passage in json.loads(run_clew("search", QUESTIONS[0][0], *some, "--json").out)["passages"]]
+        for some in (given[:2], given)
+    ]
+    assert ids[0] == ids[1]  # it ranked passages without edges
     with_graphs = run_clew("search", QUESTIONS[0][0], *given[:1], files["amr"], *given[2:])
     assert "no AMR graph" not in with_graphs.out + with_graphs.err
 
@@ -219,13 +227,17 @@ def test_a_grid_keeps_the_best_network_and_goes_on_after_a_stop(
     assert "give --validate, too" in refused.err
 
 
-def test_eval_counts_the_notes_of_a_reranker(weights: dict[str, Path], files: dict[str, Path]) -> None:
-    """Nothing told that no passage had a graph, so that the network ranked by texts alone."""
+def test_eval_counts_the_notes_of_a_reranker(weights: dict[str, Path], files: dict[str, Path], tmp_path: Path) -> None:
+    """Nothing told that no passage had a graph, and the network ranked by texts alone."""
     given = ("--rerank", f"g-rag:{weights['amr']}", "--encoder", "hashing")
-    done = run_clew("eval", "--candidates", files["dpr"], *given)
+    done = run_clew("eval", "--candidates", files["dpr"], *given, "--positives", "--out", tmp_path / "figures.json")
     assert done.code == 0, done
     count = len(QUESTIONS)
     assert f"{count} of {count} questions: 8 of 8 passages have no AMR graph: the passage " in done.err
+    assert f"{count} of {count} questions: {KEPT_NOTE}" in done.err
+    found, reranked = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["retrievers"].values()
+    measures = [name for name in found if "@" in name or name.endswith("_rr")]
+    assert {name: found[name] for name in measures} == {name: reranked[name] for name in measures} != {}
     assert "reranked the first" not in done.err
     with_graphs = run_clew("eval", "--candidates", files["amr"], *given)
     assert "no AMR graph" not in with_graphs.err
@@ -237,8 +249,9 @@ def test_explain_tells_that_passages_have_no_graph(weights: dict[str, Path], tmp
     given = (QUESTIONS[0][0], "--index", tmp_path / "index", "--retriever", "bm25", "--rerank", reranker)
     text, figures = run_clew("explain", *given), run_clew("explain", *given, "--format", "json")
     assert (text.code, figures.code) == (0, 0), (text, figures)
-    (note,) = json.loads(figures.out)["notes"]
+    note, kept = json.loads(figures.out)["notes"]
     assert "passages have no AMR graph" in note
+    assert kept == KEPT_NOTE
     assert f"note: {note}" in text.out
 
 

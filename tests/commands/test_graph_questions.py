@@ -254,6 +254,13 @@ def test_train_router_and_paths_on_a_graph(family: Path, tmp_path: Path) -> None
     settings = f"frag:router_weights={tmp_path / 'terms'},path_weights={tmp_path / 'paths'}"
     done = run_clew("ask", QUESTIONS[0][0], "--index", family, "--retriever", settings)
     assert done.out.startswith("teacher\n"), done
+    asked = ("search", QUESTIONS[0][0], "--index", family, "--retriever")
+    named = run_clew(*asked, f"frag:router_weights={tmp_path / 'terms'},router=tf-idf")
+    assert named.code == 0, named
+    other = run_clew(*asked, f"frag:router_weights={tmp_path / 'terms'},router=words")
+    assert (other.code, other.out, other.err.count("\n")) == (2, "", 1)
+    assert "router is 'words', and the hop predictor in" in other.err
+    assert "is of the kind tf-idf: leave router out" in other.err
 
 
 @pytest.mark.parametrize(
@@ -262,6 +269,8 @@ def test_train_router_and_paths_on_a_graph(family: Path, tmp_path: Path) -> None
         (("router", "--out", "x"), "0 --index and 0 --questions"),
         (("paths", "--index", "a", "--out", "x"), "1 --index and 0 --questions"),
         (("router", "--kind", "luck", "--out", "x"), "--kind is 'luck'"),
+        (("router", "--encoder", "hashing", "--out", "x"), "--encoder is for --kind classifier, and the kind is words"),
+        (("router", "--kind", "tf-idf", "--encoder", "hashing", "--out", "x"), "and the kind is tf-idf: leave it out"),
         (("router", "--feedback", "nowhere.jsonl", "--out", "x"), "cannot be read"),
     ],
 )

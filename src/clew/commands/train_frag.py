@@ -1,8 +1,9 @@
 """`clew train router` and `clew train paths`: the retriever frag on questions on graphs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -49,6 +50,11 @@ class HopTraining:
         typer.Option(min=1, help="Passes over the questions; 14, of feedback alone 3, of a tuned classifier 10."),
     ] = None
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0
+
+    def check_given(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError for an encoder that is given and that the kind would not read."""
+        if "encoder" in given and self.kind in (WORDS, TERMS):
+            raise InputError(f"--encoder is for --kind {CLASSIFIER}, and the kind is {self.kind}: leave it out")
 
 
 def router(

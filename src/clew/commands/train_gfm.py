@@ -63,7 +63,8 @@ def gfm(
             "graphs of their questions and were not learned: raise --nodes"
         )
     epoch = result.best_epoch + 1
-    best = f"best epoch {epoch}" if epoch else "no epoch was better than the start, which they are"
+    which = "best" if result.figures else "last"  # without figures nothing was compared
+    best = f"{which} epoch {epoch}" if epoch else "no epoch was better than the start, which they are"
     print(f"weights in {out}, {best}, {result.seconds:.0f} s of training")
 
 

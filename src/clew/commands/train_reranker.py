@@ -1,9 +1,9 @@
 """`clew train reranker`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,6 +42,27 @@ class PoolOptions:
     encoder: EncoderOption = None
 
 
+@dataclass(frozen=True, slots=True)
+class RerankerTraining:
+    """The network to train, or the networks of a grid."""
+
+    recipe: RerankRecipe
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Train the 27 networks of G-RAG's rates, widths and dropout; keep the best.")
+    ] = False
+
+    @staticmethod
+    def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of the recipe."""
+        return RerankRecipe.dependent_defaults(given)
+
+    def check_given(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError for an option that is given and that the network, or the grid, would not read."""
+        if self.grid and (fixed := next((name for name in ("rate", "width", "dropout") if name in given), None)):
+            raise InputError(f"--grid trains its own rates, widths and dropout: leave --{fixed} out, or --grid")
+        self.recipe.check_given(given)
+
+
 def reranker(
     out: Annotated[Path, typer.Option(help="Folder for the weights.")],
     pools: PoolOptions,
@@ -50,10 +71,7 @@ def reranker(
         typer.Option(help="Folder for indexes and pools, which several trainings may share; by default in --out."),
     ] = None,
     *,
-    recipe: RerankRecipe,
-    grid: Annotated[
-        bool, typer.Option("--grid", help="Train the 27 networks of G-RAG's rates, widths and dropout; keep the best.")
-    ] = False,
+    training: RerankerTraining,
     device: DeviceOption = None,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
@@ -68,6 +86,7 @@ def reranker(
         settings = settings.model_copy(update={"encoder": pools.encoder})
     if pools.base is not None and not pools.data:
         raise InputError("--base finds the pools of folders of data, and there is none: leave it out, or give --data")
+    recipe, grid = training.recipe, training.grid
     bases = list(DEFAULT_BASES) if pools.base is None else split_list(pools.base)
     also = _parse_also(pools.also or ())
     with progress_on_stderr() as progress, join_process_group(settings.device if device is None else device) as group:
@@ -94,7 +113,8 @@ def reranker(
     print(f"{format_count(result.parameters, 'parameter')}, learned from {format_count(result.questions, 'pool')}")
     if result.figures and result.figures["mean"] < result.initial_figures["mean"]:
         print("they find less than the rankings as they were found: train longer, or give more questions")
-    best = f"best epoch {result.best_epoch + 1}" if result.best_epoch >= 0 else "no epoch was better than the start"
+    which = "best" if result.figures else "last"  # without figures nothing was compared
+    best = f"{which} epoch {result.best_epoch + 1}" if result.best_epoch >= 0 else "no epoch was better than the start"
     print(f"weights in {out}, {best}, {result.seconds:.0f} s of training; use them by --rerank g-rag:{out}")
 
 

@@ -307,6 +307,14 @@ def test_one_word_gives_the_published_recipe(monkeypatch: pytest.MonkeyPatch, tm
     assert changed == replace(published_rerank_recipe(), width=8, words=False)
 
 
+def test_the_last_epoch_is_called_the_best_of_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for figures, words in (({}, "last epoch 2"), ({"mean": 0.5}, "best epoch 2")):
+        result = TrainingResult(1, figures, initial_figures=figures)
+        monkeypatch.setattr("clew.training.recipes.reranker.train_reranker", lambda *_, made=result: made)
+        done = run_clew("train", "reranker", "--data", tmp_path, "--out", tmp_path / "out")
+        assert (done.code, f", {words}, " in done.out) == (0, True), done
+
+
 def make_examples() -> list[PoolExample]:
     examples = []
     for seed in range(3):

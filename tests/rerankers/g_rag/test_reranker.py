@@ -13,13 +13,14 @@ from clew.index import Index
 from clew.inference.document_network import DocumentGNNSettings
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.document_gnn import DocumentGNN
+from clew.rerankers.amr.graph import AMRGraph
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.penman_files import amr_entry, write_amr
 from clew.rerankers.g_rag import amr_document_graph, document_graph
 from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
 from clew.rerankers.g_rag.factory import open_amr_parser
-from clew.rerankers.g_rag.reranker import DocumentGraphReranker
+from clew.rerankers.g_rag.reranker import KEPT_NOTE, DocumentGraphReranker
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import parse_retriever
 from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
@@ -175,8 +176,25 @@ def test_notes_of_the_graphs_are_added(small: Index) -> None:
     graphs = AMRDocumentGraphBuilder(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
     pool = search(small, QUESTIONS[0], 3)
     (after,) = DocumentGraphReranker(graphs, make_trained_gnn("amr")).rerank([QUESTIONS[0]], [pool])
-    assert after.notes == ("a note", "3 of 3 passages have no AMR graph: no reply")
-    assert sorted(result_ids(after)) == sorted(result_ids(pool))
+    assert after.notes == ("a note", "3 of 3 passages have no AMR graph: no reply", KEPT_NOTE)
+    assert after.passages == pool.passages  # it ranked passages without edges
+
+
+def test_a_pool_is_ranked_while_one_passage_has_a_graph(small: Index) -> None:
+    class Reserved:
+        fingerprint = "reserved"
+
+        def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
+            first, *_ = LocalAMRParser().parse(questions, passages)
+            return [first, *(Failure(passage.id, "no reply") for passage in passages[1:])]
+
+    pool = search(small, QUESTIONS[0], 8)
+    graphs = AMRDocumentGraphBuilder(Reserved(), ENCODER.encode)
+    (after,) = DocumentGraphReranker(graphs, make_trained_gnn("amr")).rerank([QUESTIONS[0]], [pool])
+    assert after.notes[1:] == (
+        f"{len(pool.passages) - 1} of {len(pool.passages)} passages have no AMR graph: no reply",
+    )
+    assert result_ids(after) != result_ids(pool)
 
 
 def test_the_fingerprint_tells_weights_and_parsers(

@@ -108,6 +108,8 @@ def test_every_part_of_the_preset_is_an_option_of_its_own(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ("--preset paper --targets passages", "which --preset paper runs on: add --no-whole-graph, or leave --targets"),
+        ("--targets passages --whole-graph", "--whole-graph is for entities or documents as targets"),
         ("--preset paper --features", "--features is for passages as targets, and the targets are entities"),
         ("--preset paper --chains", "--chains is for passages"),
         ("--preset paper --prior", "--prior is for passages"),
@@ -136,6 +138,12 @@ def test_options_that_a_training_would_not_read_are_refused(tmp_path: Path, opti
     assert done.code == 2
     assert message in done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_preset_goes_with_passages_without_the_whole_graph(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    options = ("--preset", "paper", "--targets", "passages", "--no-whole-graph")
+    recipe = recipe_of_command(monkeypatch, tmp_path, *options)
+    assert (recipe.targets, recipe.whole_graph) == ("passages", False)
 
 
 @pytest.mark.parametrize(
@@ -331,5 +339,9 @@ def test_published_weights_are_trained_further_with_their_own_encoder(small: Ind
     )
     moved = [float(np.abs(tuned.model.arrays[n] - a).max()) for n, a in published.model.arrays.items()]
     assert 1e-4 < max(moved) < 0.1
+    about = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))["about"]
+    assert not {"completion", "nodes"} & about.keys()  # no fact was completed, and the graph is whole
+    assert (about["whole_graph"], about["stage"]) == (True, "finetune")
+    assert "last epoch 2," in done.out  # nothing was compared
     index = clew.open(next((tmp_path / "out" / "run" / "indexes").glob("small-*")))
     assert index.search(QUESTIONS[0].text, 3, GFM(weights=tmp_path / "out")).passages

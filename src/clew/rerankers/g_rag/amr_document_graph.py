@@ -73,7 +73,9 @@ class AMRDocumentGraphBuilder:
             edges = count_common_parts(amr_graphs[part], ignored).astype(np.float32)
             vectors = rows[len(questions) :][part]
             no_features = np.zeros((len(passages), 0), dtype=np.float32)
-            graphs.append(DocumentGraph(vectors, no_features, edges, rows[number], _failure_notes(parsed[part])))
+            lacks_amr = all(isinstance(graph, Failure) for graph in parsed[part])
+            notes = _failure_notes(parsed[part])
+            graphs.append(DocumentGraph(vectors, no_features, edges, rows[number], notes, lacks_amr))
         return graphs
 
     def shared_parts(

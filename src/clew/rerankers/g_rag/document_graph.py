@@ -60,6 +60,7 @@ class DocumentGraph:
     edge_features: FloatArray  # (n, n, l) at least 0; [i, j] connects passage i to passage j, zeros on the diagonal
     question: FloatArray  # (d,) unit vector of the question; (0,) if vectors are not used
     notes: tuple[str, ...] = ()  # notes for the user
+    lacks_amr: bool = False  # whether the graph is of AMR and no passage has an AMR graph
 
 
 class DocumentGraphBuilder(Protocol):

@@ -5,7 +5,7 @@ of a chain is not lost, unlike with rerankers that score each passage on its own
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024).
 Differs from the source: see `document_graph`, `amr_document_graph` and `clew.nn.document_gnn`; a passage without edges
-is ranked with the others.
+is ranked with the others; a pool in which no passage has the AMR graph that the network reads keeps its order.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +22,13 @@ from clew.types import Evidence, Passage, Scored
 
 if TYPE_CHECKING:
     from clew.nn.edge_gradients import EdgeGradients
+
+
+KEPT_NOTE = (
+    "no passage has the AMR graph that g-rag reads here, so the pool keeps its order: give amr=local or amr=file:PATH "
+    "with an index, or candidates that bring AMR"
+)
+"""Note on a pool without AMR graphs."""
 
 
 @final
@@ -42,7 +49,7 @@ class DocumentGraphReranker:
         return fingerprint_of(self._trained, self._graphs)
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        """Return the passages of each question by descending score; ties keep their order."""
+        """Return the passages of each question by descending score; ties, and pools without AMR, keep their order."""
         check_lengths(questions, evidence)
         ranked = list(evidence)
         places = [place for place, item in enumerate(evidence) if item.passages]
@@ -51,6 +58,9 @@ class DocumentGraphReranker:
         graphs = self._graphs.build([questions[i] for i in places], [evidence[i].passages for i in places])
         text = self._trained.model.settings.text > 0
         for place, graph in zip(places, graphs, strict=True):
+            if graph.lacks_amr:  # the network would rank passages without edges, which it has not learned
+                ranked[place] = replace(evidence[place], notes=(*evidence[place].notes, *graph.notes, KEPT_NOTE))
+                continue
             # One question at a time, so that scores do not depend on the batch.
             scores = self._scores(self._columns.select(graph, text=text))
             item = sort_by_score(evidence[place], scores.tolist())

@@ -120,6 +120,11 @@ def _make_hop_predictor(
     if settings.router_weights is not None:
         folder = existing_weights(settings.router_weights, "frag: router_weights")
         weights = load_hop_predictor(folder)
+        if kind is not None and weights.kind != kind:
+            raise InputError(
+                f"frag: router is {kind!r}, and the hop predictor in {str(folder)!r} is of the kind {weights.kind}: "
+                "leave router out, or give other router_weights"
+            )
         if weights.kind == CLASSIFIER:
             return _make_classifier(context, settings, weights, folder)
     else:

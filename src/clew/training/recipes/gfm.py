@@ -37,7 +37,7 @@ from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew.training.recipes.gfm_graphs import check_encoder, graph_view
 from clew.training.recipes.gfm_recipe import GFMRecipe
-from clew.training.recipes.gfm_runs import describe_recipe, reads_chains, run_key
+from clew.training.recipes.gfm_runs import describe_training, reads_chains, run_key
 from clew.training.recipes.networks import query_network_settings
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
@@ -169,7 +169,7 @@ def _build_questions(
 
 def _describe_run(sources: _Sources, recipe: GFMRecipe, result: TrainingResult) -> dict[str, Any]:
     return {
-        **describe_recipe(recipe),
+        **describe_training(recipe),
         "data": [sources.names[place] for place in sources.training_places()],
         "validation": [sources.names[place] for place in sources.judge_places()],
         "questions": result.questions,

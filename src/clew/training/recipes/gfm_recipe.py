@@ -107,7 +107,10 @@ class GFMRecipe(CheckedRecord):
     def __post_init__(self) -> None:
         check_fields(self)
         if self.targets == "passages" and self.whole_graph:
-            raise InputError("the whole graph is for entities as targets: give --targets entities, or leave it out")
+            raise InputError(
+                "--whole-graph is for entities or documents as targets, and the targets are passages: leave it out, or "
+                "give --targets entities"
+            )
         if self.targets == "documents" and self.stage == "pretrain":
             raise InputError("documents are learned from questions: give --stage paths or finetune")
 
@@ -128,7 +131,13 @@ class GFMRecipe(CheckedRecord):
                     "made by `clew train gfm --preset paper` or `clew weights import`, or leave --preset out"
                 )
             published = option_values(published_recipe(given.get("stage", "finetune"), given.get("ranking", "paper")))
-            return {**published, **shape, "fact_nodes": given.get("nodes", published["fact_nodes"])}
+            published |= shape
+            if given.get("targets") == "passages" and "whole_graph" not in given and published["whole_graph"]:
+                raise InputError(
+                    "--targets passages has no whole graph, which --preset paper runs on: add --no-whole-graph, or "
+                    "leave --targets out"
+                )
+            return {**published, "fact_nodes": given.get("nodes", published["fact_nodes"])}
         targets = given.get("targets", shape.get("targets", "passages"))
         facts = given.get("stage") == "pretrain"
         form = {"seeds": "plain"} if targets == "documents" else {}

@@ -28,6 +28,29 @@ def describe_recipe(recipe: GFMRecipe) -> dict[str, Any]:
     return described
 
 
+def describe_training(recipe: GFMRecipe) -> dict[str, Any]:
+    """Return what weights tell of their training: of `describe_recipe`, the settings that the stage read."""
+    described = describe_recipe(recipe)
+    facts = recipe.stage == "pretrain"
+    completion, loss = dict(described["completion"]), dict(described["loss"])
+    unread = {"fraction"} if recipe.stage != "finetune" else set()
+    if recipe.stage != "paths":
+        unread.add("questions")
+    if not facts:
+        unread.add("completion")
+    if recipe.whole_graph:
+        unread.add("nodes")
+        del completion["nodes"]
+    if facts:
+        del loss["augment"]
+    if facts or not recipe.loss.augment:
+        del loss["forms"]
+    if recipe.loss.ranking != "code":
+        del loss["temperature"]
+    described |= {"completion": completion, "loss": loss}
+    return {name: value for name, value in described.items() if name not in unread}
+
+
 def run_key(recipe: GFMRecipe, *contents: list[str], loop: bool = False) -> str:
     """Return a hash of recipe and data, which names a run in a folder; the loop checks its own recipe otherwise."""
     described = {name: value for name, value in describe_recipe(recipe).items() if loop or name != "loop"}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from clew.errors import InputError
 from clew.inference.document_network import GAT_HEADS, NUMPY_NETWORKS, DocumentGNNSettings
 from clew.inference.query_network import QueryGNNSettings
 from clew.nn.document_gnn import DocumentGNN
 from clew.query.chain_features import CHAIN_FEATURES
 from clew.rerankers.g_rag import amr_document_graph, document_graph
-from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.weights import load_weights
 
@@ -87,7 +87,9 @@ def input_columns(recipe: "RerankRecipe") -> FeatureNames:
 def check_shape(recipe: "RerankRecipe") -> None:
     """Raise InputError for a shape that no network has, and for features that its graphs lack."""
     _document_network_settings(recipe, GAT_HEADS)
-    FeatureColumns.locate(input_columns(recipe), available_columns(recipe))
+    known = available_columns(recipe)[1]
+    if unknown := [name for name in recipe.edges if name not in known]:
+        raise InputError(f"--edges names {unknown[0]!r}; wanted features of edges of {', '.join(known)}")
 
 
 def build_document_network(recipe: "RerankRecipe", dimension: int) -> DocumentGNN:

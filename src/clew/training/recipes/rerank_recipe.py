@@ -22,6 +22,15 @@ from clew.training.hyperparameters import (
 
 Network = Literal["relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp"]
 
+_NETWORKS_OF_OPTIONS: dict[str, tuple[Network, ...]] = {
+    "edges": ("relational", "g-rag", "gcn", "gat", "sage", "gin"),
+    "normalization": ("g-rag", "gcn", "gat", "sage", "gin"),
+    "messages": ("g-rag",),
+    "edge_rule": ("g-rag",),
+    "edge_weights": ("gcn", "gat", "sage", "gin"),
+}
+"""Options of `clew train reranker` that only some networks read."""
+
 DEFAULT_BASES = ("bm25", "dense", "fused", "pagerank")
 """Retrievers whose pools a reranker learns from. One trained on the same questions would rank them too well."""
 
@@ -105,6 +114,31 @@ class RerankRecipe:
                 f"--amr is {given['amr']!r}, and --graph index reads no AMR: give --graph amr, or leave it out"
             )
         return {**preset, "numbers": not published, "text": published, "chains": not published}
+
+    def check_given(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError for an option that is given and that this training would not read."""
+        for name in ("whole", "words"):
+            if name in given and self.kind != "amr":
+                raise InputError(
+                    f"{_spell_option(name, given[name])} is for --graph amr, and the graph is {self.kind}: leave it out"
+                )
+        for name, networks in _NETWORKS_OF_OPTIONS.items():
+            if name in given and self.network not in networks:
+                raise InputError(
+                    f"{_spell_option(name, given[name])} is for --network {', '.join(networks[:-1])}"
+                    f"{' or ' if networks[:-1] else ''}{networks[-1]}, and the network is {self.network}: leave it out"
+                )
+        if "normalization" in given and self.network != "g-rag" and not self.edge_weights:
+            raise InputError(
+                "--normalization is of weights of edges, which --no-edge-weights leaves out: give only one"
+            )
+        if "temperature" in given and self.loss.kind != "set":
+            raise InputError(f"--temperature is for --loss set, and the loss is {self.loss.kind}: leave it out")
+
+
+def _spell_option(name: str, value: object) -> str:
+    """Return an option as it was typed."""
+    return f"--{'no-' if value is False else ''}{name.replace('_', '-')}"
 
 
 def published_rerank_recipe() -> RerankRecipe:

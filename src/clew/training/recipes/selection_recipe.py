@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from clew.errors import InputError
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import FeedbackRecipe, Recipe, check_fields, option_values
 
@@ -37,6 +38,13 @@ class SelectionRecipe:
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the published values of the options that are not given, under the preset `paper`."""
         return option_values(published_selection_recipe()) if given.get("preset") == "paper" else {}
+
+    def check_given(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError for an option that is given and that the objective would not read."""
+        if "draws" in given and self.feedback.objective != "policy":
+            raise InputError(
+                f"--draws is for --objective policy, and the objective is {self.feedback.objective}: leave it out"
+            )
 
 
 def published_selection_recipe() -> SelectionRecipe:
