@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clew.rerankers.g_rag.reranker import KEPT_NOTE
+from clew.rerankers.g_rag.reranker import UNRANKED_NOTE
 from clew.rerankers.g_rag.weights import load_reranker
 from clew.training.recipes import reranker_grid
 from tests.datasets.candidate_files import QUESTIONS, pool_records, write_candidates
@@ -84,7 +84,7 @@ def test_graphs_of_the_file_join_its_passages(weights: dict[str, Path], files: d
     assert done.code == 0, done
     assert "8 of 8 passages have no AMR graph" in done.out + done.err
     assert "brings no 'nodes' and 'edges'" in done.out + done.err
-    assert KEPT_NOTE in " ".join((done.out + done.err).split())
+    assert UNRANKED_NOTE in " ".join((done.out + done.err).split())
     ids = [
         [passage["id"] for passage in json.loads(run_clew("search", QUESTIONS[0][0], *some, "--json").out)["passages"]]
         for some in (given[:2], given)
@@ -234,7 +234,7 @@ def test_eval_counts_the_notes_of_a_reranker(weights: dict[str, Path], files: di
     assert done.code == 0, done
     count = len(QUESTIONS)
     assert f"{count} of {count} questions: 8 of 8 passages have no AMR graph: the passage " in done.err
-    assert f"{count} of {count} questions: {KEPT_NOTE}" in done.err
+    assert f"{count} of {count} questions: {UNRANKED_NOTE}" in done.err
     found, reranked = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["retrievers"].values()
     measures = [name for name in found if "@" in name or name.endswith("_rr")]
     assert {name: found[name] for name in measures} == {name: reranked[name] for name in measures} != {}
@@ -251,7 +251,7 @@ def test_explain_tells_that_passages_have_no_graph(weights: dict[str, Path], tmp
     assert (text.code, figures.code) == (0, 0), (text, figures)
     note, kept = json.loads(figures.out)["notes"]
     assert "passages have no AMR graph" in note
-    assert kept == KEPT_NOTE
+    assert kept == UNRANKED_NOTE
     assert f"note: {note}" in text.out
 
 

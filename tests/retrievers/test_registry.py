@@ -149,7 +149,7 @@ def test_weights_that_are_not_there_are_bad_input(small: Index, name: str) -> No
     [
         ("gnn-rag:weights=nosuch", "gnn-rag: weights is"),
         ("gcn-subgraph:weights=nosuch", "gcn-subgraph: weights is"),
-        ("rog:ranker=nosuch", "rog: ranker is 'nosuch'; wanted trained"),
+        ("rog:ranker=nosuch", "rog: a ranker is 'nosuch'; wanted trained"),
         ("frag:relations_by=trained", "frag: relations_by is 'trained'; wanted bi-encoder,"),
     ],
 )

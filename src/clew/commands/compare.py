@@ -82,13 +82,14 @@ def compare(options: CompareOptions) -> None:
     if options.runs is not None:
         check_folder("--runs", options.runs)
     with progress_on_stderr() as progress, tempfile.TemporaryDirectory() as scratch:
-        report = _compare_selected(options, names, options.runs or Path(scratch), progress).to_json()
+        found = _compare_selected(options, names, options.runs or Path(scratch), progress)
+    report = found.to_json()
     if options.json_:
         print_json(report)
         return
     for name, count in report["shortened"].items():
         note_truncated(f"{name}: ", count, options.reader.context_tokens)
-    _print_selections(report)
+    _print_selections(report, found.validation_questions)
     print_comparisons(report)
 
 
@@ -138,9 +139,9 @@ def _compare_selected(
     return compare_selections(config, names, range(options.seeds), options.recipe, runs, progress)
 
 
-def _print_selections(report: Mapping[str, Any]) -> None:
+def _print_selections(report: Mapping[str, Any], validation: int) -> None:
     budget = f"budget {format_count(report['budget'], 'node')}, {format_count(report['seeds'], 'seed')}"
-    others = f"{report['learned_from']} to learn from, {report['chosen_by']} that choose the epoch"
+    others = f"{report['learned_from']} to learn from, {validation} that choose the epoch"
     print(f"{format_count(report['questions'], 'question')}, {others}, {budget}")
     selections = report["selections"]
     measures = [name for name in _DECIMALS if any(name in figures for figures in selections.values())]

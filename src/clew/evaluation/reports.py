@@ -107,7 +107,6 @@ class SelectionReport:
         return {
             "questions": self.questions,
             "learned_from": self.training_questions,
-            "chosen_by": self.validation_questions,
             "budget": self.budget,
             "seeds": self.seeds,
             "selections": {name: summary.to_json() for name, summary in self.selections.items()},

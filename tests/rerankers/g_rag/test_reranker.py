@@ -20,7 +20,7 @@ from clew.rerankers.g_rag import amr_document_graph, document_graph
 from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
 from clew.rerankers.g_rag.factory import open_amr_parser
-from clew.rerankers.g_rag.reranker import KEPT_NOTE, DocumentGraphReranker
+from clew.rerankers.g_rag.reranker import UNRANKED_NOTE, DocumentGraphReranker
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import parse_retriever
 from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
@@ -176,7 +176,7 @@ def test_notes_of_the_graphs_are_added(small: Index) -> None:
     graphs = AMRDocumentGraphBuilder(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
     pool = search(small, QUESTIONS[0], 3)
     (after,) = DocumentGraphReranker(graphs, make_trained_gnn("amr")).rerank([QUESTIONS[0]], [pool])
-    assert after.notes == ("a note", "3 of 3 passages have no AMR graph: no reply", KEPT_NOTE)
+    assert after.notes == ("a note", "3 of 3 passages have no AMR graph: no reply", UNRANKED_NOTE)
     assert after.passages == pool.passages  # it ranked passages without edges
 
 

@@ -46,8 +46,9 @@ def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
     trained = load_reranker(folder)
     if trained.model.settings.text and not reads_vectors_of(trained.encoder, context.encoder.fingerprint):
         raise InputError(
-            f"g-rag: the encoder is {context.encoder.name}, and the network reads another's vectors: give weights of "
-            "this encoder (clew train reranker), or its own encoder to a new index, or by --encoder to --candidates"
+            f"g-rag: the passages have the encoder {context.encoder.name}, and the network reads another's vectors: "
+            "give weights of this encoder (clew train reranker), or the network's encoder to a new index, or by "
+            "--encoder to --candidates"
         )
     if trained.kind != "amr" and settings.amr is not None:
         raise InputError(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.nn.edge_gradients import EdgeGradients
 
 
-KEPT_NOTE = (
+UNRANKED_NOTE = (
     "no passage has the AMR graph that g-rag reads here, so the pool keeps its order: give amr=local or amr=file:PATH "
     "with an index, or candidates that bring AMR"
 )
@@ -59,7 +59,7 @@ class DocumentGraphReranker:
         text = self._trained.model.settings.text > 0
         for place, graph in zip(places, graphs, strict=True):
             if graph.lacks_amr:  # the network would rank passages without edges, which it has not learned
-                ranked[place] = replace(evidence[place], notes=(*evidence[place].notes, *graph.notes, KEPT_NOTE))
+                ranked[place] = replace(evidence[place], notes=(*evidence[place].notes, *graph.notes, UNRANKED_NOTE))
                 continue
             # One question at a time, so that scores do not depend on the batch.
             scores = self._scores(self._columns.select(graph, text=text))

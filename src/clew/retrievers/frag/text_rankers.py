@@ -76,7 +76,7 @@ def make_text_scorer(
     context: IndexContext,
     texts: Callable[[], RelationTexts],
     label: str = "frag",
-    setting: str = "ranker",
+    setting: str = "a ranker",
     more: str = "",
 ) -> TextScorer:
     """Return the scorer of a name (`RANKERS`) for a setting of the retriever `label`.
