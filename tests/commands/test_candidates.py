@@ -85,6 +85,7 @@ def test_graphs_of_the_file_join_its_passages(weights: dict[str, Path], files: d
     assert "8 of 8 passages have no AMR graph" in done.out + done.err
     assert "brings no 'nodes' and 'edges'" in done.out + done.err
     assert UNRANKED_NOTE in " ".join((done.out + done.err).split())
+    assert "reranked the first" not in done.out + done.err
     ids = [
         [passage["id"] for passage in json.loads(run_clew("search", QUESTIONS[0][0], *some, "--json").out)["passages"]]
         for some in (given[:2], given)

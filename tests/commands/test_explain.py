@@ -167,6 +167,16 @@ def test_what_has_no_edges_is_refused(folder: Path, given: tuple[str, ...], mess
     assert message in done.err
 
 
+@pytest.mark.parametrize("given", [("--target", "Fram"), ("--rerank", "g-rag", "--retriever", "fused")])
+def test_an_index_of_facts_alone_is_refused_by_what_it_lacks(tmp_path: Path, given: tuple[str, ...]) -> None:
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("Fram\tbuilt by\tColin Archer\n", encoding="utf-8")
+    assert run_clew("kg", "import", facts, "--index", tmp_path / "index", "--encoder", "hashing").code == 0
+    done = run_clew("explain", BRIDGE, "--index", tmp_path / "index", *given)
+    assert (done.code, done.out) == (2, "")
+    assert "this index has no passages" in done.err
+
+
 def test_a_hidden_document_is_not_explained(folder: Path) -> None:
     question = "Who founded the school where the boat James Caird is kept today?"
     for strict in ((), ("--strict-filters",)):

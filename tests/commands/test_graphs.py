@@ -198,3 +198,10 @@ def test_relations_that_are_dropped_are_told_where_they_are_all_or_none(tmp_path
     done = import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "type.")
     assert done.code == 0
     assert "no triple has a relation that begins with one of --drop-relations type." in done.err
+
+
+def test_an_export_of_facts_alone_says_that_it_holds_no_documents(tmp_path: Path, file: Path) -> None:
+    import_file(file, tmp_path / "index", "--encoder", "none")
+    done = run_clew("export", tmp_path / "out", "--index", tmp_path / "index", "--layout", "gfmrag")
+    assert done.code == 0, done
+    assert "the index holds facts and no documents" in done.out + done.err

@@ -96,6 +96,8 @@ def test_selections_are_compared(tmp_path: Path, questions: Path) -> None:
     assert report["selections"]["whole"]["nodes"] > report["selections"]["top-k"]["nodes"] == 3
     table = run_clew(*asked, *HASHING)
     assert table.code == 0, table
+    counts = table.out.splitlines()[0].partition(", budget")[0]
+    assert counts == f"{len(OTHERS)} questions, 5 to learn from, 1 that choose the epoch"
     assert [line.split()[0] for line in table.out.splitlines()[2:9]] == names.split(",")
     assert "gcn minus steiner, accuracy: " in table.out
     header, whole = table.out.splitlines()[1].split(), table.out.splitlines()[8]

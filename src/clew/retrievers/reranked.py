@@ -70,12 +70,13 @@ class RerankedRetriever:
         ids = {scored.item.id for scored in passages}
         paths = tuple(path for path in base.paths if _is_supported(path.item, ids))
         chains = tuple(chain for chain in base.chains if any(quote.passage_id in ids for quote in chain.item.sentences))
-        notes = (*reranked.notes, *self._note(len(reranked.passages)))
+        is_unchanged = reranked.passages == base.passages[: self.rerank_depth]  # not ranked, as the reranker notes
+        notes = reranked.notes if is_unchanged else (*reranked.notes, self._note(len(reranked.passages)))
         usage = replace(reranked.usage, seconds=base.usage.seconds + seconds)
         return replace(reranked, passages=passages, paths=paths, chains=chains, notes=notes, usage=usage)
 
-    def _note(self, count: int) -> tuple[str, ...]:
-        return (f"{self.name} reranked the first {format_count(count, 'passage')}",) if count else ()
+    def _note(self, count: int) -> str:
+        return f"{self.name} reranked the first {format_count(count, 'passage')}"
 
 
 def _replace_paths(evidence: Evidence, explanation: Evidence) -> Evidence:

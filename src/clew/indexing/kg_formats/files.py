@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import IO, cast
@@ -26,8 +25,6 @@ from clew.indexing.kg_formats.statements import (
     MalformedStatement,
     Statement,
     drop_relations,
-    no_rows_message,
-    no_triples_message,
     require_statement,
 )
 from clew.indexing.kg_formats.tables import (
@@ -117,16 +114,16 @@ class GraphFile:
 
         An InputError where a file has none or cannot be read.
         """
-        name = printable_path(self.path.name)
         with closing(self.statements()) as statements:
-            require_statement(statements, tuple, partial(no_triples_message, name))
+            require_statement(statements, tuple, f"the file of {printable_path(self.path.name)!r}", "triple")
         for paths, read_rows, kind, noun in (
             (self.names, read_name_rows, EntityNames, "name"),
             (self.mentions, read_mention_rows, EntityMention, "mention"),
         ):
             for path in paths:
+                place = f"the file {printable_path(path.name)!r} of --{noun}s"
                 with closing(self._table_statements(path, read_rows)) as statements:
-                    require_statement(statements, kind, partial(no_rows_message, printable_path(path.name), noun))
+                    require_statement(statements, kind, place, noun)
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
         if self.kind == "graphml":

@@ -1,7 +1,7 @@
 """Statements of graph files: triples as plain tuples, names of entities, and malformed statements."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clew.errors import InputError
@@ -76,19 +76,13 @@ def no_triples_message(name: str, count: int, first: MalformedStatement | None, 
 
     It has the number of its faults with the first of them, and that of the triples dropped by their relations.
     """
-    if dropped:
-        seen = format_count(dropped, "triple")
-        return f"the file of {name!r} states no triple but {seen} of dropped relations{_faults(count, first)}"
-    return f"the file of {name!r} states no triple{_faults(count, first)}"
+    return _nothing_stated(f"the file of {name!r}", "triple", count, first, dropped)
 
 
-def require_statement(
-    statements: Iterable[Statement], kind: type, describe: Callable[[int, MalformedStatement | None, int], str]
-) -> None:
-    """Read statements up to the first of a kind.
+def require_statement(statements: Iterable[Statement], kind: type, place: str, noun: str) -> None:
+    """Read statements up to the first of a kind; raises InputError where there is none.
 
-    Raises InputError where there is none, with what `describe` makes of the number of faults, the first of them, and
-    the number of dropped triples.
+    The error says that the place states none by its noun, and what was read instead.
     """
     first, faults, dropped = None, 0, 0
     for statement in statements:
@@ -97,17 +91,14 @@ def require_statement(
         if isinstance(statement, MalformedStatement):
             first, faults = first or statement, faults + 1
         dropped += isinstance(statement, DroppedTriple)
-    raise InputError(describe(faults, first, dropped))
+    raise InputError(_nothing_stated(place, noun, faults, first, dropped))
 
 
-def no_rows_message(name: str, noun: str, count: int, first: MalformedStatement | None, _dropped: int = 0) -> str:
-    """Return the message for a table of names or mentions without a row that can be used."""
-    return f"the file {name!r} of --{noun}s states no {noun}{_faults(count, first)}"
-
-
-def _faults(count: int, first: MalformedStatement | None) -> str:
+def _nothing_stated(place: str, noun: str, faults: int, first: MalformedStatement | None, dropped: int) -> str:
+    others = f" but {format_count(dropped, 'triple')} of dropped relations" if dropped else ""
     first_fault = "" if first is None else f"; the first fault: {first}"
-    return f" ({format_count(count, 'fault')}{first_fault})" if count else ""
+    malformed = f" ({format_count(faults, 'fault')}{first_fault})" if faults else ""
+    return f"{place} states no {noun}{others}{malformed}"
 
 
 def find_name_fault(*names: str) -> str:
