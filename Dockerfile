@@ -9,7 +9,7 @@
 FROM python:3.12-slim-bookworm AS build
 WORKDIR /source
 RUN python -m venv /clew
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
 COPY src ./src
 RUN /clew/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[server,files,llm,otel]'
 

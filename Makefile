@@ -24,7 +24,7 @@ QUESTION := Who founded the school where the boat James Caird is kept today?
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-gpu test-browser neighbours test-neighbours check release-check site faults mutations rot
+.PHONY: help demo test test-lab test-gpu test-browser neighbours test-neighbours check release-check site faults mutations rot
 .PHONY: readers searches fuzz leaks format docs clean check-types check-others
 
 help:  ## List these targets
@@ -38,11 +38,14 @@ demo: $(VENV)/installed  ## Index the example corpus and answer a question that 
 	@echo
 	$(BIN)/clew ask "$(QUESTION)" --index $(INDEX)
 
-test: $(VENV)/installed-dev  ## Run all tests but the slow ones
+test: $(VENV)/installed-dev  ## Run the tests of Clew but the slow ones
 	$(BIN)/python -m pytest $(WORKERS) -m "not slow" $(TESTS)
 
+test-lab: $(VENV)/installed-dev  ## Run the tests of the laboratory but the slow ones
+	$(BIN)/python -m pytest $(WORKERS) -m "not slow" lab/tests
+
 test-gpu: $(VENV)/installed-dev  ## Run the tests of kernels and devices on this machine's GPU
-	$(BIN)/python -m pytest -m gpu $(TESTS)
+	$(BIN)/python -m pytest -m gpu $(TESTS) lab/tests
 
 test-browser: $(VENV)/installed-dev  ## Try the server's page in Chromium, which has to be installed
 	$(BIN)/python -m pytest -m browser $(TESTS)
@@ -55,7 +58,7 @@ test-neighbours: $(NEIGHBOURS)/installed  ## Try the adapters in LangChain, Llam
 
 check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
 	$(MAKE) --no-print-directory --jobs=2 check-types check-others
-	$(BIN)/python -m pytest $(WORKERS) $(TESTS)
+	$(BIN)/python -m pytest $(WORKERS) $(TESTS) lab/tests
 
 check-types: $(VENV)/installed-dev
 	$(BIN)/mypy
@@ -64,9 +67,10 @@ check-types: $(VENV)/installed-dev
 check-others: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(OTHER_PLATFORM) win32 --cache-dir .mypy_cache/win32 src
-	$(BIN)/mypy $(OTHER_PLATFORM) darwin --cache-dir .mypy_cache/darwin src
+	$(BIN)/mypy $(OTHER_PLATFORM) win32 --cache-dir .mypy_cache/win32 src lab/src
+	$(BIN)/mypy $(OTHER_PLATFORM) darwin --cache-dir .mypy_cache/darwin src lab/src
 	$(BIN)/python docs/generate_cli.py --check
+	$(BIN)/python bench/render_results.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
 
 faults: $(VENV)/installed-dev  ## Kill commands, or fail their files, at every file operation; takes hours
@@ -87,7 +91,8 @@ readers: $(VENV)/installed-dev  ## Open an index 5,000 times while another proce
 searches: $(VENV)/installed-dev  ## Ask 100,000 questions in one process, and measure the memory and files that it holds
 	$(BIN)/python -m tests.faults.searches $(SEARCHES)
 
-fuzz: $(VENV)/installed-dev  ## Give 1,000,000 generated inputs to every reader, in minutes; FUZZ="--seed 1" gives others
+fuzz: $(VENV)/installed-dev  ## New generated cases for every test, then 1,000,000 for every reader; FUZZ="--seed 1" for others
+	$(BIN)/python -m pytest $(WORKERS) -m hypothesis --hypothesis-profile fuzz tests lab/tests
 	$(BIN)/python -m tests.faults.fuzz $(FUZZ)
 
 release-check: $(VENV)/installed  ## Build wheel and source archive, and try the wheel in new environments
@@ -97,8 +102,9 @@ format: $(VENV)/installed-dev  ## Put every file into the common format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/installed-dev  ## Write docs/cli.md from the command line itself
+docs: $(VENV)/installed-dev  ## Write docs/cli.md from the command line itself, and docs/benchmarks.md from bench/results
 	$(BIN)/python docs/generate_cli.py
+	$(BIN)/python bench/render_results.py
 
 site: $(VENV)/installed-dev  ## Write the documentation as a site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
@@ -106,7 +112,7 @@ site: $(VENV)/installed-dev  ## Write the documentation as a site, into site/
 clean:  ## Remove what the other targets made
 	if test -e $(VENV)/pyvenv.cfg && test -e $(VENV)/installed; then rm -rf $(VENV); fi
 	rm -rf $(NEIGHBOURS) $(INDEX) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests bench examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src lab tests bench examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -118,9 +124,9 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@$(PIP) install -c constraints.txt -e '.[files]'
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+$(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml lab/pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[docs,encoders,eval,files,graphs,llm,local-llm,otel,ray,server,train,watch,dev]'
+	@$(PIP) install -c constraints.txt -e '.[docs,encoders,eval,files,graphs,llm,otel,server,train,watch,dev]' -e ./lab
 	@touch $@ $(VENV)/installed
 
 # Only the neighbours are installed there: all else is that of $(VENV). pyterrier-rag without what it brings, which is

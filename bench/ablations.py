@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
 from clew.graph.csr import build_adjacency
@@ -18,6 +17,7 @@ from clew.query.scope import Scope
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.store.snapshot_files import snapshot_folder
 from clew.text.bm25 import BM25Index
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 SHIPPED = GraphWalkConfig()

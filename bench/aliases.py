@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import compare, score
 from clew.evaluation.significance import Comparison, compare_means
@@ -23,6 +22,7 @@ from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
 from clew.store.passage_table import PassageTable
 from clew.store.schema import ALIAS_RELATION, ALIASES, IN_DOCUMENTS, WITHOUT_ALIASES, passages_schema
+from clew_lab.datasets.loaders import load_questions
 from long_files import QUESTIONS, K, build_index, measure
 from long_files import load_questions as load_quoted_questions
 from long_texts import KINDS, read_text

@@ -15,13 +15,13 @@ from clew import index as indexes
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.selection import open_extractive_answerer
 from clew.arrays import FloatArray
-from clew.datasets.loaders import load_questions
 from clew.evaluation.answer_metrics import containment, exact_match, token_f1
 from clew.evaluation.significance import compare_means
 from clew.protocols import Encoder
 from clew.retrievers.registry import parse_retriever
-from clew.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
 from clew.types import Answer, Evidence, Question
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
 from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 
 MEASURES = {"EM": exact_match, "F1": token_f1, "containment": containment}

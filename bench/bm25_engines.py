@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from clew.arrays import top_order
-from clew.datasets.loaders import load_questions
 from clew.text.bm25 import BM25Index
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, WORK, describe_machine, load_records, print_table
 
 

@@ -7,6 +7,7 @@ others of the pool of `fused` (binary cross-entropy). Both rerank the first pass
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ import numpy as np
 import torch
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.datasets.relevance import match_gold
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.models.encoders.registry import fp32_weights
 from clew.rerankers.text_scorer import text_with_title
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.training.data.corpora import open_corpus_index
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.evaluation.multi_positive_metrics import score_positives
 from reranking import RUN, SETS, TRAINING_SETS, progress
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
@@ -56,7 +58,7 @@ def main() -> None:
             None,
             None,
             progress,
-            positives=True,
+            further=partial(score_positives, ks=(2, 5, 10)),
         ).to_json()
         print(f"\n{name}: {report['questions']} questions, the first {POOL} of fused reranked; in %")
         rows = []

@@ -27,8 +27,8 @@ from clew.evaluation.answer_metrics import exact_match
 from clew.index import Index
 from clew.text.answer_normalization import normalize_answer
 from clew.text.normalization import strip_parentheses
-from clew.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
 from clew.types import Answer, Evidence, Passage, Question, Scored
+from clew_lab.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, load_records, print_table
 
 FORMS = {

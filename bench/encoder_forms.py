@@ -22,8 +22,8 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from clew.arrays import FloatArray, top_order
-from clew.datasets.loaders import load_questions
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER, MAX_TOKENS
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, describe_machine, load_records, print_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))

@@ -13,11 +13,11 @@ import numpy as np
 
 from clew import index as indexes
 from clew.arrays import FloatArray
-from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
 from clew.models.encoders.minilm import FP32_MINILM
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.protocols import Encoder
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, load_records, print_table
 
 FORMS = (FP32_MINILM, DEFAULT_ENCODER)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import compare, score
 from clew.index import Index
@@ -20,6 +19,7 @@ from clew.plugins.spec import split_list
 from clew.query.ambiguous_entities import CONTEXTS
 from clew.retrievers.registry import parse_retriever
 from clew.store.entity_decisions import SPLIT, EntityDecision
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, build_index, build_questions, describe_machine, print_table
 
 MEASURES = ("recall@2", "recall@5", "all_gold@5")

@@ -22,9 +22,6 @@ import numpy as np
 
 import clew
 from big_graph import generate
-from clew.datasets.loaders import load_questions
-from clew.evaluation.adaptation import FROM_ANSWERS, adapt, hops_to_gold, split_for_adaptation
-from clew.evaluation.evaluate_kgqa import evaluate_path_retrievers, open_path_retriever
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.plugins.records import SettingsRecord
@@ -35,9 +32,12 @@ from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
 from clew.text.counts import format_count
 from clew.training.fitting.hop_predictor import HopRecipe, accuracy
-from clew.training.fitting.path_ranker import PathRecipe
-from clew.training.recipes.frag import hop_examples, train_frag_hops, train_frag_paths
 from clew.types import Question, ignore_progress
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.evaluation.adaptation import FROM_ANSWERS, adapt, hops_to_gold, split_for_adaptation
+from clew_lab.evaluation.evaluate_kgqa import evaluate_path_retrievers, open_path_retriever
+from clew_lab.training.fitting.path_ranker import PathRecipe
+from clew_lab.training.recipes.frag import hop_examples, train_frag_hops, train_frag_paths
 from workbench import DATA, WORK, describe_machine, print_table
 
 METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"

@@ -19,7 +19,8 @@ from clew.training.data.held_out import HELD_OUT_SHARE
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.recipes.gfm_adapt import LABELLED_SHARE
-from clew.training.recipes.gfm_recipe import ADAPTATION, GFMRecipe
+from clew.training.recipes.gfm_adapt_recipe import AdaptRecipe
+from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 from gnn_lab import Lab, measure, percent
 from workbench import describe_machine, print_table
 
@@ -59,7 +60,7 @@ def adapt(lab: Lab, name: str, seed: int) -> dict[str, dict[str, list[float]]]:
     seeded = replace(lab.recipe, loop=replace(lab.recipe.loop, seed=seed))
     model, _ = lab.fit(seeded, [lab.examples(source, "train") for source in SOURCES[name]], validation=())
     found = {"not adapted": {"all": figures(model, dev), "others": figures(model, others)}}
-    generated = lab.chain_questions(name, ADAPTATION.questions)
+    generated = lab.chain_questions(name, AdaptRecipe().questions)
     start = {key: value.clone() for key, value in model.state_dict().items()}
     tune(model, [generated], seed)
     found["adapted"] = {"all": figures(model, dev), "others": figures(model, others)}
@@ -78,9 +79,9 @@ def tune(model: QueryGNN, sources: Sequence[GFMExamples], seed: int) -> None:
     kept, held = (
         replace(generated, items=tuple(generated.items[i] for i in part)) for part in (order[cut:], order[:cut])
     )
-    objective = DocumentRetrieval([kept, *others], {"held out": held}, ADAPTATION.loss)
+    objective = DocumentRetrieval([kept, *others], {"held out": held}, AdaptRecipe().loss)
     with TemporaryDirectory() as folder:
-        done = train(model, objective, replace(ADAPTATION.loop, seed=seed), Path(folder), lambda *_: None)
+        done = train(model, objective, replace(AdaptRecipe().loop, seed=seed), Path(folder), lambda *_: None)
     before, after = done.initial_figures["mean"], done.figures["mean"]
     print(f"seed {seed}: held out {before:.3f} before, {after:.3f} after", flush=True)
 

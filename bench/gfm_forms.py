@@ -14,14 +14,14 @@ import numpy as np
 
 from clew import index as indexes
 from clew.arrays import top_order
-from clew.datasets.loaders import load_questions
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.weights import load_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data.gfm_examples import FORMS, GFMExamples, make_examples
 from clew.training.objectives.document_retrieval import mean_recall
-from clew.training.recipes.gfm_graphs import graph_view
-from clew.training.recipes.gfm_recipe import GFMRecipe
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.training.recipes.gfm_graphs import graph_view
+from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 from gnn_lab import percent
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 

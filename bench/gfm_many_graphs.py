@@ -24,10 +24,10 @@ import clew
 from clew.nn.query_gnn import QueryGNN
 from clew.training.data.gfm_examples import GFMExamples, LazyExamples, make_examples
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.recipes.gfm_graphs import graph_view
-from clew.training.recipes.gfm_recipe import GFMRecipe, published_recipe
-from clew.training.recipes.networks import query_network_settings
 from clew.types import Document, Question
+from clew_lab.training.recipes.gfm_graphs import graph_view
+from clew_lab.training.recipes.gfm_recipe import GFMRecipe, published_recipe
+from clew_lab.training.recipes.networks import query_network_settings
 from workbench import WORK, describe_machine, print_table
 
 FOLDER = WORK / "many-graphs"

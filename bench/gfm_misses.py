@@ -11,14 +11,14 @@ from collections import Counter
 import numpy as np
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.linking import link_question
 from clew.retrievers.gfm.weights import load_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
-from clew.training.recipes.gfm_graphs import graph_view
-from clew.training.recipes.gfm_recipe import GFMRecipe
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.training.recipes.gfm_graphs import graph_view
+from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 CAUSES = ("found", "linking", "extraction", "pruning", "ranking")

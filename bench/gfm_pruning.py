@@ -6,8 +6,8 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.retrievers.registry import parse_retriever
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 SIZES = (100, 250, 500, 1000, None)

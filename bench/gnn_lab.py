@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.graph.snapshot.relational_edges import inverse_text, relation_texts
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.nn.query_gnn import QueryGNN
@@ -20,11 +19,12 @@ from clew.training.data.synthetic_questions import PathQuestionMaker
 from clew.training.distributed import single_process
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
-from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
-from clew.training.recipes.gfm_graphs import graph_view
-from clew.training.recipes.gfm_recipe import GFMRecipe
-from clew.training.recipes.networks import query_network_settings
 from clew.training.result import TrainingResult
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion
+from clew_lab.training.recipes.gfm_graphs import graph_view
+from clew_lab.training.recipes.gfm_recipe import GFMRecipe
+from clew_lab.training.recipes.networks import query_network_settings
 from workbench import DATA, WORK, run_clew
 
 if TYPE_CHECKING:

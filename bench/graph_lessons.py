@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from clew.models.causal_lm.model import CausalModel
-from clew.training.trainable_parameters import ReaderParameters
+from clew_lab.models.causal_lm import CausalModel
+from clew_lab.training.trainable_parameters import ReaderParameters
 from graph_task import NAMES, RELATIONS, TaskSettings, make_task, sample_connected
 
 Edge = tuple[str, str, str]

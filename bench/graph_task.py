@@ -20,7 +20,7 @@ from clew.graph.subgraphs.textual_graph import (
     build_context,
     induced_subgraph,
 )
-from clew.training.objectives.reader_tuning import ReaderExample
+from clew_lab.training.objectives.reader_tuning import ReaderExample
 
 NAMES = (
     *("Adam", "Alice", "Amos", "Anna", "Bella", "Boris", "Carl", "Clara", "David", "Doris", "Edgar", "Emma", "Felix"),

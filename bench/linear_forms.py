@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import penman
 
-from clew.rerankers.amr.linear_form import to_penman
+from clew_lab.amr.linear_form import to_penman
 from workbench import DATA, describe_machine, print_table
 
 Damage = Callable[[list[str], random.Random], list[str]]

@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clew.datasets.loaders import load_questions
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
 from clew.query.entity_linker import LinkerSettings
 from clew.query.linking import link_question
 from clew.store.passage_table import PassageTable
+from clew_lab.datasets.loaders import load_questions
 from misspelt import misspell_names, seeds
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.datasets.loaders import load_questions
 from clew.graph.names.similar_names import EditFloors, SimilarNames, list_name_parts
 from clew.graph.string_array import StringArray
 from clew.index import Index
@@ -29,6 +28,7 @@ from clew.query.entity_linker import EntityLinker
 from clew.query.linking import LinkedQuestion, link_question
 from clew.store.passage_table import PassageTable
 from clew.text.normalization import key_hash, name_key
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import time
 from collections.abc import Sequence
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.retrievers.registry import parse_retriever
 from clew.types import Evidence, Usage
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, ROOT, build_index, describe_machine, print_table
 
 sys.path.insert(0, str(ROOT))

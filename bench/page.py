@@ -20,7 +20,6 @@ from playwright.sync_api import sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.server.serving import server_process
-
 from workbench import ROOT, WORK, describe_machine, print_table, run_clew
 
 if TYPE_CHECKING:

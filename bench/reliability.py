@@ -25,11 +25,11 @@ from clew import index as indexes
 from clew.answering.extractive import COMPARISON_NOTE, LIFE_NOTE, STATEMENT_NOTE
 from clew.answering.life_ages import COMPUTED_AGE_NOTE
 from clew.answering.selection import open_extractive_answerer
-from clew.datasets.loaders import load_questions
 from clew.evaluation.answer_metrics import exact_match
 from clew.retrievers.registry import parse_retriever
-from clew.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
 from clew.types import Answer, Question
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
 from exchanged_names import ExchangedQuestion, exchange_names
 from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 

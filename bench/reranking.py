@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias
@@ -29,21 +30,23 @@ from torch import Tensor
 
 from clew import index as indexes
 from clew.arrays import FloatArray
-from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.evaluation.significance import compare_means
-from clew.nn.document_gnn import DocumentBatch, normalize_edges
-from clew.rerankers.g_rag.factory import AMRForm, make_document_graphs
 from clew.rerankers.g_rag.weights import FeatureColumns, load_reranker
 from clew.rerankers.registry import open_reranker, parse_reranker
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data import corpora
-from clew.training.data.reranking_pools import PoolExample
-from clew.training.hyperparameters import Recipe, RerankLoss
-from clew.training.recipes.networks import available_columns, build_document_network, input_columns
-from clew.training.recipes.rerank_recipe import DEFAULT_BASES, RerankRecipe, published_rerank_recipe
-from clew.training.recipes.reranker import find_pools, train_reranker
+from clew.training.hyperparameters import Recipe
+from clew_lab.amr.reranker import AMRForm, make_document_graphs
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.evaluation.multi_positive_metrics import score_positives
+from clew_lab.nn.document_gnn import DocumentBatch, normalize_edges
+from clew_lab.training.data.reranking_pools import PoolExample
+from clew_lab.training.hyperparameters import RerankLoss
+from clew_lab.training.recipes.networks import available_columns, build_document_network, input_columns
+from clew_lab.training.recipes.rerank_recipe import DEFAULT_BASES, RerankRecipe, published_rerank_recipe
+from clew_lab.training.recipes.reranker import find_pools, train_reranker
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 
 TRAINING_SETS = ("2wiki-train", "hotpotqa", "musique")
@@ -307,7 +310,14 @@ def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
             labels = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
             retrievers = {name: parse_retriever(name) for name in labels}
             report = evaluate_retrievers(
-                index, questions, retrievers, (2, 5, 10), None, RUN / "runs", progress, positives=True
+                index,
+                questions,
+                retrievers,
+                (2, 5, 10),
+                None,
+                RUN / "runs",
+                progress,
+                further=partial(score_positives, ks=(2, 5, 10)),
             ).to_json()
             for spec, label in labels.items():
                 figures = report["retrievers"][spec]

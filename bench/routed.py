@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
 from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
 from clew.types import Question
+from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 SETS = ("2wiki", "hotpotqa", "musique-dev")

@@ -14,7 +14,7 @@ import numpy as np
 from clew.retrievers.routed.retriever import Preference
 from clew.retrievers.routed.signals import SIGNALS
 from clew.training.data.corpora import TRAIN_FILE
-from clew.training.fitting.routing import (
+from clew_lab.training.fitting.routing import (
     RoutingObservations,
     RoutingOutcome,
     RoutingRecipe,
@@ -22,7 +22,7 @@ from clew.training.fitting.routing import (
     simulate_routing,
     single_retriever_outcome,
 )
-from clew.training.recipes.routed import DEFAULT_CHOICES, observe_choices
+from clew_lab.training.recipes.routed import DEFAULT_CHOICES, observe_choices
 from workbench import DATA, describe_machine, print_table
 
 SETS = ("2wiki-train", "hotpotqa", "musique")

@@ -9,9 +9,10 @@ ids, scores and paths from every retriever on documents, where the retrievers of
 indexes. Notes are ignored, since their wording may change. One line is printed per comparison.
 
 Each side builds its own indexes with the same Python and default settings, in processes that import only its own
-package; the two sides never run at the same time. With `--work` the results of the base side are kept and reused: they
-are stored under the commit and a hash of the data, the questions and the versions of the numeric packages. Such a
-folder is valid on one machine only, since another processor may round differently.
+packages, the laboratory among them where it is installed; the two sides never run at the same time. With `--work` the
+results of the base side are kept and reused: they are stored under the commit and a hash of the data, the questions and
+the versions of the numeric packages. Such a folder is valid on one machine only, since another processor may round
+differently.
 
 Exit code: 0 if everything is equal, 1 if something differs, 2 if the input is bad or a side fails.
 """
@@ -443,7 +444,7 @@ def run_task(side: Side, task: Task) -> None:
     file = Path(f"{task.results}.json")
     write_json(file, asdict(task))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
-    environment["PYTHONPATH"] = str(side.checkout / "src")
+    environment["PYTHONPATH"] = os.pathsep.join(str(side.checkout / folder) for folder in ("src", "lab/src"))
     command = [sys.executable, str(Path(__file__).resolve()), "--worker", str(file)]
     if code := subprocess.run(command, env=environment, cwd=file.parent, check=False).returncode:
         raise ComparisonError(

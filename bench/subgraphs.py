@@ -18,11 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from clew.datasets.explagraphs import load_explagraphs
-from clew.datasets.graph_datasets import GraphDataset, split_dataset
-from clew.datasets.kgqa import load_kgqa
-from clew.datasets.loaders import load_questions
-from clew.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.arrays import export_arrays
@@ -31,11 +26,18 @@ from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-from clew.training.data.graph_questions import EncodedQuestion, encode_questions
-from clew.training.hyperparameters import FeedbackRecipe, Recipe
-from clew.training.recipes.selection_recipe import SelectionRecipe
-from clew.training.recipes.subgraph import local_reader, train_selection
+from clew.training.hyperparameters import Recipe
 from clew.types import ignore_progress
+from clew_lab.datasets.explagraphs import load_explagraphs
+from clew_lab.datasets.graph_datasets import GraphDataset, split_dataset
+from clew_lab.datasets.kgqa import load_kgqa
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
+from clew_lab.nn.subgraph_policy import build_scorer
+from clew_lab.training.data.graph_questions import EncodedQuestion, encode_questions
+from clew_lab.training.hyperparameters import FeedbackRecipe
+from clew_lab.training.recipes.selection_recipe import SelectionRecipe
+from clew_lab.training.recipes.subgraph import local_reader, train_selection
 from frag import METAQA, open_graph
 from workbench import DATA, WORK, describe_machine, print_table
 
@@ -222,7 +224,7 @@ def latency(seeds: int) -> None:
     for nodes, edges in ((20, 60), (500, 1_500)):
         example = _generated(nodes, edges, encoder)
         settings = ScorerSettings()
-        model = settings.network(export_arrays(settings.build_network(encoder.dimension, 0)))
+        model = settings.network(export_arrays(build_scorer(settings, encoder.dimension, 0)))
         selector = GCNSelector(TrainedScorer(model, settings, encoder.fingerprint, encoder.dimension))
         for _ in range(20):
             selector.select([example.question_graph], 10)

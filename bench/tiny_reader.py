@@ -16,34 +16,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from clew.answering.graph_readers.causal_lm import CausalReader
-from clew.answering.graph_readers.protocols import GraphReader
-from clew.answering.graph_readers.soft_prompt import SoftPromptReader
-from clew.datasets.graph_datasets import GraphQuestion
 from clew.evaluation.significance import compare_means, mean_interval
 from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
-from clew.models.causal_lm.model import CausalModel
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.arrays import export_arrays
-from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-from clew.retrievers.subgraph.selectors import (
-    EgoGraph,
-    RandomNodes,
-    SteinerSelector,
-    SubgraphSelector,
-    TopNodes,
-    WholeGraph,
-)
-from clew.training.data.graph_questions import EncodedQuestion
-from clew.training.hyperparameters import FeedbackObjective, FeedbackRecipe, Recipe
+from clew.retrievers.subgraph.selectors import SubgraphSelector
+from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
-from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
-from clew.training.objectives.subgraph_feedback import PAPER, POLICY, SubgraphFeedback
+from clew_lab.datasets.graph_datasets import GraphQuestion
+from clew_lab.graph_readers.causal_lm import CausalReader
+from clew_lab.graph_readers.protocols import GraphReader
+from clew_lab.graph_readers.soft_prompt import SoftPromptReader
+from clew_lab.models.causal_lm import CausalModel
+from clew_lab.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
+from clew_lab.nn.subgraph_policy import build_scorer
+from clew_lab.retrievers.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
+from clew_lab.training.data.graph_questions import EncodedQuestion
+from clew_lab.training.hyperparameters import FeedbackObjective, FeedbackRecipe
+from clew_lab.training.objectives.reader_tuning import ReaderExample, ReaderTuning
+from clew_lab.training.objectives.subgraph_feedback import PAPER, POLICY, SubgraphFeedback
 from graph_lessons import Lessons
 from graph_task import Practice, Task, TaskSettings, build_prompt, make_task, write_doubled_model, write_model
 from workbench import WORK, describe_machine, print_table
@@ -234,7 +230,7 @@ def measure_selections(
 ) -> dict[str, Outcome]:
     """Return the outcome of each selection with the frozen language model."""
     settings = ScorerSettings()
-    initial = settings.network(export_arrays(settings.build_network(encoder.dimension, seed)))
+    initial = settings.network(export_arrays(build_scorer(settings, encoder.dimension, seed)))
     untrained = TrainedScorer(initial, settings, "", encoder.dimension)
     published = ScorerSettings(inputs="text", combination="product")
     trained = {
@@ -271,7 +267,7 @@ def train_selection(
     feedback = SubgraphFeedback(
         feedback_examples(sets.train), feedback_examples(sets.validation), reader, settings, recipe
     )
-    scorer = settings.build_network(encoder.dimension, seed)
+    scorer = build_scorer(settings, encoder.dimension, seed)
     own = Recipe(epochs or shape.epochs, rate=1e-3, average=0.9, warmup=10, seed=seed)
     with tempfile.TemporaryDirectory() as run:
         train(feedback.trainable_module(scorer), feedback, own, Path(run), lambda *_: None)

@@ -10,14 +10,13 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
 from clew.query.context import IndexContext
 from clew.retrievers.agents.factory import build_expansion
-from clew.retrievers.agents.settings import NaiveGE
-from clew.retrievers.graph_expansion import GraphExpansionRetriever
 from clew.retrievers.registry import open_retriever
 from clew.types import Question
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.retrievers.graph_expansion import GraphExpansionRetriever, NaiveGE
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 PASSAGE_WEIGHTS = (0.0, 0.3, 0.5, 0.7)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
+RESULTS = ROOT / "bench" / "results"
+_recorded: list[str] = []  # a command for each table that this process has recorded
 WORK = Path(os.environ.get("CLEW_BENCH", ROOT / "runs" / "bench"))
 
 
@@ -183,8 +186,25 @@ def describe_machine() -> str:
     return f"{os.cpu_count()} cores of {model}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}"
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a Markdown table."""
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
+    """Print a Markdown table; with `CLEW_RECORD` set it is also added to the results of this script."""
+    if os.environ.get("CLEW_RECORD"):
+        _record(head, rows, caption)
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     for row in [head, ["-" * width for width in widths], *rows]:
         print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |")
+
+
+def _record(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
+    """Add a table to `results/SCRIPT.json`, in the place of those that the same command recorded before."""
+    script = Path(sys.argv[0])
+    file = RESULTS / f"{script.stem}.json"
+    command = " ".join(["python", f"bench/{script.name}", *sys.argv[1:]])
+    tables = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    if not _recorded:
+        tables = [table for table in tables if table["command"] != command]
+    _recorded.append(command)
+    about = {"title": script.stem, "command": command, "date": f"{date.today()}", "caption": caption}
+    tables.append({**about, "head": list(head), "rows": [list(row) for row in rows], "notes": []})
+    RESULTS.mkdir(exist_ok=True)
+    file.write_text(json.dumps(tables, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from clew.commands.app import COMMANDS, GROUPS, root_command
-from clew.commands.lazy import HELP_OPTIONS
+from clew.commands.lazy import HELP_ALL, HELP_OPTIONS, LazyGroup
 
 WIDTH = 80
 TARGET = Path(__file__).with_name("cli.md")
@@ -45,7 +45,11 @@ def page() -> str:
 def section(path: Sequence[str]) -> str:
     """Return one command's help under a heading, as it looks on a terminal 80 columns wide."""
     command: Any = root_command()
+    for one in (command, *command.commands.values()):
+        if isinstance(one, LazyGroup):
+            one.add_installed = None  # the page is of this package alone
     context = typer.Context(command, info_name="clew", terminal_width=WIDTH, **HELP_OPTIONS)
+    context.meta[HELP_ALL] = True
     for name in path:
         _, command, _ = command.resolve_command(context, [name])
         context = typer.Context(command, info_name=name, parent=context, **HELP_OPTIONS)

@@ -21,7 +21,9 @@ from tests.small_index import DOCUMENTS, make_index
 EXAMPLES = Path(__file__).parents[1] / "examples"
 LEAST_MEMORY = 6 * 2**30  # a run leaves some 1.5 GB of files until it ends
 
-settings.register_profile("clew", deadline=None)  # a busy machine is no failure
+# A busy machine is no failure, and generated cases are the same in every run; `make fuzz` draws others.
+settings.register_profile("clew", deadline=None, derandomize=True)
+settings.register_profile("fuzz", deadline=None, print_blob=True)
 settings.load_profile("clew")
 
 

@@ -35,6 +35,7 @@ LAYERS = (
 SIDEWAYS = {("arrays", "errors"), ("answering", "query"), ("answering", "nn"), ("commands", "server")}
 TOP = "__init__"  # the package's face: lazily imports `index` and what stands below it
 
+LABORATORY = "clew_lab"
 FORBIDDEN = {
     "text": {"models", "store", "settings"},
     "rendering": {"arrays", "models", "store", "settings"},
@@ -52,19 +53,14 @@ FORBIDDEN = {
 }
 # Every file and folder of retrievers/ is a retriever, which imports no other one, but for the registry and these.
 SHARED_BY_RETRIEVERS = {
-    "edge_explanations", "evidence", "object_retriever", "quoted_chains", "spec", "supporting_passages", "walk_paths",
+    "evidence", "object_retriever", "quoted_chains", "spec", "supporting_passages", "walk_paths",
 }  # fmt: skip
 WRAPPERS = {"empty_index", "reranked"}  # what the registry puts around or in place of another retriever
 RETRIEVER_IMPORTS = {  # of retrievers that are built on another one
     ("agents", "fused"),
     ("agents", "graph_expansion"),
     ("routed", "pagerank"),
-    ("hipporag", "dense"),
-    ("hipporag2", "dense"),
-    ("linearrag", "dense"),
     ("graph_expansion", "fused"),
-    ("maxsim", "reranked"),
-    ("sprig", "fused"),
 }
 TRAINING_ORDER = {
     "recipes": {"objectives", "fitting", "data"},
@@ -74,7 +70,7 @@ TRAINING_ORDER = {
 }
 TORCH = ("nn", "models", "answering.graph_readers", "training")
 TORCH_PACKAGES = {"torch", "torch_geometric", "transformers", "peft", "sentence_transformers"}
-TORCH_CHECKPOINTS = {"clew.retrievers.gfm.published_checkpoint"}  # what the authors published is read by torch
+TORCH_CHECKPOINTS = {"clew_lab.gfm.published_checkpoint"}  # what the authors published is read by torch
 TORCH_IN_FUNCTIONS = {"clew.retrievers.subgraph.gcn_settings"}
 NN_IN_FUNCTIONS = {
     "clew.retrievers.gfm.factory",
@@ -150,6 +146,12 @@ def outside_imports(path: Path) -> Iterator[tuple[ast.stmt, str]]:
 def unit(module: str) -> str:
     """The folder or file directly under `src/clew` that a module belongs to."""
     return module.split(".")[1] if "." in module else "__init__"
+
+
+def room(module: str) -> str:
+    """The folder of a module inside its unit; a module that lies in no such folder stands for itself."""
+    parts = module.split(".")
+    return ".".join(parts[:3]) if modules()[module].parent.parent.parent == PACKAGE or len(parts) > 3 else module
 
 
 @cache
@@ -237,6 +239,16 @@ def test_no_package_imports_what_it_must_not() -> None:
         and ("*" in forbidden or unit(target) in forbidden)
     ]  # fmt: skip
     assert not wrong, "see FORBIDDEN"
+
+
+def test_nothing_imports_the_laboratory() -> None:
+    wrong = [
+        f"{place(path, node)} {name}"
+        for path in modules().values()
+        for node, name in outside_imports(path)
+        if name.split(".")[0] == LABORATORY
+    ]
+    assert not wrong, "the laboratory enters by entry points alone"
 
 
 def test_only_evaluation_s_users_import_it() -> None:
@@ -342,6 +354,16 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         TopologicalSorter({module: imports(module) for module in modules()}).prepare()
     except CycleError as error:
         pytest.fail(f"a circle of imports: {' -> '.join(error.args[1])}")
+
+
+def test_no_folder_imports_itself_by_way_of_others() -> None:
+    graph: dict[str, set[str]] = {}
+    for module in modules():
+        graph.setdefault(room(module), set()).update(room(one) for one in imports(module) if room(one) != room(module))
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(f"an import leads back to its folder: {' <- '.join(error.args[1])}") from None
 
 
 def test_everything_public_says_what_it_is_for() -> None:

@@ -19,7 +19,7 @@ def rows() -> list[str]:
 
 
 def defined_tests() -> set[str]:
-    files = (ROOT / "tests").rglob("test_*.py")
+    files = [file for folder in ("tests", "lab/tests") for file in (ROOT / folder).rglob("test_*.py")]
     return {name for file in files for name in DEFINED.findall(file.read_text(encoding="utf-8"))}
 
 

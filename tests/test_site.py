@@ -17,7 +17,8 @@ def contents() -> list[str]:
 
 
 def test_every_page_is_in_the_contents() -> None:
-    pages = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    documents = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    pages = sorted(name for name in documents if not name.startswith("decisions/20"))  # which their index lists
     assert sorted(contents()) == pages
 
 

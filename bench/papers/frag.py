@@ -33,12 +33,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from clew.datasets.question_sets import count_questions, sample_by_hops
-from clew.evaluation.adaptation import FROM_ANSWERS, FROM_MODEL
-from clew.evaluation.evaluate_kgqa import ANSWER_IN_TRIPLES, GOLD_PATHS_IN_TRIPLES, evaluate_path_retrievers
 from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.text.counts import format_count
 from clew.types import Question, ignore_progress
+from clew_lab.datasets.question_sets import count_questions, sample_by_hops
+from clew_lab.evaluation.adaptation import FROM_ANSWERS, FROM_MODEL
+from clew_lab.evaluation.evaluate_kgqa import ANSWER_IN_TRIPLES, GOLD_PATHS_IN_TRIPLES, evaluate_path_retrievers
 from frag import METAQA, PQ2, PQ3, open_graph, test_questions
 from papers import command_line
 from papers.command_line import check_options, fill_missing, make_parser, run_program, some_of, whole_number

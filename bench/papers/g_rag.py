@@ -31,28 +31,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from clew.datasets.candidates import load_candidates
-from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.evaluation.candidates import CandidateRanking, evaluate_candidates, open_candidates
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord
-from clew.rerankers.amr.graph import path_lengths
-from clew.rerankers.amr.parsers import AMRParser
-from clew.rerankers.g_rag.factory import open_amr_parser
-from clew.rerankers.g_rag.reranker import open_scorer
-from clew.rerankers.g_rag.weights import FeatureColumns, load_reranker
+from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.rerankers.ordering import sort_by_score
 from clew.rerankers.registry import LLMRerank
-from clew.retrievers.candidate_pools import GivenPools
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings, load_settings
-from clew.training.recipes.candidate_pools import PoolPlace, find_candidate_pools
-from clew.training.recipes.networks import available_columns
-from clew.training.recipes.rerank_recipe import Network, RerankRecipe, published_rerank_recipe
-from clew.training.recipes.reranker import train_reranker
 from clew.types import Failure
+from clew_lab.amr.graph import path_lengths
+from clew_lab.amr.parsers import AMRParser
+from clew_lab.amr.reranker import load_any_reranker, open_amr_parser, open_scorer
+from clew_lab.candidates.candidate_pools import GivenPools
+from clew_lab.datasets.candidates import load_candidates
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.evaluation.candidates import CandidateRanking, evaluate_candidates, open_candidates
+from clew_lab.training.recipes.candidate_pools import PoolPlace, find_candidate_pools
+from clew_lab.training.recipes.networks import available_columns
+from clew_lab.training.recipes.rerank_recipe import Network, RerankRecipe, published_rerank_recipe
+from clew_lab.training.recipes.reranker import train_reranker
 from gnn_lab import percent
 from papers import command_line
 from papers.command_line import check_options, fill_missing, make_parser, run_program, split_seeds, whole_number
@@ -315,7 +314,7 @@ def measure_trained(file: Path, weights: Path, recipe: RerankRecipe, settings: S
     """
     pools = load_candidates(file)
     examples = iter(find_candidate_pools(file, recipe, PoolPlace(RUN, progress, "cpu", settings)))
-    trained = load_reranker(weights)
+    trained = load_any_reranker(weights)
     columns = FeatureColumns.locate((trained.node_features, trained.edge_features), available_columns(recipe))
     score = open_scorer(trained.model)
     ranked = {}

@@ -32,14 +32,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from clew.nn.document_gnn import DocumentBatch, DocumentGNN
 from clew.rerankers.g_rag.weights import FeatureColumns
-from clew.training.data.reranking_pools import PoolExample
 from clew.training.loop import train
-from clew.training.objectives.reranking import Reranking, mean_reciprocal_ranks, rank_pools
-from clew.training.recipes.networks import available_columns, build_document_network, input_columns
-from clew.training.recipes.rerank_recipe import Network, RerankRecipe, published_rerank_recipe
-from clew.training.recipes.reranker import find_pools
+from clew_lab.nn.document_gnn import DocumentBatch, DocumentGNN
+from clew_lab.training.data.reranking_pools import PoolExample
+from clew_lab.training.objectives.reranking import Reranking, mean_reciprocal_ranks, rank_pools
+from clew_lab.training.recipes.networks import available_columns, build_document_network, input_columns
+from clew_lab.training.recipes.rerank_recipe import Network, RerankRecipe, published_rerank_recipe
+from clew_lab.training.recipes.reranker import find_pools
 from papers import command_line
 from papers.command_line import fill_missing, make_parser, run_program, whole_number
 from papers.evaluated import open_set

@@ -23,18 +23,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from clew.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
-from clew.graph.subgraphs.prizes import EDGE_COST
-from clew.models.causal_lm.model import CausalModel
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.protocols import LOCAL_READER, Encoder
-from clew.retrievers.subgraph.selectors import TOP_EDGES, TOP_NODES, SteinerSelector
-from clew.training.data.graph_sources import GraphQuestionSource, Splits, load_comparison_splits
 from clew.training.distributed import single_process
-from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
-from clew.training.recipes.reader_settings import ReaderSettings
-from clew.training.recipes.selection_recipe import SelectionRecipe, published_selection_recipe
 from clew.types import ignore_progress
+from clew_lab.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
+from clew_lab.graph.prizes import EDGE_COST
+from clew_lab.models.causal_lm import CausalModel
+from clew_lab.retrievers.selectors import TOP_EDGES, TOP_NODES, SteinerSelector
+from clew_lab.training.data.graph_sources import GraphQuestionSource, Splits, load_comparison_splits
+from clew_lab.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
+from clew_lab.training.recipes.reader_settings import ReaderSettings
+from clew_lab.training.recipes.selection_recipe import SelectionRecipe, published_selection_recipe
 from papers import command_line
 from papers.command_line import fill_missing, make_parser, run_program, some_of, split_seeds, whole_number
 from papers.made_data import run_on_made_data

@@ -25,15 +25,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from clew import index as indexes
-from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
 from clew.models.llm.pricing import estimate_tokens
 from clew.models.llm.prompts import chain_of_thought, proximal_triples, sufficiency
 from clew.protocols import LOCAL_READER, AgentReader
 from clew.retrievers.agents.gear import GearAgent
-from clew.retrievers.agents.ircot import IRCoTAgent
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
+from clew_lab.datasets.loaders import load_questions
+from clew_lab.retrievers.ircot import IRCoTAgent
 from papers import command_line
 from papers.command_line import check_options, fill_missing, make_parser, one_of, run_program, some_of, whole_number
 from papers.evaluated import SETS, answer_rows, open_set, questions_file
@@ -243,6 +243,7 @@ def print_calls(
     for base in bases:
         for agent in ("gear", "ircot"):
             opened = open_retriever(parse_retriever(with_options(agent, base, reader_name)), context)
+            opened = getattr(opened, "retriever", opened)  # without the checks of a package that is not Clew
             assert isinstance(opened, GearAgent | IRCoTAgent)
             reader = CountingReader(opened.reader)
             evidence = replace(opened, reader=reader).retrieve([question.text for question in questions], 10)

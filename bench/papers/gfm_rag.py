@@ -39,10 +39,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.nn.query_gnn import QueryGNN
 from clew.plugins.spec import split_list
-from clew.retrievers.gfm.passage_ranking import EntityRanker
-from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
+from clew.training.hyperparameters import Recipe, RetrievalLoss
 from clew.training.objectives.document_retrieval import entity_ranks, mean_recall
-from clew.training.recipes.gfm_recipe import GFMRecipe, published_recipe
+from clew_lab.gfm.entity_ranking import EntityRanker
+from clew_lab.training.hyperparameters import CompletionRecipe
+from clew_lab.training.recipes.gfm_recipe import GFMRecipe, published_recipe
 from gnn_lab import TRAINING_SETS, VALIDATION_SETS, Lab, percent
 from papers import command_line
 from papers.command_line import (
@@ -170,7 +171,7 @@ def main(given: Sequence[str] | None = None) -> None:
     print(describe_machine(), flush=True)
     if arguments.table == "retrieval":
         nodes = f",nodes={arguments.nodes}" if arguments.nodes else ""
-        form = f"gfm:preset=paper,weights={arguments.weights}{nodes}" if arguments.weights else ""
+        form = f"gfm-paper:weights={arguments.weights}{nodes}" if arguments.weights else ""
         retrievers = [*(arguments.retrievers or split_list(RETRIEVERS)), *filter(None, [form])]
         for name in sets:
             report_set(name, retrievers, questions_file(name, arguments.limit))

@@ -39,28 +39,18 @@ if TYPE_CHECKING:
     from clew.query.overview import FieldOverview, IndexOverview
     from clew.rerankers.g_rag.settings import GRag
     from clew.rerankers.registry import CrossEncoder, LLMRerank, RerankerEntry
-    from clew.retrievers.agents.settings import Gear, IRCoT, NaiveGE, SyncGE
+    from clew.retrievers.agents.settings import Gear
     from clew.retrievers.bm25 import BM25
     from clew.retrievers.chains import Chains
     from clew.retrievers.dense import Dense
-    from clew.retrievers.entity_graph import EntityGraph
-    from clew.retrievers.frag.rog import RoG
     from clew.retrievers.frag.settings import Frag
-    from clew.retrievers.frag.tog import ToG
     from clew.retrievers.fused import Fused
     from clew.retrievers.gfm.settings import GFM
-    from clew.retrievers.hipporag import HippoRAG
-    from clew.retrievers.hipporag2 import HippoRAG2
-    from clew.retrievers.linearrag import LinearRAG
-    from clew.retrievers.maxsim import MaxSim
     from clew.retrievers.pagerank import PageRank
     from clew.retrievers.registry import RETRIEVERS, Reranked
     from clew.retrievers.routed.settings import Routed
     from clew.retrievers.spec import RetrieverEntry
-    from clew.retrievers.sprig import Sprig
-    from clew.retrievers.subgraph.gnn_rag import GNNRAG
-    from clew.retrievers.subgraph.settings import GCNSubgraph, Steiner
-    from clew.retrievers.title_links import TitleLinks
+    from clew.retrievers.subgraph.settings import GCNSubgraph
     from clew.settings import Settings
     from clew.store.entity_decisions import EntityDecision
     from clew.types import (
@@ -114,28 +104,18 @@ _NAMES = {
     "clew.query.overview": ("FieldOverview", "IndexOverview"),
     "clew.rerankers.g_rag.settings": ("GRag",),
     "clew.rerankers.registry": ("CrossEncoder", "LLMRerank", "RerankerEntry"),
-    "clew.retrievers.agents.settings": ("Gear", "IRCoT", "NaiveGE", "SyncGE"),
+    "clew.retrievers.agents.settings": ("Gear",),
     "clew.retrievers.bm25": ("BM25",),
     "clew.retrievers.chains": ("Chains",),
     "clew.retrievers.dense": ("Dense",),
-    "clew.retrievers.entity_graph": ("EntityGraph",),
-    "clew.retrievers.frag.rog": ("RoG",),
     "clew.retrievers.frag.settings": ("Frag",),
-    "clew.retrievers.frag.tog": ("ToG",),
     "clew.retrievers.fused": ("Fused",),
     "clew.retrievers.gfm.settings": ("GFM",),
-    "clew.retrievers.hipporag": ("HippoRAG",),
-    "clew.retrievers.hipporag2": ("HippoRAG2",),
-    "clew.retrievers.linearrag": ("LinearRAG",),
-    "clew.retrievers.maxsim": ("MaxSim",),
     "clew.retrievers.pagerank": ("PageRank",),
     "clew.retrievers.registry": ("RETRIEVERS", "Reranked"),
     "clew.retrievers.routed.settings": ("Routed",),
     "clew.retrievers.spec": ("RetrieverEntry",),
-    "clew.retrievers.sprig": ("Sprig",),
-    "clew.retrievers.subgraph.gnn_rag": ("GNNRAG",),
-    "clew.retrievers.subgraph.settings": ("GCNSubgraph", "Steiner"),
-    "clew.retrievers.title_links": ("TitleLinks",),
+    "clew.retrievers.subgraph.settings": ("GCNSubgraph",),
     "clew.settings": ("Settings",),
     "clew.store.entity_decisions": ("EntityDecision",),
     "clew.types": (
@@ -161,17 +141,16 @@ _NAMES = {
 _HOMES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 __all__ = [
-    "BM25", "GFM", "GNNRAG", "RETRIEVERS", "AmbiguousEntity", "Answer", "Answerer", "AnswererEntry", "BudgetError",
-    "Chains", "Citation", "ClewError", "CrossEncoder", "DecisionState", "Dense", "Document", "DuplicateEntities",
-    "Encoder", "EncoderEntry", "EntityDecision", "EntityGraph", "Evidence", "ExampleQuestion", "Extraction",
-    "ExtractionTools", "Extractor", "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph",
-    "GRag", "Gear", "GraphReport", "HippoRAG", "HippoRAG2", "IRCoT", "Index", "IndexContext", "IndexFormatError",
-    "IndexLockedError", "IndexOverview", "IndexedDocument", "IndexedDocuments", "IndexedEntity", "IndexingReport",
-    "InputError", "LLMRerank", "LanguageModel", "LinearRAG", "MaxSim", "Mention", "MentionGroup", "MissingPackageError",
-    "ModelEntry", "ModelReplyError", "NaiveGE", "Neighbour", "PageRank", "Passage", "Place", "PlaceStart", "Prompt",
-    "ProviderError", "Question", "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever",
-    "RetrieverEntry", "RoG", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord", "Sprig", "Steiner",
-    "SyncGE", "TitleLinks", "ToG", "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
+    "BM25", "GFM", "RETRIEVERS", "AmbiguousEntity", "Answer", "Answerer", "AnswererEntry", "BudgetError", "Chains",
+    "Citation", "ClewError", "CrossEncoder", "DecisionState", "Dense", "Document", "DuplicateEntities", "Encoder",
+    "EncoderEntry", "EntityDecision", "Evidence", "ExampleQuestion", "Extraction", "ExtractionTools", "Extractor",
+    "ExtractorEntry", "Failure", "FieldOverview", "Frag", "Fused", "GCNSubgraph", "GRag", "Gear", "GraphReport",
+    "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument",
+    "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Mention",
+    "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank", "Passage",
+    "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "RecordColumns", "Reply", "Reranked", "Reranker",
+    "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord",
+    "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 
 

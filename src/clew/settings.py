@@ -25,9 +25,7 @@ _USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
 _FILE = Path("clew.toml")  # in the folder that a command runs in
 _Price = Annotated[float, Field(ge=0.0, le=1e9)]
 _PREFIX = "clew_"  # of variables of the environment, in capital letters or not
-OTHER_VARIABLES = frozenset(
-    {"clew_api_key", "clew_bench", "clew_cache", "clew_data", "clew_embeddings_url", "clew_server"}
-)
+OTHER_VARIABLES = frozenset({"clew_api_key", "clew_bench", "clew_cache", "clew_data", "clew_embeddings_url"})
 """Variables of the environment that are read elsewhere: keys, folders, benchmarks, and servers that run."""
 _unknown_names: set[str] = set()  # variables that were warned of
 
@@ -51,7 +49,7 @@ class Settings(BaseModel):
     encoder: str = "all-MiniLM-L6-v2-int8"  # for new indexes
     device: str = "auto"  # where models run, checked where one does: auto (a GPU if there is one), cpu, cuda or mps
     extractor: str | None = None  # for new indexes: None is `auto` with the default encoder, `rules` with any other
-    # Longest, in words; 256 cost 2 points of recall (docs/decisions.md).
+    # Longest, in words; 256 cost 2 points of recall (docs/decisions/index.md).
     passage_tokens: int = Field(default=512, ge=1, le=1_000_000)
     passage_overlap: int = Field(default=0, ge=0, le=1_000_000)  # words that neighbouring passages share
     sentences: Literal["vectors", "none"] = "vectors"  # whether sentences get vectors, in new indexes
@@ -71,7 +69,6 @@ class Settings(BaseModel):
     linker_floor: float = Field(default=0.8, ge=-1.0, le=1.0)  # least cosine of names linked by embedding or maxsim
     question_names: str = "rules"  # what finds the names in questions: rules, or a language model, `provider:name`
     k: int = Field(default=5, ge=1, le=1_000_000_000)  # passages returned
-    server: Literal["on", "off"] = "on"  # whether search, ask and chat ask a running `clew serve` of the same index
     model: str = ""  # language model that writes answers, `provider:name`; "" for none
     base_url: str = ""  # of a server that speaks OpenAI's protocol; "" for the provider's own
     extraction_calls: int = Field(default=2, ge=1, le=2)  # a passage: names and triples at once, or apart (HippoRAG)

@@ -233,7 +233,7 @@ def test_a_process_of_its_own() -> None:
 
     helped = run("--help")
     assert helped.returncode == 0
-    commands = ("index", "search", "ask", "eval", "remove", "stats", "verify", "repair", "compact", "diff")
+    commands = ("index", "search", "ask", "eval", "remove", "stats", "verify", "repair", "compact")
     assert all(f"\n  {command}" in helped.stdout for command in commands)
     wrong = run("search", QUESTION, "--index", "no such folder")
     assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)

@@ -25,7 +25,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def talk(index: Path, *lines: str, options: tuple[str, ...] = ()) -> Outcome:
     script = "\n".join(lines).encode()
-    return run_clew("chat", index, "--retriever", "bm25", "--no-server", *options, stdin=script)
+    return run_clew("chat", index, "--retriever", "bm25", *options, stdin=script)
 
 
 def test_follow_ups_are_made_whole_and_shown(index: Path) -> None:
@@ -43,7 +43,7 @@ def test_follow_ups_are_made_whole_and_shown(index: Path) -> None:
 
 def test_a_line_that_is_not_utf_8_is_one_note_and_the_conversation_goes_on(index: Path) -> None:
     script = b"Who designed the Fram?\nWho was Amund S\xf8rensen?\nWhen was it launched?\n"
-    done = run_clew("chat", index, "--retriever", "bm25", "--no-server", stdin=script)
+    done = run_clew("chat", index, "--retriever", "bm25", stdin=script)
     assert done.code == 0
     assert done.err == "note: line 2 of the input is not UTF-8 text and is left out: save it as UTF-8, ask again\n"
     assert "Understood as: When was Fram launched?" in done.out
@@ -84,7 +84,7 @@ def test_errors_are_one_line_and_the_conversation_goes_on(index: Path) -> None:
     "options", [("--retriever", "nix"), ("--where", "nix = 5"), ("--model", "nix"), ("-k", "0", "--where", "(")]
 )
 def test_what_cannot_be_asked_is_refused_at_once(index: Path, options: tuple[str, ...]) -> None:
-    done = run_clew("chat", index, "--no-server", *options, stdin=b"Who designed the Fram?\n")
+    done = run_clew("chat", index, *options, stdin=b"Who designed the Fram?\n")
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1
 
@@ -103,7 +103,7 @@ def test_open_says_what_an_index_holds_and_could_answer(index: Path) -> None:
     assert "year: number, 1 value in 1 passage, such as 1671" in done.out
     question = "When did the one who designed Fram die?"
     assert f"  {question}\n" in done.out
-    found = json.loads(run_clew("search", question, "--index", index, "--no-server", "--json").out)
+    found = json.loads(run_clew("search", question, "--index", index, "--json").out)
     assert {"fram", "archer"} <= {passage["id"] for passage in found["passages"]}
     assert run_clew("open", index) == done
 

@@ -89,10 +89,9 @@ def test_eval_takes_every_option_of_search() -> None:
     assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
     alone = {"--trace", "--topic"}  # the steps of many questions are no figure, and each question has topics of its own
     alone |= {"--svg", "--html"}  # drawings of one question
-    alone |= {"--server", "--no-server"}  # a server is asked single questions
+    alone |= {"--server"}  # a server is asked single questions
     assert options["eval"] >= options["search"] - alone
-    of_subgraphs = {"--soft-prompt", "--dtype"}  # readers of selected subgraphs are measured by clew compare
-    assert options["eval"] >= options["ask"] - alone - of_subgraphs
+    assert options["eval"] >= options["ask"] - alone - {"--feedback"}
 
 
 def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
@@ -313,10 +312,6 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
         (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:nosuch"), "PROVIDER:NAME"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:openai:x"), "OPENAI_API_KEY"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "cross-encoder:a,b"), "comma"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank-depth", "5"), "no rerank is given"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--rerank-depth", "0"), "--rerank-depth"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--rerank-depth", "-1"), "--rerank-depth"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--rerank-depth", "x"), "--rerank-depth"),
         (("ask", QUESTION, "--index", "INDEX", "--rerank", "nosuch"), "choose one of none, cross-encoder"),
         (("ask", QUESTION, "--index", "INDEX", "--where", "nosuch = 1"), "nosuch"),
         (("ask", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),
@@ -448,13 +443,7 @@ def test_an_agent_shows_its_steps(plain_folder: Path) -> None:
         "--index",
         plain_folder,
         "--retriever",
-        "gear",
-        "--base",
-        "pagerank",
-        "--reader",
-        "local",
-        "--steps",
-        "2",
+        "gear:base=pagerank,reader=local,steps=2",
     )
     found = json.loads(run_clew("search", QUESTION, *options, "--json").out)
     assert found["retriever"] == "gear:base=pagerank,reader=local,steps=2"
@@ -463,6 +452,3 @@ def test_an_agent_shows_its_steps(plain_folder: Path) -> None:
     shown = run_clew("search", QUESTION, *options, "--trace")
     assert (shown.code, shown.err) == (0, "")
     assert f"): {QUESTION}" in shown.out
-    wrong = run_clew("search", QUESTION, "--index", plain_folder, "--retriever", "bm25", "--steps", "2")
-    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
-    assert "--steps is for the retrievers gear, ircot, not bm25" in wrong.err

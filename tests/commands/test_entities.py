@@ -42,14 +42,14 @@ def test_changes_are_printed_logged_and_copied(index: Path, tmp_path: Path) -> N
     run_clew("entities", "rename", "Anna Berg", "Anna", "--index", index)
     run_clew("entities", "forget", "Leith", "--index", index)
     assert run_clew("entities", "undo", "3", "--index", index).out == "decision 5: undo decision 3\n"
-    lines = run_clew("entities", "log", "--index", index).out.splitlines()
+    lines = run_clew("entities", "list", "--log", "--index", index).out.splitlines()
     assert [line.split(None, 2)[2] for line in lines[2:]] == [
         "rename 'Anna Berg' as 'Anna' (undone)",
         "forget 'Leith'",
         "undo decision 3",
     ]
     log = tmp_path / "log.json"
-    log.write_text(run_clew("entities", "log", "--json", "--index", index).out, encoding="utf-8")
+    log.write_text(run_clew("entities", "list", "--log", "--json", "--index", index).out, encoding="utf-8")
     rows = write_lines(tmp_path / "rows.jsonl", ROWS[:2])
     run_clew("index", rows, "--index", tmp_path / "other", "--encoder", "none")
     copied = run_clew("entities", "import", log, "--index", tmp_path / "other")

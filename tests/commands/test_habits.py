@@ -10,12 +10,12 @@ import pytest
 from clew.commands.app import COMMANDS, GROUPS, SECTIONS
 from clew.commands.health import index_checks, machine_checks, package_checks, settings_checks
 from clew.commands.health.findings import FAULT, OK, WARNING
+from clew.commands.lazy import SHOWN_OPTIONS
 from tests.faults.commands import load_command, run_clew
 
 QUESTION = "Where was the commander of the Vega born?"
 WITHOUT_JSON = {
-    *(("adapt",), ("chat",), ("corpus",), ("export",), ("help",), ("mcp",), ("serve",), ("watch",)),
-    *(("keys", "add"), ("keys", "remove"), ("questions", "sample"), ("weights", "import")),
+    *(("adapt",), ("chat",), ("serve",)),
     *(("train", name) for name in GROUPS["train"][1]),
 }
 """Conversations, commands that run until they are stopped, training, and those whose lines are made for programs."""
@@ -42,16 +42,9 @@ class TestTheIndexOfTheSettings:
         assert run_clew("stats").code == 0
         assert "no Clew index at nowhere" in run_clew("stats", "--index", "nowhere").err
 
-    def test_a_cache_that_is_a_file_is_one_line(
-        self, small_folder: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_cache_that_is_a_file_is_a_fault(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "file").touch()
         monkeypatch.setenv("CLEW_CACHE", str(folder / "file"))
-        for command in (("search", QUESTION), ("ask", QUESTION)):
-            done = run_clew(*command, "--index", small_folder)
-            assert (done.code, done.out) == (2, "")
-            assert "CLEW_CACHE is" in done.err
-            assert len(done.err.splitlines()) == 1
         assert machine_checks._check_cache().state == FAULT
 
     def test_is_asked_for_where_there_is_none(self, folder: Path) -> None:
@@ -71,7 +64,8 @@ class TestHelp:
     def test_every_command_stands_below_one_heading(self) -> None:
         placed = [name for names in SECTIONS.values() for name in names]
         assert len(placed) == len(set(placed))
-        assert {*COMMANDS, *GROUPS} <= set(placed)
+        assert len(placed) <= 20  # of the first screen; --help-all has the others
+        assert set(placed) <= {*COMMANDS, *GROUPS}
 
     def test_begins_with_what_is_used_every_day_and_cuts_nothing_off(self) -> None:
         shown = run_clew("--help").out
@@ -81,25 +75,29 @@ class TestHelp:
         assert "..." not in shown.partition("Every day:")[2]
 
     @pytest.mark.parametrize("path", [(), ("search",), ("train",), ("train", "gfm")], ids=" ".join)
-    def test_is_asked_for_in_three_ways(self, path: tuple[str, ...]) -> None:
+    def test_is_short_and_whole_where_that_is_asked_for(self, path: tuple[str, ...]) -> None:
         long = run_clew(*path, "--help")
         assert (long.code, long.err) == (0, "")
         assert run_clew(*path, "-h") == long
-        assert run_clew("help", *path) == long
+        options = [line for line in long.out.splitlines() if line.startswith("  -")]
+        whole = run_clew(*path, "--help-all")
+        assert whole.code == 0
+        assert len(options) <= SHOWN_OPTIONS
+        assert ("--help-all" in long.out) == (whole.out != long.out)
 
     def test_of_an_unknown_command_names_a_similar_one(self) -> None:
-        done = run_clew("help", "serch")
+        done = run_clew("serch")
         assert (done.code, done.out) == (2, "")
-        assert "did you mean search?" in done.err
+        assert "search" in done.err
 
     @pytest.mark.parametrize(
         ("arguments", "line"),
         [
             (("search", "--nosuch"), "(see clew search --help)"),
-            (("train", "gfm", "--nosuch"), "(see clew train gfm --help)"),
+            (("train", "router", "--nosuch"), "(see clew train router --help)"),
             (("--nosuch",), "(see clew --help)"),
             (("ask", "who", "skippers", "the", "boat", "--index", "i"), 'put the question in quotes, as in clew ask "'),
-            (("eval", "--json", "figures.json"), "write them to one by --out FILE"),
+            (("eval", "--index", "i", "--questions", "q", "--json", "figures.json"), "write them to one by --out FILE"),
         ],
     )
     def test_an_error_names_the_help_or_the_step_of_its_command(self, arguments: tuple[str, ...], line: str) -> None:
@@ -201,7 +199,7 @@ class TestJson:
         if not name:
             wanted = [entry.get("needs", entry.get("spelling")) for entry in entries]
             assert wanted[0] == "passages"
-            assert wanted[-1] == "llm:MODEL"
+            assert "llm:MODEL" in wanted
 
     def test_of_the_retrievers_refuses_an_unknown_name_in_words(self) -> None:
         done = run_clew("retrievers", "pagernk", "--json")
@@ -227,15 +225,8 @@ class TestJson:
         versions = [entry["version"] for entry in read("restore", "--list")]
         assert read("restore", str(versions[1])) == {"version": versions[0] + 1, "restored": versions[1]}
         assert read("compact")["dropped_versions"] > 0
-        assert read("cache", "prune") == {"dropped_replies": 0}
+        assert read("cache", "--prune") == {"dropped_replies": 0}
         assert read("remove", "a.txt") == {"removed": 1, "removed_graphs": 0}
-
-    def test_of_an_explanation_is_its_format_json(self, small_folder: Path, folder: Path) -> None:
-        words = ("explain", QUESTION, "--target", "Vega", "--index", small_folder)
-        refused = run_clew(*words, "--json", "--format", "svg")
-        assert (refused.code, refused.out) == (2, "")
-        assert "--json and --format svg are two formats" in refused.err
-        assert run_clew(*words, "--json").err == run_clew(*words, "--format", "json").err
 
 
 class TestTheLanguageModel:
@@ -244,7 +235,6 @@ class TestTheLanguageModel:
         [
             (("search", QUESTION, "--model", "openai:small"), "add --rerank llm"),
             (("search", QUESTION, "--rerank", "llm"), "--rerank is llm, and there is no --model"),
-            (("ask", QUESTION, "--retriever", "gear", "--reader", "llm"), "--reader is llm, and there is no --model"),
             (("index", ".", "--model", "openai:small"), "give --extractor llm"),
             (("index", ".", "--extractor", "rules", "--model", "openai:small"), "--extractor is 'rules'"),
             (("index", ".", "--extractor", "llm"), "--extractor is llm, and there is no --model"),

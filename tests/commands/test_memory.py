@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.commands import watch as watching
+from clew.commands import watching
 from clew.index import Index
 from clew.indexing import entry
 from clew.settings import Settings
@@ -35,19 +35,19 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "commit": ("commit", "parts"),
+    "commit": ("index", "--commit", "parts"),
     "remove": ("remove", "Fram"),
     "reencode": ("reencode", "--encoder", "hashing:8"),
     "compact": ("compact",),
     "restore": ("restore", "1"),
     "kg import": ("kg", "import", "graph.tsv"),
-    "watch": ("watch", "folder", "--poll", "1"),
+    "watch": ("index", "folder", "--watch", "--poll", "1"),
 }
 
 
 @pytest.fixture(autouse=True)
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `clew watch` end after its first look."""
+    """Let `clew index --watch` end after its first look."""
     monkeypatch.setattr(watching, "_poll", lambda _: iter([None]))
 
 

@@ -7,7 +7,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.faults.commands import run_clew
-from tests.kinship import make_kinship_index, write_questions
 from tests.small_index import DOCUMENTS, make_index
 
 QUESTION = "Where was the commander of the Vega born?"
@@ -60,12 +59,3 @@ def test_a_plot_has_each_retriever_at_the_largest_cutoff(folder: Path, tmp_path:
     assert "<title>dense: " in text
     refused = run_clew(*common, "--plot", str(tmp_path / "none" / "plot.svg"))
     assert (refused.code, "there is no folder" in refused.err) == (2, True)
-
-
-def test_a_plot_of_questions_on_graphs_is_refused(tmp_path: Path) -> None:
-    make_kinship_index(tmp_path)
-    questions = write_questions(tmp_path)
-    common = ("eval", "--index", str(tmp_path / "index"), "--questions", questions, "--retriever", "frag")
-    done = run_clew(*common, "--plot", str(tmp_path / "plot.svg"))
-    assert done.code == 2
-    assert "--plot is of recall, and questions on graphs have none: leave it out" in done.err

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.commands import watch
+from clew.commands import watching as watch
 from clew.errors import IndexLockedError, InputError
 from clew.index import Index
 from clew.indexing.sources.folder_state import FolderReader
@@ -307,22 +307,22 @@ def test_what_lies_in_a_folder_that_cannot_be_opened_stays(
 
 
 def test_a_folder_is_wanted(tmp_path: Path) -> None:
-    done = run_clew("watch", tmp_path / "none", "--index", tmp_path / "index")
+    done = run_clew("index", tmp_path / "none", "--watch", "--index", tmp_path / "index")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "is not a folder: name one to watch" in done.err
+    assert "No such file or directory" in done.err
     assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
-@pytest.mark.parametrize("options", [["--poll", "0.1"], ["--debounce", "0.05"]])
+@pytest.mark.parametrize("options", [["--poll", "0.1"], []])
 def test_changes_are_seen_until_ctrl_c(tmp_path: Path, options: list[str]) -> None:
-    if "--debounce" in options:
+    if not options:
         pytest.importorskip("watchfiles")
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a.txt").write_text("Fram is a ship.", encoding="utf-8")
-    process = start_process("watch", folder, "--index", tmp_path / "index", "--encoder", "none", *options)
+    process = start_process("index", folder, "--watch", "--index", tmp_path / "index", "--encoder", "none", *options)
     try:
         wait_until(lambda: documents(tmp_path / "index") == {"a.txt"}, tmp_path)
         (folder / "b.txt").write_text("Larvik is a town.", encoding="utf-8")
@@ -372,8 +372,8 @@ def ticks(seconds: float = 60.0) -> Iterator[None]:
 
 def test_without_watchfiles_nothing_is_created_or_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
-    done = run_clew("watch", tmp_path, "--index", tmp_path / "index", "--encoder", "none")
+    done = run_clew("index", tmp_path, "--watch", "--index", tmp_path / "index", "--encoder", "none")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "clew watch needs the package watchfiles" in done.err
+    assert "clew index --watch needs the package watchfiles" in done.err
     assert "run pip install 'clew[watch]', or give --poll SECONDS" in done.err
     assert not (tmp_path / "index").exists()

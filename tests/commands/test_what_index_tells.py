@@ -121,8 +121,8 @@ def test_a_server_takes_the_index_of_the_settings(location: str, name: str, monk
 
 def test_a_server_without_any_index_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for command in ("serve", "mcp"):
-        done = run_clew(command)
+    for options in ((), ("--stdio", "read")):
+        done = run_clew("serve", *options)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert "NAME=DIR" in done.err
         assert "CLEW_INDEX" in done.err

@@ -31,7 +31,7 @@ def clew(*arguments):
         assert not stop.code, arguments
 
 clew("index", corpus, "--index", index)
-for name in sorted(set(RETRIEVERS) - {RERANKED}):
+for name in sorted(set(RETRIEVERS.entries) - {RERANKED}):
     clew("search", question, "--index", index, "--retriever", name, "-k", "2")
 clew("search", question, "--index", index, "--retriever", "fused", "--rerank", "g-rag", "-k", "2")
 clew("search", question, "--index", index, "--retriever", "gfm:nodes=all", "--paths", "2", "-k", "2")

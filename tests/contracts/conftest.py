@@ -22,6 +22,8 @@ from tests.conftest import EXAMPLES
 from tests.own_parts import run_example
 from tests.small_index import DOCUMENTS, make_index
 
+WITHOUT_WEIGHTS = frozenset({"gfm-paper"})
+"""Retrievers that search only with weights that the user names; their own tests make some."""
 TRAINED = {"gfm": DEFAULT_ENCODER, "routed": DEFAULT_ENCODER}
 
 
@@ -63,7 +65,7 @@ def own_retriever(own_part: Callable[[str], dict[str, Any]]) -> Iterator[None]:
     point = EntryPoint("shared-words", "own_retriever:ENTRY", RETRIEVERS.group)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "own_retriever", module)
-        patch.setitem(vars(RETRIEVERS), "_plugins", {"shared-words": point})
+        patch.setitem(vars(RETRIEVERS), "_plugins", {**RETRIEVERS._plugins, "shared-words": point})
         yield
 
 

@@ -13,14 +13,14 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
 from clew.protocols import Reranker
-from clew.rerankers.amr.local_parser import LocalAMRParser
-from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.llm import LLMReranker
 from clew.rerankers.registry import open_reranker
 from clew.rerankers.text_scorer import TextReranker
 from clew.text.bm25 import BM25Scorer
 from clew.types import AgentStep, Evidence, Failure, Passage, Path, Prompt, Scored, Triple, Usage
+from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder
+from clew_lab.amr.local_parser import LocalAMRParser
 from tests.models.llm.scripted_model import COST, ScriptedModel
 from tests.rerankers.g_rag.test_reranker import make_trained_gnn
 from tests.small_index import DOCUMENTS, QUESTIONS, result_ids

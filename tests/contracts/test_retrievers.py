@@ -13,6 +13,7 @@ from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, parse_retriever
 from clew.types import Document, Evidence, Triple
 from tests.conftest import EXAMPLES
+from tests.contracts.conftest import WITHOUT_WEIGHTS
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
 
 WHERE = "lang = 'en'"
@@ -22,7 +23,7 @@ ALL = {document.id for document in DOCUMENTS}
 RERANKED = ("bm25:rerank=words,rerank_depth=4", "fused:rerank=words")
 """With the reranker that `conftest.py` adds; the first pool is smaller than what is found."""
 
-SEARCHING = [name for name in RETRIEVERS if not finds_nothing(name)]
+SEARCHING = [name for name in RETRIEVERS if name not in WITHOUT_WEIGHTS and not finds_nothing(name)]
 """All but `none`, which searches nothing: tests/retrievers/test_no_retrieval.py."""
 
 INSTALLED = ("shared-words",)

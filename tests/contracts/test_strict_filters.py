@@ -14,13 +14,13 @@ from clew.retrievers.registry import RETRIEVERS, finds_nothing, parse_retriever
 from clew.settings import Settings
 from clew.store.snapshot_files import read_manifest
 from clew.types import Evidence
-from tests.contracts.conftest import TRAINED
+from tests.contracts.conftest import TRAINED, WITHOUT_WEIGHTS
 from tests.contracts.test_filters_hide import ASKED, HIDDEN, RERANKED, VISIBLE, WHERE, spec_of
 from tests.faults.leaks import WHERE as CASE_WHERE
 from tests.faults.leaks import make_case
 from tests.small_index import make_index
 
-FINDING = [name for name in RETRIEVERS if not finds_nothing(name)]
+FINDING = [name for name in RETRIEVERS if name not in WITHOUT_WEIGHTS and not finds_nothing(name)]
 
 
 @pytest.fixture(scope="module")

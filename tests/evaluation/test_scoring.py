@@ -107,28 +107,6 @@ def test_a_gold_id_that_many_questions_share_gives_one_warning() -> None:
     assert "'q0', 'q1', 'q2' and more" in warning
 
 
-def test_positives_are_measured_where_asked_for_and_only_there() -> None:
-    plain = scored(good())
-    result = score(good(), QUESTIONS, [2, 5], resamples=500, positives=True)
-    added = ["positives_rr", "tied_rr", "tied_hits@2", "tied_hits@5"]
-    assert [name for name in result.values if name not in plain.values] == added
-    means = result.summary.means
-    assert means["positives_rr"] == pytest.approx(((1 + 1 / 2) / 2 + 1 / 2 + (1 + 1 / 2 + 1 / 3) / 4) / 3)
-    assert [means[f"tied_hits@{k}"] for k in (2, 5)] == [means[f"recall@{k}"] for k in (2, 5)]
-    assert set(added) <= result.summary.intervals.keys()
-    assert {name: means[name] for name in ("recall@2", "mrr")} == {
-        name: plain.summary.means[name] for name in ("recall@2", "mrr")
-    }
-
-
-def test_ties_are_those_of_the_scores_of_the_run() -> None:
-    ranking = Ranking("q1", ("a", "x", "b", "y"), ("a", "x", "b", "y"), (80.0, 80.0, 5.0, 5.0), Usage())
-    result = score(Run("tied", 4, (ranking,)), QUESTIONS[:1], [1, 3], resamples=50, positives=True)
-    assert result.values["positives_rr"][0] == pytest.approx((1 + 1 / 3) / 2)
-    assert result.values["tied_rr"][0] == pytest.approx((1 / 1.5 + 1 / 3.5) / 2)
-    assert [result.values[f"tied_hits@{k}"][0] for k in (1, 3)] == pytest.approx([0.25, 0.75])
-
-
 def test_the_same_run_gives_the_same_figures() -> None:
     assert scored(good()).summary == scored(good()).summary
 

@@ -229,7 +229,7 @@ class Cases:
         for part in ("1/2", "2/2"):
             code, messages, _ = self.disturber.run(["index", file, "--shard", part, "--staging", staging], start)
             assert code == 0, messages
-        return start, ["commit", staging]
+        return start, ["index", "--commit", staging]
 
     def _make_restore(self) -> tuple[Path | None, list[str]]:
         start = self.result("remove")

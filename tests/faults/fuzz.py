@@ -27,10 +27,7 @@ from typing import Self
 
 from pydantic import BaseModel, ValidationError
 
-from clew.datasets.candidates import load_candidates
-from clew.datasets.loaders import load_corpus, load_questions
 from clew.errors import ClewError
-from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.kg_formats.files import FILE_KINDS, graph_file
 from clew.indexing.sources.conversion import convert, limit_memory
 from clew.indexing.sources.encodings import decode_bytes
@@ -52,6 +49,9 @@ from clew.server.document_records import NewDocuments
 from clew.server.keys import KeyFile
 from clew.settings import load_settings
 from clew.types import Passage
+from clew_lab.datasets.candidates import load_candidates
+from clew_lab.datasets.loaders import load_corpus, load_questions
+from clew_lab.extraction.published import PublishedExtractor
 from tests.faults.commands import SERVER, memory_folder, run_clew
 
 _SECONDS, _MEMORY = 20, 2 << 30

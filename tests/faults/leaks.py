@@ -27,7 +27,6 @@ from time import process_time
 from typing import Any, Literal
 
 import clew
-from clew.answering.graph_readers.path_reader import PathGraphReader
 from clew.answering.selection import JSON, PASSAGES, PATHS, TEXT, select_answerer
 from clew.commands.answers import answer_json, evidence_json
 from clew.errors import InputError
@@ -39,12 +38,14 @@ from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.protocols import Answerer, Retriever
 from clew.query.entity_linker import LinkerSettings
 from clew.rerankers.registry import RERANKERS
-from clew.retrievers.edge_explanations import explain_reranking
 from clew.retrievers.gfm.retriever import GFMRetriever
-from clew.retrievers.gfm.target_explanations import explain_target
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, open_retriever, parse_retriever
 from clew.retrievers.reranked import RerankedRetriever
 from clew.types import Document, Evidence, Failure, Prompt
+from clew_lab.candidates.edge_explanations import explain_reranking
+from clew_lab.gfm.target_explanations import explain_target
+from clew_lab.graph_readers.path_reader import PathGraphReader
+from clew_lab.graph_readers.selected_subgraph import ask_subgraph
 from tests.models.llm.scripted_model import ScriptedModel
 from tests.small_index import make_index
 
@@ -307,7 +308,7 @@ def subjects(cross_encoder: Path | None = None) -> dict[str, Subject]:
     """Return all that is asked, by name; a cross-encoder is asked where there is the folder of one."""
     made: dict[str, Subject] = {}
     for name in RETRIEVERS:
-        if finds_nothing(name):
+        if finds_nothing(name) or name in WITHOUT_WEIGHTS:
             continue
         made[name] = partial(_search, name)
         if name in MODEL_SETTINGS:
@@ -328,11 +329,16 @@ def subjects(cross_encoder: Path | None = None) -> dict[str, Subject]:
     return made
 
 
+WITHOUT_WEIGHTS = frozenset({"gfm-paper"})
+"""Retrievers that search only with weights that the user names."""
+
+
 def _reranking(name: str, cross_encoder: Path | None) -> str | None:
     """Return a retriever with a reranker; None where it cannot be asked here. A new reranker is a KeyError."""
     specs = {
         "cross-encoder": None if cross_encoder is None else f"bm25:rerank=cross-encoder:{cross_encoder}",
         "g-rag": "gfm:rerank=g-rag",
+        "g-rag-amr": None,  # without weights that the user names
         "llm": f"bm25:rerank=llm:{MODEL}",
         "words": "bm25:rerank=words",  # of the tests of contracts
     }
@@ -368,11 +374,11 @@ def _link_by_model(asked: Asked, question: str) -> Iterator[str]:
 def _read_subgraph(name: str, asked: Asked, question: str) -> Iterator[str]:
     index = asked.index(name)
     reader = RecordingReader()
-    answer = index.ask_subgraph(question, reader, name, 10, WHERE)
+    answer = ask_subgraph(index, question, reader, name, 10, WHERE)
     yield _show(answer_json("", "", answer))
     yield from reader.prompts
     local = PathGraphReader(lambda texts: index.context.encode_texts(list(texts)))
-    yield _show(answer_json("", "", index.ask_subgraph(question, local, name, 10, WHERE)))
+    yield _show(answer_json("", "", ask_subgraph(index, question, local, name, 10, WHERE)))
 
 
 def _explain_target(asked: Asked, question: str, spec: str = "gfm") -> Iterator[str]:

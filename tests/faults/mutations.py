@@ -53,7 +53,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what hidden documents alone say of two names is believed",
-        "graph/names/spellings.py",
+        "graph/snapshot/spellings.py",
         "    if one == other or allowed is None or allowed.all():\n",
         "    if allowed is None or isinstance(one, int):\n",
         "contracts/test_filters_hide.py::test_two_names_that_a_hidden_document_calls_one_are_never_shown_as_one"

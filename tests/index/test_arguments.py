@@ -59,7 +59,9 @@ def test_a_search_for_nonsense_is_refused(numbered: Index, given: dict[str, Any]
             numbered.search(**{"question": "document", **given})
 
 
-@pytest.mark.parametrize("name", [name for name in RETRIEVERS if name not in ("gfm", "routed", "linearrag", "maxsim")])
+@pytest.mark.parametrize(
+    "name", [name for name in RETRIEVERS if name not in ("gfm", "gfm-paper", "routed", "linearrag", "maxsim")]
+)
 def test_a_question_alone_is_no_list_of_questions(numbered: Index, name: str) -> None:
     with pytest.raises(InputError, match="questions"):
         numbered.retriever(name).retrieve("document", 3)
@@ -99,8 +101,6 @@ def test_documents_of_another_type_are_refused(numbered: Index, documents: Any) 
 def test_paths_of_parts_are_a_list(numbered: Index, paths: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         numbered.stage_part(paths, "1/2", str(tmp_path / "staging"))
-    with pytest.raises(InputError):
-        numbered.add_by_ray(paths)
 
 
 @pytest.mark.parametrize("location", [5, None, ["a"], b"a"], ids=str)

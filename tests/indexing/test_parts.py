@@ -209,8 +209,8 @@ def test_the_command_line_writes_and_commits_parts(tmp_path: Path, corpus: Path)
     for part in ("1/2", "2/2"):
         done = run_clew("index", corpus, *place, *staging, "--shard", part, "--encoder", "none")
         assert (done.code, done.err) == (0, "")
-        assert f"part {part} is written; when all are, run clew commit {tmp_path / 'staging'}" in done.out
-    done = run_clew("commit", tmp_path / "staging", *place)
+        assert f"part {part} is written; when all are, run clew index --commit {tmp_path / 'staging'}" in done.out
+    done = run_clew("index", "--commit", tmp_path / "staging", *place)
     assert (done.code, done.err) == (0, "")
     assert f"{COUNT} added, 0 updated, 0 unchanged, 0 failed" in done.out
     assert f"the index holds {COUNT} passages" in done.out
@@ -222,7 +222,6 @@ def test_the_command_line_writes_and_commits_parts(tmp_path: Path, corpus: Path)
         (["--shard", "1/2"], "--shard is given without --staging DIR"),
         (["--staging", "s"], "--staging is given without --shard I/N"),
         (["--shard", "1/2", "--staging", "s", "--workers", "2"], "--workers is not for --shard"),
-        (["--shard", "1/2", "--staging", "s", "--ray", "local"], "leave --shard out"),
         (["--shard", "1/2", "--staging", "s", "--retry-failed"], "--retry-failed is not for --shard"),
         (["--memory", "4 apples"], "give a size such as 4GB"),
         (["--memory", "4"], "--memory is 4 bytes, and a process takes 360MB: give more"),
@@ -230,7 +229,6 @@ def test_the_command_line_writes_and_commits_parts(tmp_path: Path, corpus: Path)
         (["--workers", "0"], "--workers"),
         (["--shard", "3/2", "--staging", "s"], "--shard is '3/2': give the number of a part and how many there are"),
         (["--shard", "1/2", "--staging", __file__], "which is a file: name a folder"),
-        (["--ray", ""], "--ray is '': give the address of a cluster"),
         (["-", "--shard", "1/2", "--staging", "s"], "cannot read standard input"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_part_never_undoes_what_changed_since(
 def test_the_command_says_it_in_one_line(index: Index, tmp_path: Path, staging: Path) -> None:
     stage(index, write_corpus(tmp_path / "new.jsonl", **TEXTS), staging)
     index.remove(["a", "b"])
-    done = run_clew("commit", staging, "--index", tmp_path / "index")
+    done = run_clew("index", "--commit", staging, "--index", tmp_path / "index")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert f"is gone from {tmp_path / 'index'} since part" in done.err
     assert "then commit" in done.err

@@ -10,10 +10,11 @@ import clew
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.nn.query_gnn import QueryGNN
-from clew.retrievers.gfm.settings import GFM, EntityForm
+from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, save_weights
 from clew.store.verify import verify
 from clew.types import Document
+from clew_lab.gfm.settings import GFMPaper
 from tests.faults.commands import run_clew
 from tests.small_index import make_index
 
@@ -60,7 +61,7 @@ def test_gfm_ranks_the_passages_of_a_graph_of_ones_own(index: Index, tmp_path: P
     network = QueryGNN(QueryGNNSettings(8, dimension, 2)).network()
     trained = TrainedGNN(network, "entities", encoder, None, "", form=EntityForm("plain", "paper", None))
     save_weights(tmp_path / "weights", trained, {})
-    evidence = index.search("What did Vera Holm design?", 5, GFM(weights=tmp_path / "weights"))
+    evidence = index.search("What did Vera Holm design?", 5, GFMPaper(preset="ours", weights=tmp_path / "weights"))
     assert {p.item.id for p in evidence.passages} == {"one", "two"}
     assert "starts from Vera Holm" in " ".join(evidence.notes)
     degrees = np.maximum(index.snapshot.mentioned_in.degrees(), 1)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from clew.inference.document_network import NUMPY_NETWORKS, DocumentGNNSettings, DocumentInput
-from clew.nn.document_gnn import DocumentGNN
+from clew_lab.nn.document_gnn import DocumentGNN
 
 INPUTS = {"texts and numbers": (6, 3), "texts": (6, 0), "numbers": (0, 3)}
 

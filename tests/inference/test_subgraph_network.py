@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from clew.inference.subgraph_network import PRODUCT, SUM, NodeInput, SubgraphNetwork, likeliest_nodes
-from clew.nn.subgraph_policy import NodeBatch, SubgraphScorer, sample_without_replacement
+from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, sample_without_replacement
 
 
 @pytest.mark.parametrize("combination", [PRODUCT, SUM])

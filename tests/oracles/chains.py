@@ -1,8 +1,12 @@
-"""Chains of sentences by the formulas of docs/chains.md, in plain Python over all sentences."""
+"""Chains of sentences by the formulas of docs/chains.md, in plain Python over all sentences.
 
-import math
+Scores are summed in the order that `search_chains` documents, so that what is equal here is equal there.
+"""
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from clew.graph.paths.sentence_chains import ChainWeights
 from clew.graph.sentences.sentence_index import SentenceIndex
@@ -70,13 +74,13 @@ class ChainOracle:
                 if passage in around or passage not in question.allowed:
                     continue
                 own = self.words(sentence, question)
-                score = chain.score
+                score = chain.score - weights.hub * float(np.log(size))
                 if question.cosines:
                     with_question, with_remainder = question.cosines[sentence]
                     score += weights.remainder * with_remainder + weights.question * with_question
-                score += weights.novelty * sum(question.words[word] for word in own - chain.words)
-                score -= weights.hub * math.log(size)
                 score += weights.title * (bridge == ("entity", self.titles[passage]))
+                for word in sorted(own - chain.words):
+                    score += weights.novelty * question.words[word]
                 members, joints = (*chain.sentences, sentence), (*chain.bridges, bridge)
                 longer.append(OracleChain(score, members, joints, chain.words | own))
         return longer
@@ -95,12 +99,9 @@ class ChainOracle:
                 last = pair.sentences[-1]
                 if last not in best or pair.score > best[last].score:
                     best[last] = pair
-            seconds = sorted(best.values(), key=lambda pair: -pair.score)[: weights.second_sentences]
-            found += [
-                OracleChain(chain.score - weights.third_step, chain.sentences, chain.bridges, chain.words)
-                for pair in seconds
-                for chain in self.extend(pair, question, weights)
-            ]
+            seconds = sorted(best.values(), key=lambda pair: (-pair.score, pair.sentences[-1]))
+            for pair in seconds[: weights.second_sentences]:
+                found += self.extend(replace(pair, score=pair.score - weights.third_step), question, weights)
         by_passage: dict[int, list[OracleChain]] = {}
         for chain in found:
             for passage in {self.passage[sentence] for sentence in chain.sentences}:

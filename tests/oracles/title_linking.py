@@ -3,7 +3,7 @@
 A document is named by its title, the title without its parentheses, its aliases and file name, and its headings. Names
 that are common words in the corpus, or stand for many documents, are not linked.
 
-Source: the measurements in docs/decisions.md. Differs from the source: nothing.
+Source: the measurements in docs/decisions. Differs from the source: nothing.
 """
 
 import re

@@ -250,5 +250,5 @@ def test_a_listing_has_all_that_can_be_loaded_and_names_the_package_of_the_rest(
     assert warnings[0].endswith("'no_such_package'; install no_such_package again")
     assert warnings[1].endswith("is a type; wanted a clew.RetrieverEntry: use another version of builtins")
     assert run_clew("retrievers").err == ""  # once
-    refused = run_clew("search", "?", "--index", small_folder, "--retriever", "maxsim:base=bm52")
-    assert "maxsim: base is 'bm52'; did you mean bm25? wanted one of bm25, " in refused.err
+    refused = run_clew("search", "?", "--index", small_folder, "--retriever", "gear:base=bm52")
+    assert "gear: base is 'bm52'; did you mean bm25? wanted one of bm25, " in refused.err

@@ -33,10 +33,10 @@ def test_an_entry_point_with_a_built_in_name_is_ignored_with_a_warning(
 
 @pytest.mark.parametrize(
     ("name", "right"),
-    [("ruels", "rules"), ("publishd:a.jsonl", "published:FILE"), ("llm", "llm:PROVIDER:NAME"), ("Rules", "rules")],
+    [("ruels", "rules"), ("publishd:a.jsonl", "published"), ("llm", "llm:PROVIDER:NAME"), ("Rules", "rules")],
 )
 def test_a_misspelt_extractor_gets_the_nearest_right_name(name: str, right: str) -> None:
-    choice = "choose rules, learned, auto, published:FILE or llm:PROVIDER:NAME"
+    choice = "choose rules, learned, auto, llm:PROVIDER:NAME or published"
     with pytest.raises(InputError, match=rf"^no extractor is called '{name}'; did you mean {right}\? {choice}$"):
         open_extractor(name)
 
@@ -53,5 +53,5 @@ def test_a_misspelt_reader_or_installed_answerer_gets_the_nearest_right_name(
 
 
 def test_a_name_like_none_gets_the_list_of_extractors() -> None:
-    with pytest.raises(InputError, match=r"^no extractor is called 'zzzz'; choose rules, learned, auto, published"):
+    with pytest.raises(InputError, match=r"^no extractor is called 'zzzz'; choose rules, learned, auto, llm"):
         open_extractor("zzzz")

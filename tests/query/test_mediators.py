@@ -141,7 +141,17 @@ def test_the_whole_command_on_a_graph_of_freebase_s_form(files: Path, tmp_path: 
     assert "left out: 2 triples of relations that were not wanted" in imported.out
     retrievers = "frag:mediators=unlabelled,frag"
     done = run_clew(
-        *("eval", "--index", index, "--questions", files / "questions.jsonl", "--retriever", retrievers, "--out", out)
+        *(
+            "eval-graph",
+            "--index",
+            index,
+            "--questions",
+            files / "questions.jsonl",
+            "--retriever",
+            retrievers,
+            "--out",
+            out,
+        )
     )
     assert done.code == 0, done
     rows = json.loads(out.read_text(encoding="utf-8"))["retrievers"]

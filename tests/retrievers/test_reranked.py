@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from clew.retrievers.reranked import RerankedRetriever, strictly_decreasing
 from clew.types import AgentStep, Evidence, Filter, Passage, Path, Scored, Triple, Usage
+from clew_lab.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from tests.small_index import result_ids
 
 SINGLE = st.floats(-1e6, 1e6, width=32) | st.sampled_from([0.0, 80.0, 100.0])

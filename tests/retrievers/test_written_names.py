@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.graph.names.spellings import find_spelling, writes_name
+from clew.graph.snapshot.spellings import find_spelling, writes_name
 from clew.index import Index
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings

@@ -83,7 +83,9 @@ def test_what_is_copied_exists_and_is_not_ignored() -> None:
 
 
 def test_the_extras_that_are_installed_exist() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"][
+        "custom"
+    ]["optional-dependencies"]
     (names,) = {match for _, rest in read_instructions() for match in re.findall(r"'\.\[([\w,-]+)\]'", rest)}
     assert set(names.split(",")) <= set(extras)
 

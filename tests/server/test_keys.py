@@ -55,14 +55,14 @@ def test_a_key_with_a_filter_may_not_write(tmp_path: Path) -> None:
 def test_a_strict_key_needs_a_filter_and_is_listed_as_one(tmp_path: Path, options: tuple[str, ...]) -> None:
     path = tmp_path / "keys.json"
     if options:
-        refused = run_clew("keys", "add", "--keys", path, *options)
+        refused = run_clew("keys", path, "--add", "a key", *options)
         assert (refused.code, path.exists()) == (2, False)
         assert "--strict-filters is of --where" in refused.err
-    made = run_clew("keys", "add", "--keys", path, "--where", "year > 1990", *options)
+    made = run_clew("keys", path, "--add", "a key", "--where", "year > 1990", *options)
     access = KeyFile(path).verify(made.out.strip())
     assert access is not None
     assert access.strict is bool(options)
-    assert ("(strict)" in run_clew("keys", "list", "--keys", path).out) is bool(options)
+    assert ("(strict)" in run_clew("keys", path).out) is bool(options)
 
 
 def test_a_file_of_keys_from_before_strict_filters_is_read(tmp_path: Path) -> None:
@@ -86,18 +86,18 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_the_commands_make_list_and_remove(tmp_path: Path) -> None:
     path = str(tmp_path / "keys.json")
-    made = run_clew("keys", "add", "--keys", path, "--label", "Phone", "--index", "wiki", "--where", "year > 1990")
+    made = run_clew("keys", path, "--add", "Phone", "--index", "wiki", "--where", "year > 1990")
     assert made.code == 0, made.err
     id_ = made.out.split("_")[1]
-    listed = run_clew("keys", "list", "--keys", path)
+    listed = run_clew("keys", path)
     assert listed.out == f"{id_}  Phone  wiki, reads, where year > 1990\n"
-    entries = json.loads(run_clew("keys", "list", "--json", "--keys", path).out)
+    entries = json.loads(run_clew("keys", path, "--json").out)
     assert [(entry["id"], entry["label"], entry["indexes"], entry["where"], entry["write"]) for entry in entries] == [
         (id_, "Phone", ["wiki"], "year > 1990", False)
     ]
     assert "hash" not in entries[0]
-    assert run_clew("keys", "remove", "none", "--keys", path).code == 2
-    assert run_clew("keys", "remove", id_, "--keys", path).code == 0
+    assert run_clew("keys", path, "--remove", "none").code == 2
+    assert run_clew("keys", path, "--remove", id_).code == 0
     assert json.loads(Path(path).read_text())["keys"] == []
 
 

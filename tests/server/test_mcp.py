@@ -24,9 +24,9 @@ QUESTION = "Where was the commander of the Vega born?"
 READING = {"search", "ask", "read", "connect", "entity", "about"}
 
 
-def over_stdio(folder: Path, use: Callable[[Client], Awaitable[T]], *options: str) -> T:
-    """Return what a client gets of `clew mcp` in another process."""
-    arguments = ["-m", "clew", "mcp", f"small={folder}", *options]
+def over_stdio(folder: Path, use: Callable[[Client], Awaitable[T]], mode: str = "read") -> T:
+    """Return what a client gets of `clew serve --stdio` in another process."""
+    arguments = ["-m", "clew", "serve", f"small={folder}", "--stdio", mode]
     parameters = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
 
     async def run() -> T:
@@ -162,7 +162,7 @@ def test_tools_that_write_are_there_where_they_are_asked_for(tmp_path: Path) -> 
         found = await call(client, "search", question="Who launched the Zorg?", k=1)
         return names, added, found, await call(client, "remove", id="zorg")
 
-    names, added, found, removed = over_stdio(folder, write, "--write")
+    names, added, found, removed = over_stdio(folder, write, "write")
     assert names == READING | {"add", "remove"}
     assert (added["status"], removed["status"]) == ("done", "done")
     assert found["passages"][0]["id"] == "zorg"
@@ -173,4 +173,4 @@ def test_tools_that_write_are_there_where_they_are_asked_for(tmp_path: Path) -> 
 def test_indexes_have_names(options: list[str]) -> None:
     from tests.faults.commands import run_clew
 
-    assert run_clew("mcp", *options).code == 2
+    assert run_clew("serve", "--stdio", "read", *options).code == 2

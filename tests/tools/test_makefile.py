@@ -14,7 +14,7 @@ def clone(tmp_path: Path) -> Path:
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("src", "tests", "bench", "examples", "docs", ".venv", "environment"):
+    for name in ("src", "lab", "tests", "bench", "examples", "docs", ".venv", "environment"):
         (tmp_path / name).mkdir()
     for name in (".venv", "environment"):
         (tmp_path / name / "pyvenv.cfg").touch()

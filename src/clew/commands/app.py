@@ -1,7 +1,8 @@
 """The command line. Results go to standard output, progress and errors to standard error; exit codes: see `errors`.
 
 The module of a command is imported when the command is called, so that no command pays for another one's imports. To
-add a command, write its function and add its line to `COMMANDS` or `GROUPS`.
+add a command, write its function and add its line to `COMMANDS` or `GROUPS`; or add an entry point of the group
+`clew.commands` in a package of your own, whose value is a `CommandEntry`.
 """
 
 import os
@@ -15,23 +16,19 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from clew.commands.garbage_collection import exit_without_collection
-from clew.commands.lazy import HELP_OPTIONS, LazyCommand, LazyGroup, ListingGroup, verbosity_options
+from clew.commands.lazy import HELP_OPTIONS, CommandEntry, LazyCommand, LazyGroup, ListingGroup, verbosity_options
 from clew.commands.verbosity import log_on_stderr
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
+from clew.plugins.registry import Registry
 from clew.text.sanitize import hide_users
 
 SECTIONS = {
-    "Every day": ("index", "search", "ask", "chat", "open", "watch", "remove"),
-    "Inspect and correct": (
-        *("stats", "doctor", "verify", "repair", "restore", "compact", "reencode", "diff", "entities", "explain"),
-        *("extract", "export", "commit", "help"),
-    ),
-    "Servers": ("serve", "mcp", "keys"),
+    "Every day": ("index", "search", "ask", "chat", "open", "remove"),
+    "Inspect and correct": ("stats", "doctor", "verify", "repair", "compact", "entities"),
+    "Servers": ("serve", "keys"),
     "Graphs": ("kg",),
-    "Evaluate and train": (
-        *("retrievers", "eval", "compare", "corpus", "questions", "adapt", "train", "weights", "cache"),
-    ),
+    "Evaluate and train": ("retrievers", "eval", "adapt", "train"),
 }
 """Headings of `clew --help`, with their commands."""
 
@@ -39,14 +36,6 @@ COMMANDS = {
     "index": (
         "index:index",
         "Add documents to an index, creating it if there is none; unchanged documents cost nothing.",
-    ),
-    "watch": (
-        "watch:watch",
-        "Keep an index up to date with a folder until Ctrl-C; files that are gone are removed from it.",
-    ),
-    "commit": (
-        "index:commit",
-        "Make one version of the parts that clew index --shard has written; none may be missing.",
     ),
     "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
     "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
@@ -58,34 +47,17 @@ COMMANDS = {
         "open:open_",
         "Say what an index holds: counts, languages, fields for --where, names, and questions that it can answer.",
     ),
-    "explain": (
-        "explain:explain",
-        "Explain why gfm ranks an entity or passage where it does: the walks to it, with the weight of each edge.",
-    ),
     "eval": ("evaluate:evaluate", "Evaluate retrievers side by side on questions whose evidence is known."),
-    "compare": (
-        "compare:compare",
-        "Compare ways of selecting subgraphs: the same questions, reader and budget; accuracy, gold, tokens, time.",
-    ),
     "retrievers": ("retrievers:retrievers", "List the retrievers and what each needs, or print the settings of one."),
     "serve": (
         "serve:serve",
         "Answer questions over HTTP and MCP, from any number of indexes, and take documents.",
     ),
-    "mcp": (
-        "serve:mcp",
-        "Offer the tools search, ask, read, connect, entity and about to an assistant, over standard input and output.",
-    ),
     "stats": ("maintain:stats", "Print what an index holds and the settings it was made with."),
-    "diff": (
-        "maintain:diff",
-        "Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different.",
-    ),
     "doctor": (
         "doctor:doctor",
         "Check this installation: packages, folders, settings, and an index if there is one; exit 1 for a fault.",
     ),
-    "help": ("help_page:show_help", "Print the help of a command, as --help does; without one, the list of all."),
     "remove": ("maintain:remove", "Remove documents and imported graphs, and all that was extracted from them."),
     "verify": (
         "maintain:verify",
@@ -101,20 +73,16 @@ COMMANDS = {
         "Give all passages the vectors of another encoder, in one new version; nothing is extracted again.",
     ),
     "compact": ("maintain:compact", "Rewrite many small files as few, and drop older versions."),
-    "export": (
-        "export:export",
-        "Write what extractors found, to be read again by `clew index --extractor published:FILE`.",
+    "keys": (
+        "keys:keys",
+        "List the keys of a server with what each allows; or make one, which is printed this once, or remove some.",
     ),
-    "extract": (
-        "extract:extract",
-        "Show the names, marked in the text, and the facts that an extractor finds in a file.",
-    ),
-    "corpus": (
-        "evaluate:corpus",
-        "Print the passages of a benchmark as JSON lines for `clew index -`; their ids fit its questions.",
+    "cache": (
+        "cache:cache",
+        "List the replies of language models that are stored beside an index, by model and prompt; or drop them.",
     ),
     "adapt": (
-        "train_gfm:adapt",
+        "adapt:adapt",
         "Tune gfm on your own documents, without labels; the weights are stored if they win on held-out questions.",
     ),
 }
@@ -124,69 +92,14 @@ GROUPS = {
     "train": (
         "Train weights on your own data.",
         {
-            "gfm": (
-                "train_gfm:gfm",
-                "Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it.",
-            ),
-            "routed": (
-                "train_routing:routing",
-                "Train the choice of the retriever routed; every choice answers every question, and is timed.",
-            ),
             "router": (
-                "train_frag:router",
-                "Train the hop predictor of frag; use it by --retriever frag:router_weights=FOLDER.",
-            ),
-            "paths": (
-                "train_frag:paths",
-                "Train the path ranking of frag; use it by --retriever frag:path_weights=FOLDER.",
-            ),
-            "subgraph": (
-                "train_subgraph:subgraph",
-                "Train the selection of subgraphs by a reader's answers, for --retriever gcn-subgraph:weights=FOLDER.",
-            ),
-            "answers": (
-                "train_answers:answers",
-                "Train the ranking of candidate answers of clew ask without a language model.",
+                "train_router:router",
+                "Train the hop predictor of frag on logs of clew ask --feedback.",
             ),
             "extractor": (
                 "train_extractor:extractor",
                 "Train the names that learned finds; use it by clew index --extractor learned:FOLDER.",
             ),
-            "reranker": ("train_reranker:reranker", "Train the reranker g-rag, for --rerank g-rag:FOLDER."),
-        },
-    ),
-    "weights": (
-        "Import weights that were trained elsewhere.",
-        {
-            "import": (
-                "train_gfm:import_weights",
-                "Read a checkpoint of GFM-RAG or G-reasoner; nothing in it is executed, and all tensors must fit.",
-            )
-        },
-    ),
-    "questions": (
-        "Draw samples of question sets, and count what they hold.",
-        {
-            "sample": (
-                "questions:sample",
-                "Print as many questions of each number of hops, as JSON lines for --questions; after FRAG's KG-1000.",
-            ),
-            "stats": ("questions:stats", "Print the numbers of hops and of answers of question sets."),
-        },
-    ),
-    "cache": (
-        "List and drop the replies of language models that are stored beside an index.",
-        {
-            "list": ("cache:list_replies", "Print the stored replies by model and prompt, with their usage."),
-            "prune": ("cache:prune", "Drop stored replies; what was extracted from them stays in the index."),
-        },
-    ),
-    "keys": (
-        "Make, list and remove the keys of a server.",
-        {
-            "add": ("keys:add", "Make a key and print it, this once; give it to who is to use the server."),
-            "list": ("keys:list_keys", "Print the keys of a file: their ids, and what each allows."),
-            "remove": ("keys:remove", "Remove keys; a server that runs refuses them from the next request on."),
         },
     ),
     "entities": (
@@ -194,30 +107,21 @@ GROUPS = {
         {
             "list": (
                 "entities:list_entities",
-                "List entities by name, those that may be duplicates, or those that may be several.",
+                "List entities by name, those that may be duplicates or several, or the decisions on them.",
             ),
             "merge": ("entities:merge", "Make several entities one, which is found by all of their names."),
             "split": ("entities:split", "Make the mentions of an entity in some passages another entity."),
             "rename": ("entities:rename", "Give an entity another name; it is found by the old one, too."),
             "forget": ("entities:forget", "Take an entity out of the graph: its mentions link nothing any more."),
             "undo": ("entities:undo", "Undo a decision, by default the last that is in force; it stays in the log."),
-            "log": ("entities:log", "List all decisions, also those that were undone, and those without an effect."),
-            "import": (
-                "entities:import_log",
-                "Read decisions that clew entities log --json printed.",
-            ),
         },
     ),
     "kg": (
-        "Import graphs of triples, with documents or alone, and list those of an index.",
+        "Import graphs of triples, with documents or alone.",
         {
             "import": (
                 "graphs:import_graph",
                 "Import a graph, replacing the one of its name; an index is created if there is none.",
-            ),
-            "list": (
-                "graphs:list_graphs",
-                "Print the graphs of an index, with the numbers of their triples, names and parts.",
             ),
         },
     ),
@@ -268,7 +172,41 @@ def root_command() -> TyperGroup:
             name=name, help=help_line, commands=lazy, rich_markup_mode=None, context_settings=dict(HELP_OPTIONS)
         )
         root.add_command(own)
+    for one in (root, *(command for command in root.commands.values() if isinstance(command, LazyGroup))):
+        one.add_installed = lambda: _add_installed_commands(root)
     return root
+
+
+def _add_installed_commands(root: LazyGroup) -> None:
+    """Add the commands of installed packages; one that has a name of this package is left out, with a warning."""
+    registry = Registry("command", "clew.commands", dict.fromkeys(_own_names(), _OWN_COMMAND), CommandEntry)
+    for path, entry in registry.usable_entries().items():
+        if entry is _OWN_COMMAND:
+            continue
+        group_name, dot, name = path.rpartition(".")
+        target = root
+        if dot:
+            group = root.commands.get(group_name)
+            if not isinstance(group, LazyGroup):
+                group = LazyGroup(
+                    name=group_name,
+                    help=f"Commands of an installed package: {group_name}.",
+                    rich_markup_mode=None,
+                    context_settings=dict(HELP_OPTIONS),
+                )
+                root.add_command(group)
+            target = group
+        if name not in target.commands:
+            target.add_command(LazyCommand(name, entry.target, entry.help_line))
+
+
+_OWN_COMMAND = CommandEntry("", "")
+"""Stands for a command of this package among those of installed ones."""
+
+
+def _own_names() -> list[str]:
+    """Return the names of this package's commands, with a dot for those of groups."""
+    return [*COMMANDS, *(f"{group}.{name}" for group, (_, own) in GROUPS.items() for name in own)]
 
 
 def main() -> NoReturn:

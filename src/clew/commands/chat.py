@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from io import TextIOWrapper
@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands.answers import print_answer, print_evidence
-from clew.commands.options import DeviceOption, IndexArgument, LLMOptions, ServerOption, WhereOption
+from clew.commands.options import DeviceOption, IndexArgument, LLMOptions, WhereOption
 from clew.commands.output import print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import ClewError, InputError
 from clew.query.conversation import Conversation, find_names
 from clew.query.referents import Described
 from clew.text.sanitize import has_surrogate
-from clew.types import AUTO_RETRIEVER, MAX_POSSIBLE, Answer
+from clew.types import MAX_POSSIBLE, Answer
 
 if TYPE_CHECKING:
-    from clew.commands.warm_server import WarmServer
     from clew.index import Index
-    from clew.server.local_questions import LocalQuestion
-    from clew.settings import Settings
 
 _PROMPT = "> "
 _QUOTES = 2
@@ -51,14 +48,11 @@ class ChatState:
 
 
 class IndexAnswers:
-    """Answers from a running server where it honours all options, else from the index, which is opened once."""
+    """Answers from an index, which is opened once."""
 
-    def __init__(
-        self, location: str, open_index: "Callable[[], Index]", server: "WarmServer | None", model: str
-    ) -> None:
+    def __init__(self, location: str, open_index: "Callable[[], Index]", model: str) -> None:
         self._location = location
         self._open_index = open_index
-        self._server = server
         self._model = model
         self._index: Index | None = None
 
@@ -71,21 +65,12 @@ class IndexAnswers:
 
     def check_retriever(self, name: str) -> None:
         """Refuse a retriever that there is none of, or that the index lacks something for."""
-        if self._server is not None and name == AUTO_RETRIEVER:
-            return
         from clew.retrievers.registry import parse_retriever
 
-        if self._server is None or ":" in name:
-            self.index.retriever(parse_retriever(str(self.index.resolve_retriever(name))))
-        else:
-            parse_retriever(name)
+        self.index.retriever(parse_retriever(str(self.index.resolve_retriever(name))))
 
     def answer(self, question: str, state: ChatState) -> Answer:
         """Return the answer to a whole question."""
-        if self._server is not None and not self._model and ":" not in state.retriever:
-            result = self._server.ask(self._local_question(question, state))
-            if result is not None and result.answer is not None:
-                return result.answer
         from clew.retrievers.registry import parse_retriever
 
         index = self.index
@@ -100,11 +85,6 @@ class IndexAnswers:
         linked = self._index.context.scope.linker.link(question)
         return [linked.text[name.start : name.end] for name in linked.names if name.entities]
 
-    def _local_question(self, question: str, state: ChatState) -> "LocalQuestion":
-        from clew.server.local_questions import LocalQuestion
-
-        return LocalQuestion("ask", question, state.retriever, state.k, state.where)
-
 
 def chat(
     index: IndexArgument,
@@ -112,7 +92,6 @@ def chat(
     k: Annotated[int | None, typer.Option("-k", min=1, help="How many passages.")] = None,
     where: WhereOption = None,
     device: DeviceOption = None,
-    server: ServerOption = True,
     *,
     llm: LLMOptions,
 ) -> None:
@@ -125,29 +104,18 @@ def chat(
     settings = load_settings()
     writer = settings.model if llm.model is None else llm.model
     state = ChatState(settings.retriever if retriever is None else retriever, settings.k if k is None else k, where)
-    with ExitStack() as opened:
-        warm = None
-        if server and device is None and llm == LLMOptions() and not writer:
-            warm = opened.enter_context(_open_server(index, settings))
-        answers = IndexAnswers(index, lambda: _open_index(index, llm, device), warm, writer)
-        answers.check_retriever(state.retriever)
-        if where is not None:
-            _ = answers.index.context.scope.mask(where)
-        if warm is None:
-            answers.index.answerer(writer)  # a model that cannot be asked is refused before the first question
-        state.conversation = Conversation(answers.names)
-        for line in _read_lines():
-            if line.startswith(":"):
-                if not _obey(line, state, answers):
-                    return
-            elif line:
-                _answer(line, state, answers)
-
-
-def _open_server(location: str, settings: "Settings") -> "AbstractContextManager[WarmServer | None]":
-    from clew.commands.warm_server import open_warm_server
-
-    return open_warm_server(location, settings)
+    answers = IndexAnswers(index, lambda: _open_index(index, llm, device), writer)
+    answers.check_retriever(state.retriever)
+    if where is not None:
+        _ = answers.index.context.scope.mask(where)
+    answers.index.answerer(writer)  # a model that cannot be asked is refused before the first question
+    state.conversation = Conversation(answers.names)
+    for line in _read_lines():
+        if line.startswith(":"):
+            if not _obey(line, state, answers):
+                return
+        elif line:
+            _answer(line, state, answers)
 
 
 def _open_index(location: str, llm: LLMOptions, device: str | None) -> "Index":

@@ -1,9 +1,7 @@
 """`clew entities`: the entities of an index, and the decisions of people on them."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +15,7 @@ from clew.index import Index
 from clew.query.ambiguous_entities import AmbiguousEntity
 from clew.query.duplicate_entities import DuplicateEntities
 from clew.query.graph_browsing import EntityMatch, GraphBrowser
-from clew.store.entity_decisions import EntityDecision, decision_from_json
+from clew.store.entity_decisions import EntityDecision
 from clew.text.counts import format_count
 from clew.types import Citation
 
@@ -32,12 +30,16 @@ def list_entities(
     name: Annotated[str, typer.Option(help="Only those whose names contain this.")] = "",
     where: WhereOption = None,
     limit: Annotated[int, typer.Option(min=1, help="Entries, at most.")] = 20,
+    log: Annotated[bool, typer.Option("--log", help="All decisions, also those that were undone.")] = False,
     json_: JsonFlag = False,
 ) -> None:
-    """List entities by name, those that may be duplicates, or those that may be several.
+    """List entities by name, those that may be duplicates or several, or the decisions on them.
 
     With --where they are those of an index of the allowed passages alone.
     """
+    if log:
+        _print_log(index, json_=json_)
+        return
     if duplicates and ambiguous:
         raise InputError("--duplicates and --ambiguous are two lists: give one of them")
     with progress_on_stderr() as progress:
@@ -59,6 +61,19 @@ def list_entities(
         print_line("none")
 
 
+def _print_log(index: str, *, json_: bool) -> None:
+    """Print all decisions, also those that were undone, and those without an effect."""
+    states = open_index(index).entity_decisions
+    if json_:
+        print_json([{**state.decision.to_json(), "note": state.note} for state in states])
+        return
+    for state in states:
+        note = f" ({state.note})" if state.note else ""
+        print_line(f"{state.decision.number:>5}  {state.decision.time}  {state.decision.describe()}{note}")
+    if not states:
+        print_line("nothing was decided")
+
+
 def merge(
     names: Annotated[list[str], typer.Argument(help="Names of two or more entities.")],
     index: IndexOption,
@@ -66,7 +81,7 @@ def merge(
     json_: JsonFlag = False,
 ) -> None:
     """Make several entities one, which is found by all of their names."""
-    _print_decided(_change(index, lambda opened: [opened.merge_entities(names, into)]), json_=json_)
+    print_decided(change(index, lambda opened: [opened.merge_entities(names, into)]), json_=json_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +122,7 @@ def split(
     if mentions.by_context:
         if as_ is not None:
             raise InputError("--by-context names what it splits by itself: leave --as out, and rename it after that")
-        _print_decided(_change(index, lambda opened: opened.split_entity_by_context(name)), json_=json_)
+        print_decided(change(index, lambda opened: opened.split_entity_by_context(name)), json_=json_)
         return
     if as_ is None:
         raise InputError("give the name of what is split off by --as")
@@ -117,7 +132,7 @@ def split(
         where, form = mentions.where, mentions.written
         return [opened.split_entity(name, as_, documents=parts[0], passages=parts[1], where=where, form=form)]
 
-    _print_decided(_change(index, work), json_=json_)
+    print_decided(change(index, work), json_=json_)
 
 
 def rename(
@@ -127,12 +142,12 @@ def rename(
     json_: JsonFlag = False,
 ) -> None:
     """Give an entity another name; it is found by the old one, too."""
-    _print_decided(_change(index, lambda opened: [opened.rename_entity(name, new_name)]), json_=json_)
+    print_decided(change(index, lambda opened: [opened.rename_entity(name, new_name)]), json_=json_)
 
 
 def forget(name: NameArgument, index: IndexOption, json_: JsonFlag = False) -> None:
     """Take an entity out of the graph: its mentions link nothing any more."""
-    _print_decided(_change(index, lambda opened: [opened.forget_entity(name)]), json_=json_)
+    print_decided(change(index, lambda opened: [opened.forget_entity(name)]), json_=json_)
 
 
 def undo(
@@ -141,47 +156,11 @@ def undo(
     json_: JsonFlag = False,
 ) -> None:
     """Undo a decision, by default the last that is in force; it stays in the log."""
-    _print_decided(_change(index, lambda opened: [opened.undo_entity_decision(number)]), json_=json_)
+    print_decided(change(index, lambda opened: [opened.undo_entity_decision(number)]), json_=json_)
 
 
-def log(index: IndexOption, json_: JsonFlag = False) -> None:
-    """List all decisions, also those that were undone, and those without an effect."""
-    states = open_index(index).entity_decisions
-    if json_:
-        print_json([{**state.decision.to_json(), "note": state.note} for state in states])
-        return
-    for state in states:
-        note = f" ({state.note})" if state.note else ""
-        print_line(f"{state.decision.number:>5}  {state.decision.time}  {state.decision.describe()}{note}")
-    if not states:
-        print_line("nothing was decided")
-
-
-def import_log(
-    file: Annotated[Path, typer.Argument(help="A file of what clew entities log --json printed.")],
-    index: IndexOption,
-    json_: JsonFlag = False,
-) -> None:
-    """Read decisions that clew entities log --json printed.
-
-    What they name need not be here: clew entities log says which have no effect in this index.
-    """
-    try:
-        entries = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{file} cannot be read as JSON ({error}): give what clew entities log --json printed"
-        ) from None
-    if not isinstance(entries, list):
-        raise InputError(f"{file} is no list: give what clew entities log --json printed")
-    decisions = [decision_from_json(entry) for entry in entries]
-    made = _change(index, lambda opened: opened.add_entity_decisions(decisions))
-    _print_decided(made, json_=json_)
-    if not made and not json_:
-        print_line("nothing new")
-
-
-def _change(location: str, work: Callable[[Index], list[EntityDecision]]) -> list[EntityDecision]:
+def change(location: str, work: Callable[[Index], list[EntityDecision]]) -> list[EntityDecision]:
+    """Return the decisions that some work on an index made, and print notes on those without a whole effect."""
     with progress_on_stderr() as progress:
         opened: Index = open_index(location, progress)
         made: list[EntityDecision] = work(opened)
@@ -192,7 +171,8 @@ def _change(location: str, work: Callable[[Index], list[EntityDecision]]) -> lis
     return made
 
 
-def _print_decided(decisions: Sequence[EntityDecision], *, json_: bool) -> None:
+def print_decided(decisions: Sequence[EntityDecision], *, json_: bool) -> None:
+    """Print decisions by their numbers."""
     if json_:
         print_json([decision.to_json() for decision in decisions])
         return

@@ -19,7 +19,7 @@ from clew.commands.options import (
     check_folder,
     parse_merge_memory,
 )
-from clew.commands.output import print_json, print_line, print_warning
+from clew.commands.output import print_json, print_warning
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_graph_report
 from clew.errors import InputError
@@ -28,10 +28,7 @@ from clew.indexing.kg_formats.files import GraphFile, graph_file
 from clew.indexing.kg_import import GraphReport, clean_graph_name
 from clew.store.creation import new_index_folder
 from clew.store.dataset import open_dataset
-from clew.store.kg_shards import stored_graphs
 from clew.store.location import locate
-from clew.store.passage_table import PassageTable
-from clew.text.counts import format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +128,3 @@ def _parse_prefixes(text: str | None) -> tuple[str, ...]:
     if not all(prefixes):
         raise InputError(f"--drop-relations is {text!r}: give beginnings of relations by commas, such as type.,common.")
     return prefixes
-
-
-def list_graphs(index: IndexOption, json_: JsonFlag = False) -> None:
-    """Print the graphs of an index, with the numbers of their triples, names and parts."""
-    graphs = stored_graphs(PassageTable.open(index).iter_shards(["metadata"]))
-    if json_:
-        print_json([graph.to_json() for graph in graphs])
-        return
-    for graph in graphs:
-        counts = (
-            format_count(graph.triples, "triple"),
-            format_count(graph.names, "name"),
-            format_count(graph.parts, "part"),
-        )
-        print_line(f"{graph.name}: {', '.join(counts)}")
-    if not graphs:
-        print_line("no graph was imported")

@@ -1,4 +1,4 @@
-"""`clew index` and `clew commit`."""
+"""`clew index`."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,6 @@ from clew.commands.options import (
     IndexOption,
     JsonFlag,
     LLMOptions,
-    MemoryOption,
     SentencesOption,
     check_folder,
     parse_merge_memory,
@@ -26,7 +25,6 @@ from clew.commands.output import print_json, print_line, print_warning
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import describe_estimate, describe_report, print_estimate, print_report
 from clew.errors import IndexLockedError, InputError
-from clew.plugins.ray_cluster import check_address
 from clew.types import AUTO_RETRIEVER, Document, Failure, Progress, Usage
 
 if TYPE_CHECKING:
@@ -83,22 +81,28 @@ class RunOptions:
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Memory of all processes together, with --ray of each actor, such as 4GB; refused where batches or the"
-            " merge need more."
+            help="Memory of all processes together, such as 4GB; refused where batches or the merge need more."
         ),
     ] = None
     shard: Annotated[
         str | None,
-        typer.Option(help="Write one part of the documents, such as 1/4; clew commit adds all parts to the index."),
+        typer.Option(help="Write one part of the documents, such as 1/4; --commit adds all parts to the index."),
     ] = None
     staging: Annotated[
         str | None,
         typer.Option(help="Where --shard puts parts: a folder, or s3://bucket/prefix, that all machines see."),
     ] = None
-    ray: Annotated[
+    commit: Annotated[
         str | None,
+        typer.Option(help="Make one version of the parts that runs with --shard left here; none may be missing."),
+    ] = None
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Follow one folder until Ctrl-C; files that are gone are removed.")
+    ] = False
+    poll: Annotated[
+        float | None,
         typer.Option(
-            help="Write parts on a Ray cluster: HOST:PORT, auto for that of this machine, or local for its own."
+            min=0.1, max=86_400, help="With --watch: seconds between two looks; else the system reports changes."
         ),
     ] = None
 
@@ -128,6 +132,11 @@ def index(
     from clew.indexing.sources.reader import check_paths
 
     extractor = fill_extractor(extractor, llm.model)
+    if run.commit is not None:
+        if paths:
+            raise InputError(f"--commit reads the parts in {run.commit}: leave {paths[0]} out")
+        _commit(run.commit, index, parse_merge_memory(run.memory), as_json=run.json_)
+        return
     if not paths and not run.retry_failed:
         raise InputError("no paths to read: give files or folders, or - for standard input (see clew index --help)")
     sources = paths or []
@@ -140,6 +149,9 @@ def index(
     check_run_memory(memory, run.workers or 1, merges=run.shard is None)  # before an index is created
     settings = _Settings(extractor, encoder, sentences, run.aliases, device)
     work = _Work(index, sources, settings, columns, memory, run, make_llm_factory(llm))
+    if run.watch:
+        _watch(work)
+        return
     if run.estimate:
         _print_estimate(work)
         return
@@ -152,7 +164,9 @@ def index(
             staged = opened.stage_part(sources, run.shard, run.staging, settings.extractor, memory)
             _print(staged, opened.table.count_rows(), opened.llm_factory.budget.spent, as_json=run.json_)
             if not run.json_:
-                print_line(f"part {run.shard} is written; when all are, run clew commit {run.staging} --index {index}")
+                print_line(
+                    f"part {run.shard} is written; when all are, run clew index --commit {run.staging} --index {index}"
+                )
             return
         report = _add(work, opened, items)
         rows = opened.table.count_rows()
@@ -256,8 +270,6 @@ def _open_index(work: _Work, progress: Progress) -> "Index":
 
 def _add(work: _Work, opened: "Index", items: Sequence[str] | Iterator[Document | Failure]) -> "IndexingReport":
     run, extractor = work.run, work.settings.extractor
-    if run.ray is not None:
-        return opened.add_by_ray(work.sources, run.ray, extractor, run.workers, work.memory)
     return opened.add(
         items,
         extractor,
@@ -269,21 +281,24 @@ def _add(work: _Work, opened: "Index", items: Sequence[str] | Iterator[Document 
     )
 
 
-def commit(
-    staging: Annotated[str, typer.Argument(help="Where the parts are: a folder, or s3://bucket/prefix.")],
-    index: IndexOption,
-    memory: MemoryOption = None,
-    json_: JsonFlag = False,
-) -> None:
-    """Make one version of the parts that clew index --shard has written; none may be missing."""
+def _commit(staging: str, index: str, memory: int, *, as_json: bool) -> None:
+    """Make one version of the parts that runs with --shard have written; none may be missing."""
     from clew.commands.opening import open_index
 
-    budget = parse_merge_memory(memory)
     with progress_on_stderr() as progress:
         opened = open_index(index, progress)
-        report = opened.commit_parts(staging, budget)
+        report = opened.commit_parts(staging, memory)
     report.seconds = seconds_since_start()
-    _print(report, opened.table.count_rows(), Usage(), as_json=json_)
+    _print(report, opened.table.count_rows(), Usage(), as_json=as_json)
+
+
+def _watch(work: "_Work") -> None:
+    from clew.commands.watching import check_watched, watch
+
+    folder = check_watched(work.sources, work.run.poll)
+    with progress_on_stderr() as progress:
+        opened = _open_index(work, progress)
+    watch(folder, opened, work.run.poll, work.memory)
 
 
 def _print(report: "IndexingReport", passages: int, spent: Usage, *, as_json: bool) -> None:
@@ -344,25 +359,36 @@ def _check_run(run: RunOptions, sources: list[str]) -> None:
         parse_part(run.shard)
     if run.staging and "://" not in run.staging:
         check_folder("--staging", Path(run.staging))
-    if run.ray is not None:
-        check_address(run.ray)
     if (run.shard is None) != (run.staging is None):
         given, missing = ("--shard", "--staging DIR") if run.staging is None else ("--staging", "--shard I/N")
         raise InputError(f"{given} is given without {missing}: parts are written with both")
-    elsewhere = "--shard" if run.shard else "--ray" if run.ray is not None else ""
-    if run.shard and run.ray is not None:
-        raise InputError("--shard and --ray are both given: Ray drives all parts, so leave --shard out")
-    if elsewhere and "-" in sources:
-        raise InputError(
-            f"{elsewhere} cannot read standard input, which is not on every machine: give files or folders"
-        )
-    if run.prune and (elsewhere or run.estimate):
-        raise InputError(f"--prune is not for {elsewhere or '--estimate'}: run it by itself afterwards")
+    if run.shard and "-" in sources:
+        raise InputError("--shard cannot read standard input, which is not on every machine: give files or folders")
+    if run.poll is not None and not run.watch:
+        raise InputError("--poll is given without --watch: give both")
+    if run.watch and (other := _not_watched(run)):
+        raise InputError(f"{other} is not for --watch, which follows a folder until Ctrl-C: leave one out")
+    if run.prune and (run.shard or run.estimate):
+        raise InputError(f"--prune is not for {'--shard' if run.shard else '--estimate'}: run it by itself afterwards")
     if run.prune and not any(source != "-" and Path(source).is_dir() for source in sources):
         raise InputError("--prune is given without a folder: name the folder whose documents are removed when gone")
-    if elsewhere and run.columns != ColumnOptions():
-        raise InputError(f"columns are not for {elsewhere}: name them text, title and id in the files")
-    if elsewhere and run.retry_failed:
-        raise InputError(f"--retry-failed is not for {elsewhere}: run it by itself afterwards")
+    if run.shard and run.columns != ColumnOptions():
+        raise InputError("columns are not for --shard: name them text, title and id in the files")
+    if run.shard and run.retry_failed:
+        raise InputError("--retry-failed is not for --shard: run it by itself afterwards")
     if run.shard and run.workers not in (None, 1):
         raise InputError("--workers is not for --shard: write one part in each process, or leave --shard out")
+
+
+def _not_watched(run: RunOptions) -> str:
+    """Return an option that has no use beside --watch; "" for none."""
+    given = {
+        "--shard": run.shard,
+        "--estimate": run.estimate,
+        "--prune": run.prune,
+        "--retry-failed": run.retry_failed,
+        "--json": run.json_,
+        "--workers": run.workers,
+        "the columns of tables": run.columns != ColumnOptions(),
+    }
+    return next((name for name, value in given.items() if value), "")

@@ -1,7 +1,5 @@
 """The one language model of a command, `--model`, in the options that take a language model by the word `llm`."""
 
-from dataclasses import replace
-
 from clew.commands.options import RetrieverOptions
 from clew.errors import InputError
 
@@ -16,19 +14,10 @@ def fill_model(option: str, text: str | None, model: str | None) -> str | None:
     return text if text != LLM else f"{LLM}:{_require_model(option, model)}"
 
 
-def fill_models(options: RetrieverOptions, model: str | None) -> RetrieverOptions:
-    """Return the options with the language model in place of `--rerank llm` and `--reader llm`."""
-    reader = options.reader if options.reader != LLM else _require_model("--reader", model)
-    return replace(options, reader=reader, rerank=fill_model("--rerank", options.rerank, model))
-
-
 def refuse_model(options: RetrieverOptions, model: str | None) -> None:
     """Raise InputError where a search is given a language model that nothing in it asks."""
-    if model and LLM not in (options.rerank, options.reader):
-        raise InputError(
-            f"--model is {model!r}, and a search writes no answer: add --rerank llm, or --reader llm with an agent, "
-            "or use clew ask"
-        )
+    if model and options.rerank != LLM:
+        raise InputError(f"--model is {model!r}, and a search writes no answer: add --rerank llm, or use clew ask")
 
 
 def fill_extractor(extractor: str | None, model: str | None) -> str | None:

@@ -11,9 +11,8 @@ from clew.commands.opening import open_index
 from clew.commands.options import DeviceOption, IndexOption, JsonFlag, MemoryOption, SentencesOption, parse_merge_memory
 from clew.commands.output import print_json, print_line, print_note
 from clew.commands.progress import progress_on_stderr
-from clew.commands.reports import print_difference, print_stats
+from clew.commands.reports import print_stats
 from clew.errors import InputError
-from clew.graph.snapshot.diff import diff_snapshots
 from clew.indexing.reencoding import ReencodingReport
 from clew.store.array_cache import array_problems
 from clew.store.passage_table import PassageTable
@@ -181,19 +180,3 @@ def _print_reencoding(report: ReencodingReport, vectors: str) -> None:
         return
     staged = f", {report.staged} of them staged by an earlier run" if report.staged else ""
     print(f"{seen} {vectors or 'no vectors now'}{staged}, in {report.seconds:.1f} s")
-
-
-def diff(
-    old: str,
-    new: str,
-    limit: Annotated[int, typer.Option(min=0, help="Names shown per kind; --json has them all.")] = 10,
-    json_: JsonFlag = False,
-) -> None:
-    """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
-    changes = diff_snapshots(open_index(old).snapshot, open_index(new).snapshot)
-    if json_:
-        print_json({"equal": changes.is_empty, **asdict(changes)})
-    else:
-        print_difference(changes, limit)
-    if not changes.is_empty:
-        raise typer.Exit(1)

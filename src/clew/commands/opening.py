@@ -3,14 +3,12 @@
 Search and index import this module when they are called, so that their help does not wait for it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from clew.arrays.hidden_modules import hide_modules
 from clew.arrays.kernels import hide_optional_modules
-from clew.commands.language_model import fill_models
+from clew.commands.language_model import fill_model
 from clew.commands.options import LLMOptions, RetrieverOptions, check_folder
 from clew.errors import InputError
 from clew.index import Index
@@ -19,7 +17,7 @@ from clew.index import open as open_index
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.spec import split_list, split_settings
-from clew.retrievers.registry import RERANKED, describe_default, parse_retriever
+from clew.retrievers.registry import describe_default, parse_retriever
 from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
@@ -32,22 +30,9 @@ with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
-    "add_options", "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
+    "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
     "open_index", "open_or_create", "parse_retriever", "retriever_names",
 ]  # fmt: skip
-
-BASE_OPTIONS = {
-    "gear": ("base", "reader", "steps"),
-    "ircot": ("base", "reader", "steps"),
-    "maxsim": ("base",),
-    "naive-ge": ("base",),
-    RERANKED: ("base",),
-    "sync-ge": ("base", "reader"),
-}
-"""Settings with an option of their own, by retriever."""
-
-RERANKING_OPTIONS = ("rerank", "rerank_depth")
-"""The same, of every retriever of passages."""
 
 
 def open_or_create(
@@ -128,53 +113,25 @@ def make_llm_factory(options: LLMOptions) -> LLMClientFactory:
 
 
 def retriever_names(options: RetrieverOptions, index: Index, model: str | None = None, *, several: bool) -> list[str]:
-    """Return the retriever, or the `several` separated by commas, in text form, each with the settings that it takes.
+    """Return the retriever, or the `several` separated by commas, in text form, each with the reranker that is given.
 
-    `model` is the language model that options name by the word `llm`.
+    `model` is the language model that the reranker `llm` asks.
 
     Raises:
-        InputError: There is none of a name, or none of them takes a setting that is given.
+        InputError: There is none of a name, or one has a reranker of its own and another is given.
     """
     text = load_settings().retriever if options.retriever is None else options.retriever
-    filled = fill_models(options, model)
-    settings = {name: value for name, value in asdict(filled).items() if name != "retriever"}
     names = split_list(text) if several else [text]
-    return add_options([str(index.resolve_retriever(name)) for name in names], settings)
+    texts = [str(index.resolve_retriever(name)) for name in names]
+    rerank = fill_model("--rerank", options.rerank, model)
+    return texts if rerank is None else [_add_reranker(one, rerank) for one in texts]
 
 
-def add_options(texts: Sequence[str], given: Mapping[str, str | int | None]) -> list[str]:
-    """Return retrievers, `NAME` or `NAME:setting=value,...`, with those of the given options that each of them takes.
-
-    Raises:
-        InputError: No retriever takes an option that is given (is not None), or a value has a comma.
-    """
-    stated = {setting: value for setting, value in given.items() if value is not None}
-    for setting, value in stated.items():
-        if "," in str(value):
-            raise InputError(
-                f"{_option_name(setting)} is {value!r}, and a comma ends a setting: give one without a comma"
-            )
-    accepted = [(*RERANKING_OPTIONS, *BASE_OPTIONS.get(text.partition(":")[0], ())) for text in texts]
-    taken = [{name: value for name, value in stated.items() if name in names} for names in accepted]
-    for setting in stated:
-        if not any(setting in settings for settings in taken):
-            able = ", ".join(name for name, settings in BASE_OPTIONS.items() if setting in settings)
-            raise InputError(
-                f"{_option_name(setting)} is for the retrievers {able}, not {', '.join(texts)}; leave it out"
-            )
-    return [_append_settings(text, settings) for text, settings in zip(texts, taken, strict=True)]
-
-
-def _append_settings(text: str, given: Mapping[str, str | int | None]) -> str:
+def _add_reranker(text: str, rerank: str) -> str:
+    """Return a retriever, `NAME` or `NAME:setting=value,...`, with a reranker."""
+    if "," in rerank:
+        raise InputError(f"--rerank is {rerank!r}, and a comma ends a setting: give one without a comma")
     name, _, settings = text.partition(":")
-    stated = split_settings(settings, name)
-    if twice := next((setting for setting in given if setting in stated), ""):
-        raise InputError(
-            f"{text} has a setting {twice!r} of its own, and {_option_name(twice)} is given too: leave one out"
-        )
-    joined = ",".join(part for part in (settings, *(f"{key}={value}" for key, value in given.items())) if part)
-    return f"{name}:{joined}" if joined else name
-
-
-def _option_name(setting: str) -> str:
-    return f"--{setting.replace('_', '-')}"
+    if "rerank" in split_settings(settings, name):
+        raise InputError(f"{text} has a setting 'rerank' of its own, and --rerank is given too: leave one out")
+    return f"{name}:{settings},rerank={rerank}" if settings else f"{name}:rerank={rerank}"

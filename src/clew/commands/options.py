@@ -67,9 +67,6 @@ StrictOption = Annotated[
         "put together at first use.",
     ),
 ]
-ServerOption = Annotated[
-    bool, typer.Option("--server/--no-server", help="Ask a clew serve of this user that has the index open, if any.")
-]
 PathsOption = Annotated[
     int, typer.Option(min=0, max=100, help="Paths per passage, for gfm; each costs milliseconds and memory.")
 ]
@@ -84,10 +81,8 @@ DeviceOption = Annotated[
     str | None,
     typer.Option(help="Where models run: auto, cpu, cuda or mps; auto is a GPU where torch finds one, else cpu."),
 ]
-DtypeOption = Annotated[str, typer.Option(help="Type of a language model's weights: float32, bfloat16 or float16.")]
-_ENCODERS = "all-MiniLM-L6-v2-int8, hashing, none, a sentence-transformers name, or dpr:QUESTION_MODEL,PASSAGE_MODEL"
+_ENCODERS = "all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name"
 EncoderOption = Annotated[str | None, typer.Option(help=f"{_ENCODERS}; for a new index.")]
-CandidateEncoderOption = Annotated[str | None, typer.Option(help=f"{_ENCODERS}; for --candidates.")]
 SentencesOption = Annotated[
     Literal["vectors", "none"] | None,
     typer.Option(help="Whether sentences get vectors, 384 bytes each: vectors or none."),
@@ -105,39 +100,21 @@ MemoryOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RetrieverOptions:
-    """Retrievers by name, and their settings that have options of their own."""
+    """Retrievers, each with its settings after a colon, and the reranker of all."""
 
     retriever: Annotated[
         str | None,
         typer.Option(
-            help="gfm, pagerank, chains, bm25, dense, fused, title-links, entity-graph, hipporag, hipporag2, "
-            "linearrag, sprig, naive-ge, sync-ge, gear, ircot, maxsim, reranked or routed; gcn-subgraph, steiner, "
-            "frag, frag-simple, frag-complex, rog, tog or gnn-rag for paths; none for a language model alone; "
-            "settings after a colon."
+            help="gfm, pagerank, chains, bm25, dense, fused, gear, reranked or routed; frag or gcn-subgraph for paths; "
+            "settings after a colon: clew retrievers NAME."
         ),
     ] = None
-    base: Annotated[
-        str | None,
-        typer.Option(
-            help="Base retriever. Default: bm25 for naive-ge, sync-ge, gear and ircot; fused for maxsim; pagerank for "
-            "reranked."
-        ),
-    ] = None
-    reader: Annotated[
-        str | None,
-        typer.Option(
-            help="Reader of sync-ge, gear and ircot: local, llm for that of --model, or a language model; of "
-            "gcn-subgraph and steiner, for ask: causal:MODEL, a folder or a name on the hub."
-        ),
-    ] = None
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of gear and ircot, at most; 4.")] = None
     rerank: Annotated[
         str | None,
         typer.Option(
             help="Reranker of the passages found: g-rag, cross-encoder:NAME, llm for that of --model, or none."
         ),
     ] = None
-    rerank_depth: Annotated[int | None, typer.Option(min=1, help="Passages that are reranked; 100.")] = None
 
 
 @dataclass(frozen=True, slots=True)

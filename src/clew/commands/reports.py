@@ -11,7 +11,6 @@ from clew.text.counts import format_count
 from clew.types import Failure, Usage
 
 if TYPE_CHECKING:
-    from clew.graph.snapshot.diff import SnapshotDiff
     from clew.indexing.cost_estimate import CostEstimate
     from clew.indexing.index_stats import IndexStats
     from clew.indexing.kg_import import GraphReport
@@ -167,20 +166,6 @@ def print_stats(stats: "IndexStats") -> None:
     for extractor, count in manifest["extractors"].items():
         print_line(f"{'extracted by':20} {extractor} ({format_count(count, 'passage')})")
     print_line(f"{'failures':20} {manifest['failures']}")
-
-
-def print_difference(changes: "SnapshotDiff", limit: int) -> None:
-    """Print how many items of each kind differ, and the first of their names."""
-    if changes.is_empty:
-        print_line("equal: the same passages, entities and triples")
-        return
-    nouns = {"passages": "passage", "entities": "entity", "triples": "triple"}
-    rows = [(nouns[kind], "added", names) for kind, names in changes.added.items()]
-    rows += [(nouns[kind], "removed", names) for kind, names in changes.removed.items()]
-    for noun, change, names in [*rows, ("passage", "changed", changes.changed)]:
-        if names:
-            more = ", ..." if len(names) > limit else ""
-            print_line(f"{format_count(len(names), noun)} {change}: {', '.join(names[:limit])}{more}")
 
 
 def print_scores(report: dict[str, Any]) -> None:

@@ -16,6 +16,11 @@ from clew.plugins.records import SettingRow, setting_rows
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RERANKING_SETTINGS, RETRIEVERS, record_of
 
+_LAB = "The package clew-lab (in a clone: pip install './lab')"
+_OF_LAB = (
+    *("entity-graph", "frag-complex", "frag-simple", "gfm-paper", "gnn-rag", "hipporag", "hipporag2", "ircot"),
+    *("linearrag", "maxsim", "naive-ge", "none", "rog", "sprig", "steiner", "sync-ge", "title-links", "tog"),
+)
 _MORE = f"Every retriever of passages also takes {', '.join(RERANKING_SETTINGS)}: fused:rerank=g-rag,rerank_depth=50"
 
 
@@ -36,6 +41,8 @@ def retrievers(
     rows = [(known, entry.summary, entry.spelling or known) for known, entry in RERANKERS.usable_entries().items()]
     console.print(_make_table(("reranker", "orders by", "written as"), rows), "")
     console.print("clew retrievers NAME prints the settings of one.", markup=False)
+    if missing := [known for known in _OF_LAB if known not in RETRIEVERS]:
+        console.print(f"{_LAB} adds the published forms and rivals: {', '.join(missing)}.", markup=False)
 
 
 def _describe_all() -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,35 +14,29 @@ from clew.commands.answers import (
     print_evidence,
     print_steps,
 )
-from clew.commands.candidates import CandidateOptions, require_index, search_candidates
 from clew.commands.garbage_collection import pause_collection
-from clew.commands.language_model import fill_models, refuse_model
+from clew.commands.language_model import refuse_model
 from clew.commands.options import (
     DeviceOption,
-    DtypeOption,
     FeedbackOption,
     IndexOption,
     JsonFlag,
     LLMOptions,
-    OptionalIndexOption,
     PathsOption,
     PromptsOption,
     RetrieverOptions,
-    ServerOption,
     StrictOption,
     WhereOption,
 )
 from clew.commands.output import print_json, print_line
 from clew.commands.pictures import PictureOptions, write_answer_pictures, write_evidence_pictures
 from clew.commands.progress import progress_on_stderr
-from clew.commands.record_options import Without
 from clew.commands.strict_filters import check_strict
 from clew.errors import InputError
 from clew.types import AUTO_RETRIEVER
 
 if TYPE_CHECKING:
     from clew.index import Index
-    from clew.server.local_questions import LocalResult
     from clew.types import Answer, Evidence, Progress
 
 
@@ -65,40 +58,16 @@ class SearchOptions:
     llm: LLMOptions = field(default_factory=LLMOptions)
     json_: JsonFlag = False
     pictures: PictureOptions = field(default_factory=PictureOptions)
-    candidates: CandidateOptions = field(default_factory=CandidateOptions)
-    server: ServerOption = True
 
 
-@dataclass(frozen=True, slots=True)
-class SubgraphReaderOptions:
-    """The causal language model that reads a selected subgraph, beside its name (`--reader causal:MODEL`)."""
-
-    soft_prompt: Annotated[
-        Path | None,
-        typer.Option(help="Folder OUT/reader of clew train subgraph, for --reader causal:MODEL: its soft prompt."),
-    ] = None
-    dtype: DtypeOption = "float32"
-
-
-def search(question: str, options: SearchOptions, index: OptionalIndexOption = None) -> None:
+def search(question: str, index: IndexOption, options: SearchOptions) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
-    from clew.commands.subgraph_answers import refuse_reader
-
     _check_question(question)
-    refuse_reader(options)
     refuse_model(options.retriever, options.llm.model)
     options.pictures.check()
     with pause_collection(), progress_on_stderr() as progress:
-        if options.candidates.candidates is None:
-            place = require_index(index, options.candidates)
-            warm = _ask_server("search", question, place, options)
-            if warm is not None and warm.evidence is not None:
-                retriever, evidence = warm.retriever, warm.evidence
-            else:
-                opened, retriever = _open_index(place, options, progress)
-                evidence = _find_evidence(opened, retriever, question, options)
-        else:
-            retriever, evidence = _rerank_candidates(question, index, options, progress)
+        opened, retriever = _open_index(index, options, progress)
+        evidence = _find_evidence(opened, retriever, question, options)
     write_evidence_pictures(options.pictures, question, evidence)
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
@@ -111,29 +80,14 @@ def search(question: str, options: SearchOptions, index: OptionalIndexOption = N
 def ask(
     question: str,
     index: IndexOption,
-    options: Annotated[SearchOptions, Without("candidates", "encoder")],
+    options: SearchOptions,
     feedback: FeedbackOption = None,
     prompts: PromptsOption = "json",
-    subgraph_reader: SubgraphReaderOptions = SubgraphReaderOptions(),
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
-    from clew.commands.subgraph_answers import ask_subgraph, reads_subgraph
-
     _check_question(question)
     options.pictures.check()
     model = options.llm.model
-    if reads_subgraph(options, subgraph_reader, model, feedback):
-        if prompts != "json":
-            raise InputError("--prompts is of answers about paths, and --reader writes this one: leave it out")
-        with progress_on_stderr() as progress:
-            retriever, answer = ask_subgraph(question, index, options, subgraph_reader, progress)
-        _print_answer(question, retriever, answer, options)
-        return
-    if not model and feedback is None and prompts == "json":
-        warm = _ask_server("ask", question, index, options)
-        if warm is not None and warm.answer is not None:
-            _print_answer(question, warm.retriever, warm.answer, options)
-            return
     from clew.answering.feedback_log import log_answer
     from clew.commands.opening import load_settings, parse_retriever
 
@@ -156,53 +110,6 @@ def ask(
 def _check_question(question: str) -> None:
     if not question.strip():  # of a variable that is not set
         raise InputError(f"the question is {question!r}, which is empty: write one")
-
-
-def _ask_server(
-    kind: Literal["search", "ask"], question: str, location: str, options: SearchOptions
-) -> "LocalResult | None":
-    """Return what a running server of the index finds; None where there is none, or an option is not for it."""
-    if not options.server or options.device is not None or options.llm != LLMOptions():
-        return None
-    others = replace(options.retriever, retriever=None)
-    if others != RetrieverOptions() or ":" in (options.retriever.retriever or ""):
-        return None
-    from clew.commands.warm_server import open_warm_server
-    from clew.server.local_questions import LocalQuestion
-    from clew.settings import load_settings
-
-    check_strict(options.where, strict=options.strict_filters)
-    settings = load_settings()
-    retriever = settings.retriever if options.retriever.retriever is None else options.retriever.retriever
-    if ":" in retriever or (kind == "ask" and settings.model):
-        return None
-    k = settings.k if options.k is None else options.k
-    strict = options.strict_filters and options.where is not None
-    topics = tuple(options.topic or ())
-    asked = LocalQuestion(kind, question, retriever, k, options.where, strict, options.paths, topics)
-    with open_warm_server(location, settings) as server:
-        return None if server is None else server.ask(asked)
-
-
-def _rerank_candidates(
-    question: str, index: str | None, options: SearchOptions, progress: "Progress"
-) -> "tuple[str, Evidence]":
-    from clew.commands.opening import make_llm_factory
-
-    others = {
-        "index": index,
-        "where": options.where,
-        "strict_filters": options.strict_filters or None,
-        "topic": options.topic,
-        "trace": options.trace,
-        "paths": None if options.paths == 1 else options.paths,
-    }
-    factory = make_llm_factory(options.llm)
-    given = options.candidates, fill_models(options.retriever, options.llm.model), others, options.k, options.device
-    name, evidence = search_candidates(question, *given, factory, progress)
-    if message := factory.budget.exceeded_message:
-        evidence = replace(evidence, notes=(*evidence.notes, message))
-    return name, evidence
 
 
 def _print_answer(

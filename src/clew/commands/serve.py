@@ -1,11 +1,11 @@
-"""`clew serve` and `clew mcp`."""
+"""`clew serve`."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -39,7 +39,7 @@ class AddressOptions:
     host: Annotated[str, typer.Option(help="Address to listen on; other than loopback only with --keys.")] = "127.0.0.1"
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = PORT
     keys: Annotated[
-        Path | None, typer.Option(help="File of keys, made by clew keys add; then each request needs one.")
+        Path | None, typer.Option(help="File of keys, made by clew keys --add; then each request needs one.")
     ] = None
     allow_host: Annotated[
         list[str] | None, typer.Option(help="Name under which the server is asked, beside localhost; repeatable.")
@@ -79,14 +79,28 @@ def serve(
     places: PlaceOptions,
     llm: Annotated[LLMOptions, Without("model")],
     indexes: IndexesArgument = None,
+    stdio: Annotated[
+        Literal["read", "write"] | None,
+        typer.Option(
+            help="Offer MCP tools to one assistant, over standard input and output: those that read, or also add and "
+            "remove."
+        ),
+    ] = None,
 ) -> None:
-    """Answer questions over HTTP and MCP, from any number of indexes, and take documents."""
+    """Answer questions over HTTP and MCP, from any number of indexes, and take documents.
+
+    With --stdio it offers the tools search, ask, read, connect, entity and about to an assistant.
+    """
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
     locations = parse_indexes(indexes) if indexes else default_indexes()
+    from clew.commands.serving import check_indexes, make_opener, run_server, run_tools, start_tracing
+    from clew.server.options import ServerOptions
+
+    if stdio is not None:
+        run_tools(locations, make_opener(llm, places.device), ServerOptions(write=stdio == "write"))
+        return
     check_address(address)
-    from clew.commands.serving import announce, check_indexes, make_opener, run_server, start_tracing
     from clew.server.http.app import make_app, make_state
-    from clew.server.local_server import make_token
 
     check_indexes(locations)
     hosts = (*_LOOPBACK, *(name.lower() for name in address.allow_host or ()))
@@ -94,26 +108,7 @@ def serve(
     opener = make_opener(llm, places.device)
     start_tracing()
     state = make_state(locations, opener, options, address.keys)
-    if address.keys is not None or not is_loopback(address.host):
-        run_server(make_app(state), address.host, address.port)
-        return
-    token = make_token()
-    run_server(make_app(state, token), address.host, address.port, announce(locations, token, places.device))
-
-
-def mcp(
-    llm: Annotated[LLMOptions, Without("model")],
-    indexes: IndexesArgument = None,
-    write: Annotated[bool, typer.Option("--write", help="Offer tools that add and remove documents.")] = False,
-    device: DeviceOption = None,
-) -> None:
-    """Offer the tools search, ask, read, connect, entity and about to an assistant, over standard input and output."""
-    require_extra(("mcp", "fastapi"), "server", "clew mcp")
-    locations = parse_indexes(indexes) if indexes else default_indexes()
-    from clew.commands.serving import make_opener, run_tools
-    from clew.server.options import ServerOptions
-
-    run_tools(locations, make_opener(llm, device), ServerOptions(write=write))
+    run_server(make_app(state), address.host, address.port)
 
 
 def parse_indexes(texts: Sequence[str]) -> dict[str, str]:
@@ -149,12 +144,12 @@ def check_address(address: AddressOptions) -> None:
         from clew.server.keys import KeyFile
 
         if not KeyFile(address.keys).list_keys():
-            raise InputError(f"{address.keys} holds no key: make one by clew keys add --keys {address.keys}")
+            raise InputError(f"{address.keys} holds no key: make one by clew keys {address.keys} --add LABEL")
         return
     if not is_loopback(address.host):
         raise InputError(
             f"--host is {address.host!r}, which other machines reach, and no --keys are given: make a key by "
-            "clew keys add --keys FILE, and give --keys FILE"
+            "clew keys FILE --add LABEL, and give --keys FILE"
         )
 
 

@@ -7,21 +7,19 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import uvicorn
 
-from clew.commands.opening import index_exists, load_settings, make_llm_factory, open_index
+from clew.commands.opening import index_exists, make_llm_factory, open_index
 from clew.commands.options import LLMOptions
 from clew.commands.output import print_note
-from clew.commands.warm_server import hash_search_settings
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.index import Index
 from clew.models.threads import worker_count
 from clew.plugins.extras import import_extra
 from clew.server.http.guard import Guard
-from clew.server.local_server import announce_server
 from clew.server.mcp.tools import DESCRIBED, describe_contents, make_tools
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
@@ -31,7 +29,6 @@ from clew.types import ignore_progress
 
 _SHUTDOWN_SECONDS = 10
 _COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-Announcement = Callable[[str, int], AbstractContextManager[None]]
 _NO_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
@@ -102,16 +99,7 @@ def _bind_each(found: Sequence[tuple[Any, ...]]) -> Iterator[socket.socket]:
         raise missing
 
 
-def announce(locations: Mapping[str, str], token: str, device: str | None) -> Announcement:
-    """Return what tells commands of this user, from a host and port on, that the server of some indexes runs."""
-    settings = load_settings()
-    if device is not None:
-        settings = settings.model_copy(update={"device": device})
-    made = hash_search_settings(settings)
-    return lambda host, port: announce_server(locations, (host, port), token, made)
-
-
-def run_server(app: Guard, host: str, port: int, announcement: Announcement | None = None) -> None:
+def run_server(app: Guard, host: str, port: int) -> None:
     """Run an application until Ctrl-C or the signal TERM; answers under way are finished, for ten seconds at most.
 
     Raises InputError where the port is taken, before the application begins with anything.
@@ -128,14 +116,8 @@ def run_server(app: Guard, host: str, port: int, announcement: Announcement | No
         proxy_headers=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
-    announced = ExitStack()
-    server = _AnnouncedServer(config, announced, page_address(host, sockets[0].getsockname()[1]))
-    with announced, suppress(KeyboardInterrupt):
-        if announcement is not None:
-            try:
-                announced.enter_context(announcement(*sockets[0].getsockname()[:2]))
-            except OSError as error:
-                print_note(f"commands open the index themselves: this server cannot be announced ({error})")
+    server = _Server(config, page_address(host, sockets[0].getsockname()[1]))
+    with suppress(KeyboardInterrupt):
         server.run(sockets)
     if not server.started:
         sys.exit(1)
@@ -147,12 +129,11 @@ def page_address(host: str, port: int) -> str:
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
 
 
-class _AnnouncedServer(uvicorn.Server):
-    """Server whose announcement is withdrawn as soon as shutdown begins."""
+class _Server(uvicorn.Server):
+    """Server that tells where its page is."""
 
-    def __init__(self, config: uvicorn.Config, announced: ExitStack, page: str) -> None:
+    def __init__(self, config: uvicorn.Config, page: str) -> None:
         super().__init__(config)
-        self._announced = announced
         self._page = page
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -160,11 +141,6 @@ class _AnnouncedServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             print_note(f"the page is {self._page}, and Ctrl-C ends the server")
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Withdraw the announcement, and stop."""
-        self._announced.close()
-        await super().shutdown(sockets)
 
 
 def run_tools(locations: Mapping[str, str], opener: Callable[[str], Index], options: ServerOptions) -> None:

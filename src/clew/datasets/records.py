@@ -5,15 +5,27 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, Protocol, TextIO, TypeVar
 
-from clew.datasets.graph_datasets import GraphQuestion
 from clew.errors import InputError
 from clew.text.sanitize import to_single_line
-from clew.types import Question
 
-AnyQuestion = TypeVar("AnyQuestion", Question, GraphQuestion)
 Value = TypeVar("Value")
+
+
+class HasIdAndText(Protocol):
+    """A question of any kind."""
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+
+    @property
+    def text(self) -> str:
+        """The question itself."""
+
+
+AnyQuestion = TypeVar("AnyQuestion", bound=HasIdAndText)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Evaluation of retrievers and answers on questions with gold evidence."""
 
-from clew.datasets.loaders import load_corpus, load_questions
+from clew.datasets.questions import load_questions
 from clew.evaluation.answer_metrics import AnswerScores, containment, exact_match, score_answers, token_f1
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.runs import Ranking, Run, execute
@@ -9,6 +9,6 @@ from clew.evaluation.significance import Comparison
 
 __all__ = [
     "AnswerScores", "Comparison", "EvaluationReport", "Ranking", "RetrieverSummary", "Run", "ScoredRun",
-    "build_report", "compare", "containment", "exact_match", "execute", "load_corpus", "load_questions", "score",
+    "build_report", "compare", "containment", "exact_match", "execute", "load_questions", "score",
     "score_answers", "token_f1", "unknown_gold",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ Differs from the source:
 - An answer of only articles or punctuation stays as written, so it does not equal an empty reply.
 - In scripts written without spaces (Chinese, Japanese, Thai, ...) each character is a token.
 - Containment, not in the source: the gold answer's tokens occur in the reply as a contiguous sequence. Hits@1 of FRAG
-  and RoG is this of letters instead of whole words; letters are in `clew.evaluation.published_accuracy`.
+  and RoG is this of letters instead of whole words; letters are in `clew_lab.evaluation.published_accuracy`.
 """
 
 import unicodedata

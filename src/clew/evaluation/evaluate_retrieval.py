@@ -7,14 +7,13 @@ from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 
-from clew.datasets.loaders import load_questions
+from clew.datasets.questions import load_questions
 from clew.errors import BudgetError
 from clew.evaluation.answer_metrics import exact_match, score_answers
-from clew.evaluation.cluster import ClusterSearch
 from clew.evaluation.ranking_metrics import check_installed
 from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
-from clew.evaluation.scoring import build_report, compare, score
+from clew.evaluation.scoring import FurtherMeasures, build_report, compare, score
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer, Retriever, fingerprint_of
 from clew.query.entity_linker import LinkerSettings
@@ -24,7 +23,8 @@ from clew.text.counts import format_count
 from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
 
 RUN_DEPTH = 10
-POSITIVES_DEPTH = 100  # number of passages that G-RAG ranks (arXiv 2405.18414, section 4.1)
+DEEP_RUN = 100
+"""Passages of a question that further measures are of."""
 ANSWER_PASSAGES = 5
 ANSWER_PATHS = 1
 """Paths that explain each passage that an answer is read from, as in `clew ask`."""
@@ -42,22 +42,21 @@ def evaluate_retrievers(
     answerers: Mapping[str, Answerer] = MappingProxyType({}),
     *,
     paths: int = 0,
-    positives: bool = False,
-    cluster: ClusterSearch | None = None,
+    further: FurtherMeasures | None = None,
 ) -> EvaluationReport:
     """Evaluate retrievers on questions with gold ids, and compare the first with each other one.
 
     The retrievers come by their names in the report, the cut-offs k ascending. `runs_folder` caches runs: one of the
     same index, questions and options is scored without searching again. `answerers` answer the questions from the
     evidence of the retrievers of their names, to be scored too. `paths` is the number of paths that explain each
-    passage, for retrievers where that costs time; `positives` adds the measures over all gold ids, among the first
-    `POSITIVES_DEPTH` passages. `cluster` ranks in the place of this process.
+    passage, for retrievers where that costs time. `further` are more measures, of the first `DEEP_RUN` passages (see
+    `score`).
     """
     check_installed()
     questions = load_questions(questions_path)
     opened = {name: index.retriever(spec, paths) for name, spec in retrievers.items()}  # fails before any search
     snapshot = index.snapshot
-    depth = max(RUN_DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
+    depth = max(RUN_DEPTH, *cutoffs) if further is None else max(min(len(snapshot.passage_ids), DEEP_RUN), *cutoffs)
     scored = []
     searches: dict[str, dict[str, Evidence]] = {}  # by name and question what agents found, whose steps cost calls
     for name, retriever in opened.items():
@@ -67,20 +66,16 @@ def evaluate_retrievers(
             run = Run.load(file)
         else:
             on_done = partial(progress, name)
-            if cluster is not None:
-                run = cluster.execute(retrievers[name], name, questions, depth, where, on_done)
-            else:
-                keep = None if name not in answerers else partial(_keep_steps, searches.setdefault(name, {}))
-                run = execute(retriever, name, questions, depth, where, on_done, keep)
+            keep = None if name not in answerers else partial(_keep_steps, searches.setdefault(name, {}))
+            run = execute(retriever, name, questions, depth, where, on_done, keep)
             if ended := index.llm_factory.budget.exceeded_message:  # before all questions were asked
                 raise BudgetError(
                     f"{ended}; an evaluation needs all questions: raise the budget, cached replies cost nothing"
                 )
             if file is not None:
                 run.save(file)
-        scored.append(score(run, questions, cutoffs, positives=positives))
+        scored.append(score(run, questions, cutoffs, further=further))
     measures = [f"{kind}@{k}" for k in cutoffs for kind in ("recall", "all_gold")]
-    measures += ["positives_rr", "tied_rr"] if positives else []
     comparisons = [compare(scored[0], other, m) for other in scored[1:] for m in measures]
     ids = {*snapshot.passage_ids, *snapshot.document_ids}
     report = build_report(index.table.location.name, questions, scored, comparisons, ids.__contains__)

@@ -9,15 +9,16 @@ from numpy.random import Generator
 from clew.arrays import DoubleArray
 from clew.datasets.relevance import match_gold
 from clew.errors import InputError
-from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
-from clew.evaluation.runs import Run
+from clew.evaluation.runs import Ranking, Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means
 from clew.text.counts import format_count
 from clew.types import Question, Usage
 
 CUTOFFS = (2, 5, 10)
+FurtherMeasures = Callable[[Sequence[Ranking], Sequence[Question]], Mapping[str, DoubleArray]]
+"""Returns measures by name, with the value of each question (n,), NaN without gold."""
 _SEED = 0
 
 
@@ -40,14 +41,13 @@ def score(
     questions: Sequence[Question],
     ks: Sequence[int] = CUTOFFS,
     resamples: int = RESAMPLES,
-    *,
-    positives: bool = False,
+    further: FurtherMeasures | None = None,
 ) -> ScoredRun:
     """Score a run, which holds every question and maybe others, against the gold ids; at least one question has gold.
 
     Measures are "recall@k", "all_gold@k" and "ndcg@k" for each of the distinct `ks`, from 1 to the run's `k`, and "mrr"
-    over the run's first `k` passages; with `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k,
-    over the whole run, which should hold 100 passages. Questions without gold are left out of the means of the ranking
+    over the run's first `k` passages; `further` returns more measures by name, with the value of each question (n,),
+    NaN without gold. Questions without gold are left out of the means of the ranking
     measures. The summary's costs are the means per question of steps, and of a model's calls, tokens and money.
     """
     if len({question.id for question in questions}) != len(questions):
@@ -67,9 +67,8 @@ def score(
     scored = [rankings[question.id] for question in questions]
     pairs = list(zip(scored, questions, strict=True))
     values = compute_measures([match_gold(r.passage_ids, r.document_ids, q.gold) for r, q in pairs], ks)
-    if positives:
-        ranks = [rank_positives(r.passage_ids, r.document_ids, r.scores, q.gold) for r, q in pairs]
-        values |= compute_multi_positive_measures(ranks, ks)
+    if further is not None:
+        values |= further(scored, questions)
     seconds = np.array([ranking.usage.seconds for ranking in scored], dtype=np.float64)
     summary = _summarize(values, seconds, np.random.default_rng(_SEED), resamples)
     ids = tuple(question.id for question in questions)
@@ -166,8 +165,8 @@ def _summarize(
     has_gold = ~np.isnan(np.stack(list(values.values()))).any(axis=0)
     if not has_gold.any():
         raise InputError(
-            "no question has gold ids; give questions with at least one, or with topics and answers for a graph (those "
-            "of WebQSP and CWQ have ids such as ns:m.0abc in their queries as topics)"
+            "no question has gold ids; give questions with at least one (those with topics and answers, on a graph, "
+            "are for clew eval-graph of the package clew-lab)"
         )
     table = np.stack(list(values.values()), axis=1)[has_gold]
     columns = {name: table[:, column] for column, name in enumerate(values)}

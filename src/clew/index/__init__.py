@@ -38,8 +38,6 @@ from clew.store.writer_lock import writer_lock
 from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Progress, Triple, ignore_progress
 
 if TYPE_CHECKING:
-    from clew.answering.graph_readers.protocols import GraphReader
-    from clew.answering.selected_subgraph import SubgraphSource
     from clew.answering.selection import ModelSpec
     from clew.query.example_questions import ExampleQuestion
 
@@ -182,42 +180,6 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
         """
         evidence = self.search(question, k, retriever, where, paths, topics)
         return self.answerer(model, retriever, where=where).answer([question], [evidence])[0]
-
-    def subgraph_source(self, retriever: RetrieverSpec) -> "SubgraphSource":
-        """Return a retriever that selects subgraphs; raises InputError for one that does not."""
-        from clew.answering.selected_subgraph import SubgraphSource
-
-        if isinstance(opened := self.retriever(retriever), SubgraphSource):
-            return opened
-        raise InputError(
-            "a reader of subgraphs answers from what gcn-subgraph or steiner selects, not "
-            f"{_describe_retriever(retriever)}: give --retriever gcn-subgraph or steiner"
-        )
-
-    def ask_subgraph(
-        self,
-        question: str,
-        reader: "GraphReader",
-        retriever: RetrieverSpec = "gcn-subgraph",
-        k: int = 5,
-        where: Filter | None = None,
-        topics: Sequence[str] = (),
-        trained_with: str = "",
-    ) -> Answer:
-        """Return the answer that a graph reader gives from the subgraph that a retriever selects.
-
-        `reader` is for example a `SoftPromptReader`; `k`, `where` and `topics` are those of `search`. `trained_with` is
-        the fingerprint of the selection that the reader was trained with, if it is known; another one is noted in the
-        answer. Raises InputError where the retriever selects no subgraph.
-        """
-        from clew.answering.selected_subgraph import OTHER_SELECTION_NOTE, answer_from_subgraph
-
-        opened = self.subgraph_source(retriever)
-        ((evidence, text, context),) = opened.retrieve_subgraphs([question], [topics], k, where)
-        answer = answer_from_subgraph(reader, text, self.finish(evidence, where), context)
-        if trained_with in ("", opened.selector_fingerprint):
-            return answer
-        return replace(answer, notes=(*answer.notes, OTHER_SELECTION_NOTE))
 
     def answerer(
         self,

@@ -11,7 +11,6 @@ from clew.index.version import EncoderOpener, IndexVersion
 from clew.models.devices import check_device
 from clew.models.encoders.object_encoder import accept_encoder
 from clew.models.encoders.registry import open_encoder
-from clew.models.threads import worker_count
 from clew.plugins.arguments import check_count, check_string, check_strings, check_switch, describe_value
 from clew.protocols import Encoder, Extractor
 from clew.store.kg_shards import shards_by_graph
@@ -92,46 +91,6 @@ class ChangeableIndex(IndexVersion):
             report = writer.update(source.documents, retry_failed=retry_failed)
             entry.settle_sources(source.register, self.table, report, prune=prune)
         report.reading = source.read.report
-        report.seconds = time.perf_counter() - started
-        return report
-
-    def add_by_ray(
-        self,
-        paths: Sequence[str | Path],
-        address: str = "local",
-        extractor: str | None = None,
-        actors: int | None = None,
-        memory: int = 0,
-    ) -> "IndexingReport":
-        """Add the documents of files and folders by a Ray cluster, committing its parts as they are done.
-
-        Args:
-            paths: As every machine of the cluster sees them; so for the index.
-            address: Of the cluster, "auto" for the one that this machine belongs to, or "local" for one of its own.
-            extractor: As in `add`.
-            actors: Number of actors that keep the models open; one for each core of this machine if None.
-            memory: Bytes that an actor may use, and this process for the merge at the end.
-
-        Raises:
-            InputError: A path does not exist, a file has the id of one that was indexed before, or the extractor asks a
-                language model.
-            MissingPackageError: Ray is not installed.
-            ProviderError: The cluster cannot be reached, or a part failed.
-        """
-        from clew.indexing import entry
-
-        check_strings(paths, "paths", paths=True)
-        check_string(address, "address")
-        check_string(extractor, "extractor", optional=True)
-        check_count(actors, "actors", optional=True)
-        check_count(memory, "memory")
-        tools = self._writer_tools(extractor, entry.open_source(paths))
-        settings = entry.writer_settings(self.table, tools)
-        started = time.perf_counter()
-        with self._writing(memory):
-            entry.check_ids(paths, source_register_path(self.table.location))
-            run = entry.ClusterRun(address, worker_count() if actors is None else actors, memory, self._progress)
-            report = run.index(self.table, settings, [Path(path).absolute() for path in paths])
         report.seconds = time.perf_counter() - started
         return report
 

@@ -243,9 +243,9 @@ class CorrectableIndex(ChangeableIndex):
                     raise InputError("no decision on entities is in force: there is nothing to undo")
                 number = active[-1].number
             if number not in {decision.number for decision in decisions}:
-                raise InputError(f"there is no decision {number}: `clew entities log` lists those there are")
+                raise InputError(f"there is no decision {number}: `clew entities list --log` lists those there are")
             if number in undone_numbers(decisions):
-                raise InputError(f"decision {number} is undone already: `clew entities log` says by which")
+                raise InputError(f"decision {number} is undone already: `clew entities list --log` says by which")
             return self._decide(EntityDecision(0, UNDO, target=number))[0]
 
     def add_entity_decisions(self, decisions: Sequence[EntityDecision]) -> list[EntityDecision]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.graph.names.given_names import GivenNames
+from clew.graph.snapshot.given_names import GivenNames
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.devices import check_device
 from clew.models.encoders.paid import PaidEncoder

@@ -1,10 +1,8 @@
 """The parts of indexing that an index needs, in one module, which it imports when it first adds something."""
 
 from clew.indexing.chunking import Chunker as Chunker
-from clew.indexing.cluster import ClusterRun as ClusterRun
 from clew.indexing.extraction.object_extractor import accept_extractor as accept_extractor
 from clew.indexing.extraction.object_extractor import check_index_extractor as check_index_extractor
-from clew.indexing.extraction.registry import asks_model as asks_model
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.imported_graphs import match_mentions as match_mentions
 from clew.indexing.index_stats import IndexStats as IndexStats
@@ -21,7 +19,6 @@ from clew.indexing.new_index import stored_settings as stored_settings
 from clew.indexing.parts import commit_staged as commit_staged
 from clew.indexing.parts import parse_part as parse_part
 from clew.indexing.parts import stage_part as stage_part
-from clew.indexing.pipeline import EXTRACTION_CALLS as EXTRACTION_CALLS
 from clew.indexing.pipeline import choose_extractor as choose_extractor
 from clew.indexing.pruning import free_ids as free_ids
 from clew.indexing.pruning import note_renamed as note_renamed
@@ -47,6 +44,5 @@ from clew.indexing.sources.stream import check_ids as check_ids
 from clew.indexing.sources.stream import open_source as open_source
 from clew.indexing.writer_settings import WriterTools as WriterTools
 from clew.indexing.writer_settings import make_writer as make_writer
-from clew.indexing.writer_settings import writer_settings as writer_settings
 from clew.store.staging import StagingFolder as StagingFolder
 from clew.store.vector_cache import discard_vectors as discard_vectors

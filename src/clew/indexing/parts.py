@@ -8,7 +8,6 @@ documents have changed in the index since they were compared.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from clew.errors import IndexFormatError, InputError
-from clew.indexing.part_documents import DocumentRecorder, PartComparison, compare_documents, hash_file
+from clew.indexing.part_documents import PartComparison, compare_documents, hash_file
 from clew.indexing.part_record import WrittenPart, read_object
 from clew.indexing.pipeline import IndexWriter
 from clew.indexing.report import IndexingReport
@@ -45,11 +44,6 @@ def settings_hash(table: PassageTable) -> str:
     return blake2b(canonical_json(table.settings, "the index settings").encode(), digest_size=16).hexdigest()
 
 
-def write_part(writer: IndexWriter, documents: Iterable[Document | Failure], part: Part) -> WrittenPart:
-    """Write the new and changed documents of a part of this run without a commit."""
-    return _write(writer, documents, part)[0]
-
-
 def stage_part(
     writer: IndexWriter, documents: Iterable[Document | Failure], part: Part, sources: str, staging: StagingFolder
 ) -> IndexingReport:
@@ -65,29 +59,24 @@ def stage_part(
     Raises:
         BudgetError: A budget ended the run before the part was complete; other errors are as of the models.
     """
-    written, recorder = _write(writer, documents, part)
-    if written.report.stop_error is not None:
-        raise written.report.stop_error
-    location = writer.table.location
-    if location.remote:  # its derived files lie on this machine alone
-        for name in written.segments:
-            staging.write(name, segments_folder(location.derived) / name)
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "documents"
-        staged = replace(written, sources=sources, documents=recorder.write(file))
-        staging.write(_documents_name(part), file)
-    staging.write_text(_part_name(part), staged.to_json())
-    return staged.report
-
-
-def _write(
-    writer: IndexWriter, documents: Iterable[Document | Failure], part: Part
-) -> tuple[WrittenPart, DocumentRecorder]:
     table = writer.table
     settings, version, files_hash = settings_hash(table), table.version, table.files_hash
     batch, recorder = writer.write_part(documents, part)
-    written = WrittenPart(part, settings, version, files_hash, "", "", batch.fragments, batch.segments, batch.report)
-    return written, recorder
+    if batch.report.stop_error is not None:
+        raise batch.report.stop_error
+    location = table.location
+    if location.remote:  # its derived files lie on this machine alone
+        for name in batch.segments:
+            staging.write(name, segments_folder(location.derived) / name)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "documents"
+        hashed = recorder.write(file)
+        staging.write(_documents_name(part), file)
+    written = WrittenPart(
+        part, settings, version, files_hash, sources, hashed, batch.fragments, batch.segments, batch.report
+    )
+    staging.write_text(_part_name(part), written.to_json())
+    return written.report
 
 
 def commit_staged(table: PassageTable, staging: StagingFolder) -> IndexingReport:
@@ -125,16 +114,6 @@ def commit_staged(table: PassageTable, staging: StagingFolder) -> IndexingReport
             staging.read(name, folder / name)
     record = {"version": table.version, "files": table.files_hash, "parts": hashes}
     staging.write_text(_COMMITTED, json.dumps(record, indent=1, sort_keys=True) + "\n")
-    return report
-
-
-def commit_parts(table: PassageTable, parts: Sequence[WrittenPart]) -> IndexingReport:
-    """Make one version of parts that were written in this run, and return the sum of their reports."""
-    _check_settings(table, parts)
-    report = IndexingReport()
-    for part in parts:
-        report.add(part.report)
-    _commit_new(table, parts, "")
     return report
 
 

@@ -5,7 +5,7 @@ tokens and a share of that of the title's. Where a passage is longer than the en
 sentence that it did not read to its end, after the title. Any other encoder reads each sentence by itself, as "Title:
 sentence".
 
-Source: none; measured in docs/decisions.md. Differs from the source: nothing.
+Source: none; measured in docs/decisions. Differs from the source: nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -115,8 +115,7 @@ def writer_settings(table: PassageTable, tools: WriterTools) -> WriterSettings:
 def refuse_model(name: str) -> LanguageModel:
     """Refuse to open a language model: its budget and its cached replies are those of one process."""
     raise InputError(
-        f"{name} is asked from one process: leave --workers and --ray out, and set calls_at_once for more calls at the "
-        "same time"
+        f"{name} is asked from one process: leave --workers out, and set calls_at_once for more calls at the same time"
     )
 
 

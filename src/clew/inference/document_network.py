@@ -1,6 +1,6 @@
 """Forward pass of the networks over document graphs that need no package of graph layers, without torch.
 
-Equal to `clew.nn.document_gnn.DocumentGNN` for the networks in `NUMPY_NETWORKS`, on one question.
+Equal to `clew_lab.nn.document_gnn.DocumentGNN` for the networks in `NUMPY_NETWORKS`, on one question.
 """
 
 import math

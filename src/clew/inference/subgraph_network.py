@@ -1,6 +1,6 @@
 """Forward pass of the network that scores the nodes of a question's graph, without torch.
 
-Equal to `clew.nn.subgraph_policy.SubgraphScorer`, where the network is described, on one graph.
+Equal to `clew_lab.nn.subgraph_policy.SubgraphScorer`, where the network is described, on one graph.
 """
 
 from collections.abc import Mapping

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from clew.graph.names.spellings import find_spelling
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import find_spelling
 from clew.query.entity_contexts import EntityContexts
 from clew.query.graph_browsing import GraphBrowser
 from clew.text.normalization import name_key, strip_parentheses

@@ -1,6 +1,6 @@
 """Numbers that the chains of sentences of a question give to passages, for the networks that rank them.
 
-Source: none; docs/decisions.md has what each kind of number gains.
+Source: none; docs/decisions has what each kind of number gains.
 """
 
 import numpy as np

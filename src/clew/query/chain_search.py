@@ -3,7 +3,7 @@
 The walk restarts at the names of the question and at the passages whose vectors are nearest to it; without vectors, at
 the best ones by BM25. First sentences are those of the best passages by the walk, by BM25 and by vector.
 
-Source: none; docs/decisions.md has the forms of the walk that were compared.
+Source: none; docs/decisions has the forms of the walk that were compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _LEAST_RESTART = 1e-9  # weight of the last passage that the walk restarts at
 
 @dataclass(frozen=True, slots=True)
 class ChainSearchConfig:
-    """Parameters of the search; chosen on hotpotqa/dev and musique-dev (docs/decisions.md)."""
+    """Parameters of the search; chosen on hotpotqa/dev and musique-dev (docs/decisions/index.md)."""
 
     walk_passages: int = 30  # best passages by the walk whose sentences begin chains
     lexical_passages: int = 10  # the same by BM25, of which the walk finds 20 at most

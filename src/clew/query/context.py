@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
-from clew.graph.names.given_names import GivenNames
 from clew.graph.names.similar_names import PARTS
 from clew.graph.segments.flat import unflatten_stored_passages
 from clew.graph.segments.list_search import ListSearch
 from clew.graph.segments.passage_columns import StoredPassages
 from clew.graph.segments.vector_lists import unflatten_lists
+from clew.graph.snapshot.given_names import GivenNames
 from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from clew.arrays import BoolArray
-from clew.graph.names.spellings import are_tied, writes_name
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import are_tied, writes_name
 from clew.query.scope import Scope
 from clew.text.normalization import key_hash, name_key
 from clew.types import Evidence, Filter, Path, Triple

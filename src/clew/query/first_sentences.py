@@ -6,7 +6,7 @@
 for question q with words t, of which sentence s covers B(s, t).
 
 Only the sentences of a few dozen passages are scored, since the rest would cost time linear in the index.
-Source: none; the formula was found by prototypes of this project (docs/decisions.md).
+Source: none; the formula was found by prototypes of this project (docs/decisions/index.md).
 """
 
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ NO_MATCH = "the question names nothing in the index and shares no word with it"
 
 @dataclass(frozen=True, slots=True)
 class GraphWalkConfig:
-    """Parameters of the walk; chosen on hotpotqa/dev and musique-dev (docs/decisions.md)."""
+    """Parameters of the walk; chosen on hotpotqa/dev and musique-dev (docs/decisions/index.md)."""
 
     damping: float = 0.7  # probability of another step
     lexical_restart: float = 0.05  # share of the restart on matching passages, when the question names something

@@ -17,8 +17,8 @@ from typing import final
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.graph.names.spellings import names_given, write_ends
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import names_given, write_ends
 from clew.text.normalization import key_hash, name_key
 
 

@@ -3,7 +3,7 @@
 The remainder is what the question asks *about* the names: `who directed` in `Who directed Fram?`. A passage at the far
 end of a chain matches the remainder and none of the names, so the two are separated.
 
-Source: none; measured in docs/decisions.md. Differs from the source: nothing.
+Source: none; measured in docs/decisions. Differs from the source: nothing.
 """
 
 import re

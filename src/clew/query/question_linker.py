@@ -5,7 +5,7 @@ begins and ends where names may is looked up, longest first, so that one misspel
 name, and not what its other words name. In the question that retrievers read, the name that was found takes the place
 of the one that was written: its words are matched, and its vector is that of the right name.
 
-Source: none; measured in docs/decisions.md. Differs from the source: nothing.
+Source: none; measured in docs/decisions. Differs from the source: nothing.
 """
 
 import re

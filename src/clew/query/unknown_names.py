@@ -5,7 +5,7 @@ the nearest spelling (fewest edits, then most passages, then by name); the first
 surname, or an acronym that one name alone fits.
 Numbers are never taken for others: `Rocky II` is no misspelt `Rocky III`.
 
-Source: none; measured in docs/decisions.md. Differs from the source: nothing.
+Source: none; measured in docs/decisions. Differs from the source: nothing.
 """
 
 import logging

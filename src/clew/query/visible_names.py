@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray
-from clew.graph.names.spellings import find_label, is_name_in, is_tied, prefer_displayed
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import find_label, is_name_in, is_tied, prefer_displayed
 from clew.query.hidden_ties import find_hidden_ties
 from clew.text.normalization import key_hash, name_key
 

@@ -86,7 +86,6 @@ RERANKERS = Registry(
             "clew.rerankers.g_rag.settings:GRag",
             "clew.rerankers.g_rag.factory:build_g_rag",
             "g-rag or g-rag:FOLDER",
-            "clew.rerankers.g_rag.factory:reads_index",
         ),
         "llm": RerankerEntry(
             "a language model's score of each passage", LLMRerank, build_llm_reranker, "llm:MODEL", reads_index=False
@@ -116,21 +115,18 @@ def reads_index(spec: SettingsRecord) -> bool:
     return stated if isinstance(stated, bool) else bool(load_object(stated)(spec))
 
 
-def parse_reranker(text: str, amr: str | None = None) -> SettingsRecord:
+def parse_reranker(text: str) -> SettingsRecord:
     """Return the settings record of a reranker as it is written on the command line.
 
     That is `g-rag`, `g-rag:FOLDER` of own weights, `cross-encoder:NAME`, `llm:MODEL`; or settings by name,
-    `NAME:setting=value`. `amr` is the AMR parser of `g-rag`. Raises InputError for an unknown name or unusable value.
+    `NAME:setting=value`. Raises InputError for an unknown name or unusable value.
     """
     name, _, argument = text.partition(":")
     if name not in RERANKERS:
         choice = f"choose one of {', '.join((NO_RERANKER, *RERANKERS))}"
         raise InputError(f"no reranker is called {name!r}; {suggest(name, RERANKERS)}{choice}")
     record = RERANKERS.record(name)
-    values = _split_argument(record, argument, name)
-    if amr is not None:
-        values["amr"] = amr
-    return record(**values)
+    return record(**_split_argument(record, argument, name))
 
 
 def reranker_name(spec: SettingsRecord | str) -> str:

@@ -1,27 +1,20 @@
 """Graph expansion: from triples, by diverse beam search, to the passages that chains of triples lead to.
 
-`naive-ge` starts from all triples of the base retriever's passages; `sync-ge` from those that a reader selects from
-them, linked to triples of the index.
-
 Source: Shen et al., "GeAR" (2024): NaiveGE, SyncGE, and reciprocal rank fusion with the base.
 Differs from the source: a chain's score includes the passage that states its last triple (`context`; 0 for the
 published score); the base's own ranking may weigh more than the expansion (`base_weight`; 1 as published).
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.paths.beam_search import Beam, BeamSettings, TripleGraph, diverse_beam_search
 from clew.graph.triple_embeddings import TripleEmbeddings
-from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.query.scope import Scope
-from clew.retrievers.evidence import check_k, insert_empty_questions, keep_named
+from clew.retrievers.evidence import keep_named
 from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
-from clew.types import Evidence, Fact, Filter, Passage, Path, ReaderInput, Scored, Usage
+from clew.types import Fact, Passage, Path, Scored
 
 NO_START_TRIPLE = "no triple to expand from: the ranking of the base alone"
 
@@ -107,63 +100,3 @@ class GraphExpansion:
 def linked_triples(facts: Sequence[Fact]) -> list[int]:
     """Return the distinct triples that facts are linked to."""
     return list(dict.fromkeys(fact.triple for fact in facts if fact.triple >= 0))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphExpansionRetriever:
-    """Fuses a base ranking with its expansion."""
-
-    base: Retriever
-    expansion: GraphExpansion  # expansion over the same index
-    # selects the start triples; without a reader they are all triples of the passages read
-    reader: AgentReader | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """Joined fingerprints of base and reader."""
-        return fingerprint_of(self.base, self.reader)
-
-    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question with the beams as paths."""
-        check_k(k, questions)
-        started = time.perf_counter()
-        allowed = self.expansion.scope.mask(where)
-        searched = [question for question in questions if question.strip()]
-        candidates = max(k, self.expansion.settings.candidates)
-        bases = self.base.retrieve(searched, candidates, where) if searched else []
-        depth = self.expansion.settings.read_depth
-        inputs = [
-            ReaderInput(question, tuple(s.item for s in base.passages[:depth]), queries=(question,), where=where)
-            for question, base in zip(searched, bases, strict=True)
-        ]
-        starts, usages, notes = self._start_triples(inputs, allowed)
-        vectors = self.expansion.encode_questions(searched) if searched else np.zeros((0, 1), dtype=np.float32)
-        each = (time.perf_counter() - started) / max(len(searched), 1)
-        evidence = (
-            self._combine(base, self.expansion.expand(vector, start, allowed), k, usage, note, each)
-            for base, vector, start, usage, note in zip(bases, vectors, starts, usages, notes, strict=True)
-        )
-        return insert_empty_questions(questions, evidence)
-
-    def _start_triples(
-        self, inputs: Sequence[ReaderInput], allowed: BoolArray
-    ) -> tuple[list[LongArray | list[int]], list[Usage], list[tuple[str, ...]]]:
-        """Return for each question the start triples, the usage of the reader, and notes."""
-        if self.reader is None:
-            s = self.expansion.scope.snapshot
-            every: list[LongArray | list[int]] = [s.passage_triple_positions(p.id for p in i.passages) for i in inputs]
-            return every, [Usage()] * len(inputs), [()] * len(inputs)
-        readings = self.reader.read(inputs)
-        facts = self.expansion.link_facts([r.facts for r in readings], allowed)
-        linked: list[LongArray | list[int]] = [linked_triples(of_question) for of_question in facts]
-        notes = [(*r.notes, *((f"stopped: {r.stop_reason}",) if r.stop_reason else ())) for r in readings]
-        return linked, [r.usage for r in readings], notes
-
-    def _combine(
-        self, base: Evidence, expansion: ExpansionResult, k: int, usage: Usage, notes: tuple[str, ...], seconds: float
-    ) -> Evidence:
-        started = time.perf_counter()
-        passages = self.expansion.fuse([s.item for s in base.passages], expansion)[:k]
-        all_notes = dict.fromkeys([*base.notes, *notes, *(() if expansion.passages else (NO_START_TRIPLE,))])
-        total = replace(base.usage + usage, seconds=seconds + time.perf_counter() - started)
-        return Evidence(tuple(passages), expansion.paths or base.paths, tuple(all_notes), total)

@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray
-from clew.graph.names.spellings import are_tied, find_spelling
 from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import are_tied, find_spelling
 from clew.text.bm25 import BM25Index
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import fold, key_hash, tokens

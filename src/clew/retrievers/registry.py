@@ -24,7 +24,7 @@ from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_f
 
 _logger = logging.getLogger(__name__)
 RERANKED = "reranked"
-RERANKING_SETTINGS = ("rerank", "rerank_depth", "amr")
+RERANKING_SETTINGS = ("rerank", "rerank_depth")
 _HERE = "clew.retrievers"
 _VECTORS = "passages, vectors"
 _FACTS = "facts (triples); vectors, or without them words"
@@ -43,32 +43,11 @@ RETRIEVERS = Registry(
         "dense": RetrieverEntry(
             "cosine of passage and question", f"{_HERE}.dense:Dense", f"{_HERE}.dense:build_dense", _VECTORS
         ),
-        "entity-graph": RetrieverEntry(
-            "a walk over shared names only: no relations, no links between titles",
-            f"{_HERE}.entity_graph:EntityGraph",
-            f"{_HERE}.entity_graph:build_entity_graph",
-        ),
         "frag": RetrieverEntry(
             "reasoning paths through the facts, by the question's complexity, after FRAG",
             f"{_HERE}.frag.settings:Frag",
             f"{_HERE}.frag.factory:build_frag",
             _FACTS,
-            finds_paths=True,
-        ),
-        "frag-complex": RetrieverEntry(
-            "`frag` with every question treated as complex",
-            f"{_HERE}.frag.settings:Frag",
-            f"{_HERE}.frag.factory:build_frag",
-            _FACTS,
-            {"complexity": "complex"},
-            finds_paths=True,
-        ),
-        "frag-simple": RetrieverEntry(
-            "`frag` with every question treated as simple",
-            f"{_HERE}.frag.settings:Frag",
-            f"{_HERE}.frag.factory:build_frag",
-            _FACTS,
-            {"complexity": "simple"},
             finds_paths=True,
         ),
         "fused": RetrieverEntry(
@@ -100,64 +79,6 @@ RETRIEVERS = Registry(
             "passages, vectors of the encoder that its weights read",
             explains_passages=True,
         ),
-        "gnn-rag": RetrieverEntry(
-            "shortest paths to the entities that a graph network thinks likeliest, after GNN-RAG",
-            f"{_HERE}.subgraph.gnn_rag:GNNRAG",
-            f"{_HERE}.subgraph.gnn_rag:build_gnn_rag",
-            "facts (triples), vectors",
-            finds_paths=True,
-        ),
-        "hipporag": RetrieverEntry(
-            "a walk over names from those in the question, along facts and synonyms, after HippoRAG",
-            f"{_HERE}.hipporag:HippoRAG",
-            f"{_HERE}.hipporag:build_hipporag",
-            _VECTORS,
-        ),
-        "hipporag2": RetrieverEntry(
-            "HippoRAG 2's ranking, without its language model or with it",
-            f"{_HERE}.hipporag2:HippoRAG2",
-            f"{_HERE}.hipporag2:build_hipporag2",
-            _VECTORS,
-        ),
-        "ircot": RetrieverEntry(
-            "an agent: one thought after the other, each the next query, after IRCoT",
-            f"{_HERE}.agents.settings:IRCoT",
-            f"{_HERE}.agents.factory:build_ircot",
-            _VECTORS,
-            combines=True,
-            over_base=True,
-        ),
-        "linearrag": RetrieverEntry(
-            "a walk over passages and entities, from the entities that its sentences activate, after LinearRAG",
-            f"{_HERE}.linearrag:LinearRAG",
-            f"{_HERE}.linearrag:build_linearrag",
-            "passages, vectors, vectors of sentences",
-        ),
-        "maxsim": RetrieverEntry(
-            "the first passages of another retriever, or all, by late interaction of tokens, after ColBERT",
-            f"{_HERE}.maxsim:MaxSim",
-            f"{_HERE}.maxsim:build_maxsim",
-            "passages, vectors of an encoder that gives those of tokens",
-            combines=True,
-            over_base=True,
-        ),
-        "naive-ge": RetrieverEntry(
-            "a base ranking, expanded along chains of all its triples, after GeAR",
-            f"{_HERE}.agents.settings:NaiveGE",
-            f"{_HERE}.agents.factory:build_naive_ge",
-            _VECTORS,
-            combines=True,
-            over_base=True,
-        ),
-        "none": RetrieverEntry(
-            "nothing: a language model answers from what it knows (`ask` and `eval --answer` with `--model`)",
-            f"{_HERE}.no_retrieval:NoRetrieval",
-            f"{_HERE}.no_retrieval:build_no_retrieval",
-            "nothing",
-            over_base=True,
-            finds_paths=True,
-            finds_nothing=True,
-        ),
         "pagerank": RetrieverEntry(
             "a walk from the names in the question, along links that fit the rest of it",
             f"{_HERE}.pagerank:PageRank",
@@ -173,13 +94,6 @@ RETRIEVERS = Registry(
             over_base=True,
             explains_passages=True,
         ),
-        "rog": RetrieverEntry(
-            "all paths that follow the relation paths planned for the question, after RoG",
-            f"{_HERE}.frag.rog:RoG",
-            f"{_HERE}.frag.rog:build_rog",
-            _FACTS,
-            finds_paths=True,
-        ),
         "routed": RetrieverEntry(
             "for each question the retriever that is worth its time",
             f"{_HERE}.routed.settings:Routed",
@@ -187,42 +101,6 @@ RETRIEVERS = Registry(
             "passages; vectors for some of its choices",
             combines=True,
             explains_passages=True,
-        ),
-        "sprig": RetrieverEntry(
-            "a walk over passages and entities, from names and the first passages of `fused`, after SPRIG",
-            f"{_HERE}.sprig:Sprig",
-            f"{_HERE}.sprig:build_sprig",
-            "passages; vectors unless its seeds do without",
-            combines=True,
-        ),
-        "steiner": RetrieverEntry(
-            "a tree that collects the entities and relations most similar to the question, after G-Retriever",
-            f"{_HERE}.subgraph.settings:Steiner",
-            f"{_HERE}.subgraph.steiner:build_steiner",
-            "facts (triples), vectors",
-            finds_paths=True,
-        ),
-        "sync-ge": RetrieverEntry(
-            "`naive-ge` from the triples that a reader picks",
-            f"{_HERE}.agents.settings:SyncGE",
-            f"{_HERE}.agents.factory:build_sync_ge",
-            _VECTORS,
-            combines=True,
-            over_base=True,
-        ),
-        "title-links": RetrieverEntry(
-            "`fused`, then the passages that its first ones name",
-            f"{_HERE}.title_links:TitleLinks",
-            f"{_HERE}.title_links:build_title_links",
-            _VECTORS,
-            combines=True,
-        ),
-        "tog": RetrieverEntry(
-            "a beam of paths, whose relations and entities a ranker or a language model picks, after ToG",
-            f"{_HERE}.frag.tog:ToG",
-            f"{_HERE}.frag.tog:build_tog",
-            _FACTS,
-            finds_paths=True,
         ),
     },
     RetrieverEntry,
@@ -276,8 +154,8 @@ def open_retriever(spec: SettingsRecord | str, context: IndexContext) -> Retriev
 def parse_retriever(text: str) -> SettingsRecord:
     """Return the settings record of a retriever as it is written on the command line: a name, or `gfm:nodes=all`.
 
-    Each takes `rerank`, `rerank_depth` and `amr` (the AMR parser of `g-rag`) besides its own settings. Raises
-    InputError where no retriever or setting has that name, or a value cannot be used.
+    Each takes `rerank` and `rerank_depth` besides its own settings. Raises InputError where no retriever or setting has
+    that name, or a value cannot be used.
     """
     name, _, settings = text.partition(":")
     entry = RETRIEVERS.entry(name)
@@ -385,5 +263,5 @@ def _parse_reranking(base: SettingsRecord | str, reranking: dict[str, str], valu
     depth: dict[str, Any] = {key: reranking[key] for key in ("rerank_depth",) if key in reranking}
     if reranking["rerank"] == NO_RERANKER:
         return parse_retriever(base) if isinstance(base, str) else base
-    reranker = parse_reranker(reranking["rerank"], reranking.get("amr"))
+    reranker = parse_reranker(reranking["rerank"])
     return Reranked(base=base, rerank=reranker, **depth, **values)

@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 
 from clew.arrays import BoolArray
-from clew.graph.names.spellings import are_tied, find_spelling, label_among
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.snapshot.relational_edges import MENTIONS_RELATION
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import are_tied, find_spelling, label_among
 from clew.query.graph_walk import QuestionWalk
 from clew.types import Path, Scored, Triple
 

@@ -159,7 +159,7 @@ def _parse(path: Path) -> list[StoredKey]:
         record = json.loads(path.read_text(encoding="utf-8"))
         return [_parse_key(key) for key in record["keys"]]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"{path} is not a file of keys ({error}): make one by clew keys add --keys FILE") from error
+        raise InputError(f"{path} is not a file of keys ({error}): make one by clew keys FILE --add LABEL") from error
 
 
 def _parse_key(record: dict[str, Any]) -> StoredKey:

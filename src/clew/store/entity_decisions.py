@@ -66,7 +66,7 @@ class EntityDecision:
 
 def decision_from_json(fields: object) -> EntityDecision:
     """Return a decision from the JSON form of its fields; another form is an InputError."""
-    problem = f"a decision is {fields!r:.80}: wanted one as `clew entities log --json` prints them"
+    problem = f"a decision is {fields!r:.80}: wanted one as `clew entities list --log --json` prints them"
     if not isinstance(fields, Mapping):
         raise InputError(problem)
     texts = {key: fields.get(key, "") for key in ("action", "new_name", "form", "time")}

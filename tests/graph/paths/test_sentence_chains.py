@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency, build_adjacency
@@ -86,6 +86,10 @@ def read_rows(found: SentenceChains) -> list[tuple[tuple[int, ...], tuple[Bridge
     ]
 
 
+@example(seed=209, vectors=False, steps=3, limits=(4, 3))  # equal scores at the cut, here and below
+@example(seed=839, vectors=False, steps=3, limits=(4, 3))
+@example(seed=1406, vectors=False, steps=3, limits=(2, 2))
+@example(seed=2204, vectors=False, steps=3, limits=(2, 2))
 @settings(max_examples=150)
 @given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([2, 3]), st.sampled_from([(2, 2), (4, 3), (99, 99)]))
 def test_chains_equal_those_of_the_formulas(seed: int, vectors: bool, steps: int, limits: tuple[int, int]) -> None:
@@ -99,8 +103,8 @@ def test_chains_equal_those_of_the_formulas(seed: int, vectors: bool, steps: int
         found.passages.tolist(), found.scores, read_rows(found), strict=True
     ):
         best = wanted[passage][0].score
-        assert score == pytest.approx(best, abs=1e-9)
-        ties = [(c.sentences, c.bridges) for c in wanted[passage] if c.score > best - 1e-9]
+        assert score == best
+        ties = [(c.sentences, c.bridges) for c in wanted[passage] if c.score == best]
         assert (sentences, bridges) in ties
 
 

@@ -12,18 +12,19 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.inference.document_network import DocumentGNNSettings
 from clew.models.encoders.hashing import HashingEncoder
-from clew.nn.document_gnn import DocumentGNN
-from clew.rerankers.amr.graph import AMRGraph
-from clew.rerankers.amr.local_parser import LocalAMRParser
-from clew.rerankers.amr.penman_files import amr_entry, write_amr
-from clew.rerankers.g_rag import amr_document_graph, document_graph
-from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
+from clew.rerankers.g_rag import document_graph
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
-from clew.rerankers.g_rag.factory import open_amr_parser
 from clew.rerankers.g_rag.reranker import UNRANKED_NOTE, DocumentGraphReranker
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import parse_retriever
 from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
+from clew_lab.amr import amr_document_graph
+from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder
+from clew_lab.amr.graph import AMRGraph
+from clew_lab.amr.local_parser import LocalAMRParser
+from clew_lab.amr.penman_files import amr_entry, write_amr
+from clew_lab.amr.reranker import open_amr_parser, open_scorer
+from clew_lab.nn.document_gnn import DocumentGNN
 from tests.small_index import QUESTIONS, result_ids
 
 ENCODER = HashingEncoder(32)
@@ -66,7 +67,8 @@ def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> T
 
 
 def reranker(index: Index, kind: str, network: str = "relational") -> DocumentGraphReranker:
-    return DocumentGraphReranker(make_builder(index, kind), make_trained_gnn(kind, network))
+    trained = make_trained_gnn(kind, network)
+    return DocumentGraphReranker(make_builder(index, kind), trained, open_scorer(trained.model))
 
 
 def search(index: Index, question: str, k: int = 12) -> Evidence:
@@ -204,7 +206,7 @@ def test_the_fingerprint_tells_weights_and_parsers(
     monkeypatch.setenv("HOME", str(tmp_path))
     one, same = (reranker(small, "amr") for _ in range(2))
     assert one.fingerprint == same.fingerprint
-    same._trained.model.arrays["text_projection.weight"].flat[0] += 1.0
+    same.weights.model.arrays["text_projection.weight"].flat[0] += 1.0
     other = AMRDocumentGraphBuilder(open_amr_parser("file:~/graphs"), ENCODER.encode)
     others = {same.fingerprint, DocumentGraphReranker(other, make_trained_gnn("amr")).fingerprint}
     assert len(others | {one.fingerprint}) == 3
@@ -235,10 +237,10 @@ def test_weights_that_read_chains_get_them(small: Index, tmp_path: Path) -> None
         DocumentGraphReranker(make_builder(small, "index"), trained)
 
 
-def test_weights_trained_with_a_parser_need_one(small: Index, tmp_path: Path) -> None:
+def test_weights_that_read_amr_are_for_the_laboratory(small: Index, tmp_path: Path) -> None:
     trained = replace(make_trained_gnn("amr"), encoder=small.context.encoder.fingerprint, about={"parser": "file"})
     save_reranker(tmp_path, trained)
-    with pytest.raises(InputError, match="learned from AMR of file; give amr=file"):
+    with pytest.raises(InputError, match="reads graphs of AMR: use g-rag-amr"):
         small.search("Vega", 3, parse_retriever(f"fused:rerank=g-rag:{tmp_path}"))
-    with pytest.raises(InputError, match="cannot be read"):
-        small.search("Vega", 3, parse_retriever(f"fused:rerank=g-rag:{tmp_path},amr=file:{tmp_path / 'none'}"))
+    with pytest.raises(InputError, match="learned from AMR of file; give amr=file"):
+        small.search("Vega", 3, parse_retriever(f"fused:rerank=g-rag-amr:{tmp_path}"))

@@ -13,7 +13,6 @@ from safetensors.numpy import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.inference.document_network import NETWORKS, NUMPY_NETWORKS, DocumentGNNSettings
-from clew.nn.document_gnn import DocumentBatch, DocumentGNN
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.rerankers.g_rag.weights import (
     FeatureColumns,
@@ -21,6 +20,7 @@ from clew.rerankers.g_rag.weights import (
     load_reranker,
     save_reranker,
 )
+from clew_lab.nn.document_gnn import DocumentBatch, DocumentGNN, parameter_shapes
 
 NAMES = (("score", "words"), ("common nodes", "link to", "link from"))
 ALL = FeatureColumns((0, 1), (0, 1, 2))
@@ -44,7 +44,7 @@ def make_graph(size: int, seed: int = 0) -> DocumentGraph:
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path, network: str) -> None:
     saved = make_trained(network)
     save_reranker(tmp_path / "new", saved)
-    loaded = load_reranker(tmp_path / "new")
+    loaded = load_reranker(tmp_path / "new", parameter_shapes)
     assert (loaded.kind, loaded.node_features, loaded.edge_features, loaded.encoder) == ("index", *NAMES, "hashing")
     assert (loaded.about, loaded.fingerprint) == ({"seed": 0}, saved.fingerprint)
     assert loaded.model.settings == saved.model.settings
@@ -124,8 +124,15 @@ def test_settings_of_another_network_are_refused_in_one_line(
     change(config)
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ProviderError, match=r"network that reranks .* cannot be read .*: train or install") as caught:
-        load_reranker(tmp_path)
+        load_reranker(tmp_path, parameter_shapes)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("network", sorted(set(NETWORKS) - set(NUMPY_NETWORKS)))
+def test_a_network_that_torch_runs_is_refused(tmp_path: Path, network: str) -> None:
+    save_reranker(tmp_path, make_trained(network))
+    with pytest.raises(InputError, match=f"of the kind '{network}'; wanted one of .*: use g-rag-amr"):
+        load_reranker(tmp_path)
 
 
 def damaged(arrays: dict[str, Any], harm: str) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from clew.index import Index
 from clew.protocols import AgentReader
 from clew.retrievers.agents.factory import build_expansion
 from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.agents.settings import NaiveGE
 from clew.retrievers.registry import open_retriever
 from clew.types import Fact
+from clew_lab.retrievers.graph_expansion import NaiveGE
 
 QUESTION = "Who gave a whaling museum to the town where the ship was built on which Perce Blackborow stowed away?"
 GOLD = ("perce-blackborow.md", "endurance.md", "framnaes-shipyard.md", "sandefjord.md")

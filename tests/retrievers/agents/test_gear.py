@@ -9,9 +9,9 @@ from clew.index import Index
 from clew.protocols import Retriever
 from clew.retrievers.agents.factory import build_expansion
 from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.agents.settings import NaiveGE
 from clew.retrievers.registry import open_retriever
 from clew.types import Evidence, Filter, Usage
+from clew_lab.retrievers.graph_expansion import NaiveGE
 from tests.retrievers.agents.chain import FACTS, GOLD, NEXT_QUERIES, QUERIES, QUESTION, make_gear_agent
 from tests.retrievers.agents.scripted import COST, ScriptedReader
 from tests.small_index import result_ids

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from clew.index import Index
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
-from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
+from clew.retrievers.gfm.passage_ranking import PassageRanker
+from clew_lab.gfm.entity_ranking import EntityRanker
 
 if TYPE_CHECKING:
     from clew.types import FloatArray

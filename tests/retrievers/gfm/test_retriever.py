@@ -215,7 +215,6 @@ def test_ten_thousand_names_in_one_question(index: Index) -> None:
         ("gfm:node=5", "has no setting 'node'"),
         ("gfm:nodes", "name=value"),
         ("gfm:nodes=5,nodes=6", "each name once"),
-        ("gfm:ranker=paper", "ranker is for weights that score entities"),
         ("gfm:weights=nowhere", "holds no config.json"),
     ],
 )

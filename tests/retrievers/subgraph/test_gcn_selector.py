@@ -7,20 +7,20 @@ import torch
 from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.inference.subgraph_network import PRODUCT
 from clew.nn.arrays import export_arrays
-from clew.nn.subgraph_policy import NodeBatch, SubgraphScorer
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_features import TEXT, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, make_node_batch
 from clew.retrievers.subgraph.selectors import node_similarity
-from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH, make_question_graph
+from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, build_scorer
+from lab.tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH, make_question_graph
 
 RING = [(i, (i + 1) % 12) for i in range(12)] + [(0, 6), (3, 3)]
 
 
 def make_scorer(settings: ScorerSettings, gain: float) -> SubgraphScorer:
     """Return a torch model with random weights; with a gain of 0 it is untrained."""
-    model = settings.build_network(WIDTH, 0)
+    model = build_scorer(settings, WIDTH, 0)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.gcn.parameters() if gain else ():

@@ -14,7 +14,6 @@ from safetensors.numpy import load_file, save_file
 from clew.errors import InputError, ProviderError
 from clew.inference.subgraph_network import PRODUCT, SUM
 from clew.nn.arrays import export_arrays
-from clew.nn.subgraph_policy import NodeBatch, SubgraphScorer
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     TEXT,
@@ -25,7 +24,8 @@ from clew.retrievers.subgraph.gcn_features import (
 from clew.retrievers.subgraph.gcn_settings import Inputs, ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, make_node_batch, save_scorer
 from clew.retrievers.subgraph.selectors import node_similarity
-from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
+from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, build_scorer
+from lab.tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
 
 SHAPES = {
     "ours": ScorerSettings(width=8),
@@ -36,7 +36,7 @@ SHAPES = {
 
 def make_scorer(settings: ScorerSettings, seed: int = 0) -> SubgraphScorer:
     """Return a torch model with random weights, those of the last layer included."""
-    model = settings.build_network(WIDTH, seed)
+    model = build_scorer(settings, WIDTH, seed)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -150,13 +150,13 @@ def test_invalid_settings_are_refused() -> None:
     with pytest.raises(InputError, match="combination is 'quotient': wanted product or sum"):
         ScorerSettings(combination="quotient")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="wanted 2 layers or more"):
-        ScorerSettings(layers=1).build_network(WIDTH, 0)
+        build_scorer(ScorerSettings(layers=1), WIDTH, 0)
 
 
 def test_networks_depend_on_the_seed_and_leave_the_global_generator_alone() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    one, same, other = (SHAPES["ours"].build_network(WIDTH, seed) for seed in (0, 0, 1))
+    one, same, other = (build_scorer(SHAPES["ours"], WIDTH, seed) for seed in (0, 0, 1))
     assert torch.equal(torch.get_rng_state(), before)
     first, again, another = (model.state_dict()["gcn.layers.0.lin.weight"] for model in (one, same, other))
     assert torch.equal(first, again)

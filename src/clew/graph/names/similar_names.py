@@ -41,7 +41,7 @@ _MAX_MORE_WORDS = 2  # between the first and the last name
 
 @dataclass(frozen=True, slots=True)
 class EditFloors:
-    """Letters, without spaces, from which a name may be misspelt; chosen in docs/decisions.md."""
+    """Letters, without spaces, from which a name may be misspelt; chosen in docs/decisions."""
 
     one_edit: int = 5
     two_edits: int = 13

@@ -10,7 +10,7 @@ A third step begins at the best distinct s2, in the same way, with B the maximum
 sentences of one passage side by side, nor the first and third of one. A passage's score is that of the best chain it
 stands in. Nothing is read but the bridges of the first and second sentences, and where they lead.
 
-Source: none; the formula was found by prototypes of this project (docs/decisions.md).
+Source: none; the formula was found by prototypes of this project (docs/decisions/index.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -131,10 +131,12 @@ class _Steps:
         return sentences, joined
 
     def best_chains(self, count: int, penalty: float) -> _Chains:
-        """Return the `count` best chains with distinct last sentences, their scores less a penalty."""
+        """Return the `count` best chains with distinct last sentences, equal ones by these; scores less a penalty."""
         scores, from_start, by_bridge, *_ = self.best
-        reached = np.flatnonzero(from_start >= 0)
-        at = reached[top_order(scores[reached], count)] if len(reached) else reached
+        best = np.flatnonzero(from_start >= 0)
+        if len(best) > count:
+            best = best[scores[best] >= np.partition(scores[best], len(best) - count)[len(best) - count]]
+        at = best[np.lexsort((self.places[best], -scores[best]))[:count]]
         start = from_start[at].astype(np.int64)
         sentences, bridges = self.join(start, at, by_bridge[at].astype(np.int64))
         covered = np.maximum(self.before.covered[start], self.place_covered[at])
@@ -192,7 +194,10 @@ def search_chains(
 ) -> SentenceChains:
     """Return for each passage the best chain it stands in, of those from the best first sentences (m,), distinct.
 
-    `title_entities` (P,) are those of the snapshot. Of chains with equal scores the shorter counts, then the one that
+    `title_entities` (P,) are those of the snapshot. Scores are equal where they are to the last bit, added up in this
+    order: the chain so far less the price of its bridge, the two cosines, the title, the words as ascending terms. A
+    third step begins at the best second sentences, of equal ones at those with the lower numbers. Of chains with equal
+    scores the shorter counts, then the one that
     is found first: by the order of the first sentences, then their bridges (entities, then terms, ascending), then the
     sentences there; of two that a passage ends and begins, the one that it ends.
     """

@@ -18,8 +18,6 @@ from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency, unweighted_rows
-from clew.graph.names.given_names import GivenNames
-from clew.graph.names.spellings import prefer_displayed, write_triple
 from clew.graph.segments.passage_columns import (
     PassageColumns,
     PassageVectors,
@@ -28,6 +26,8 @@ from clew.graph.segments.passage_columns import (
     StoredPassages,
 )
 from clew.graph.sentences.sentence_index import SentenceIndex, SentenceRows, index_sentences
+from clew.graph.snapshot.given_names import GivenNames
+from clew.graph.snapshot.spellings import prefer_displayed, write_triple
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
 from clew.text.places import unpack_metadata

@@ -3,7 +3,7 @@
 A node is a passage or an entity. An entity that only one passage mentions, or that titles exactly one passage, is
 represented by that passage: a node of its own would only return its probability. Edges join a passage with the entities
 it mentions, in both directions. Equivalent names are not joined: that leads from one Henry to the next
-(docs/decisions.md).
+(docs/decisions/index.md).
 """
 
 import numpy as np

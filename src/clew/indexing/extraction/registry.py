@@ -7,7 +7,6 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.object_extractor import accept_extractor
-from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.plugins.arguments import FROM_PYTHON
 from clew.plugins.names import nearest
@@ -49,12 +48,6 @@ def _build_rules(argument: str, _: ExtractionTools) -> Extractor:
     return RuleExtractor()
 
 
-def _build_published(argument: str, _: ExtractionTools) -> Extractor:
-    if not argument:
-        raise _unknown("published")
-    return PublishedExtractor(Path(argument))
-
-
 def _build_llm(argument: str, tools: ExtractionTools) -> Extractor:
     if not argument or tools.open_model is None:
         raise _unknown(f"{LLM}:{argument}" if argument else LLM)
@@ -85,7 +78,6 @@ EXTRACTORS = Registry(
         "rules": ExtractorEntry("names, dates and relations by rules; no language model", _build_rules),
         "learned": ExtractorEntry("names by a trained network, in any case", _build_learned),
         AUTO: ExtractorEntry("rules, and learned where capitals tell nothing", _build_auto),
-        "published": ExtractorEntry("triples that were extracted elsewhere", _build_published, "published:FILE"),
         LLM: ExtractorEntry("triples by a language model", _build_llm, "llm:PROVIDER:NAME"),
     },
     ExtractorEntry,
@@ -98,7 +90,7 @@ def open_extractor(
     calls: int = 2,
     on_done: Callable[[int], None] | None = None,
 ) -> Extractor:
-    """Return the extractor `rules`, `published:FILE`, `llm:PROVIDER:NAME` or an installed package's, or InputError."""
+    """Return the extractor `rules`, `llm:PROVIDER:NAME` or an installed package's, or InputError."""
     if name.startswith(FROM_PYTHON):
         raise InputError(
             f"the index was made with an extractor of Python, of fingerprint {name.removeprefix(FROM_PYTHON)!r}: "

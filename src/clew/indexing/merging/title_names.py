@@ -3,7 +3,7 @@
 A name is a number of the joined keys of all segments, and so is a title: the key of at least one passage's title. Names
 that are common words in the corpus, or stand for many titles, are not linked.
 
-Source: the measurements in docs/decisions.md. Differs from the source: nothing.
+Source: the measurements in docs/decisions. Differs from the source: nothing.
 """
 
 from collections.abc import Sequence

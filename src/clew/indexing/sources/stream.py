@@ -78,7 +78,7 @@ def _check_id(given: SourceFile, wanted: SourceFile | Failure) -> None:
     if wanted.id != given.id:
         raise InputError(
             f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was indexed "
-            "before: rename the file, or index it without --shard and --ray"
+            "before: rename the file, or index it without --shard"
         )
 
 

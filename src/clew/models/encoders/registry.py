@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
-from clew.models.encoders.dpr import DPR, DPREncoder
 from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
@@ -74,9 +73,6 @@ ENCODERS = Registry(
         DEFAULT_ENCODER: EncoderEntry(
             "384 dimensions, 8-bit integers; its weights are bundled", lambda _: Int8MiniLM()
         ),
-        DPR: EncoderEntry(
-            "a pair of models, of questions and of passages: dpr:QUESTION_MODEL,PASSAGE_MODEL", DPREncoder
-        ),
         "hashing": EncoderEntry("hashed words; no weights", _build_hashing),
         "none": EncoderEntry("no vectors", lambda _: NoEncoder()),
         OLLAMA_EMBEDDINGS: EncoderEntry(
@@ -98,10 +94,9 @@ def open_encoder(
 
     Args:
         name: "all-MiniLM-L6-v2-int8" (or "bundled"), "all-MiniLM-L6-v2" for its fp32 weights, "hashing",
-            "hashing:512", "none", "dpr:QUESTION_MODEL,PASSAGE_MODEL" for a pair of `transformers`,
-            "openai-embeddings:MODEL" or "ollama-embeddings:MODEL" for a model that a server runs, one that an installed
-            package adds, or any name that sentence-transformers opens: "owner/name", "owner/name@revision", or a
-            folder.
+            "hashing:512", "none", "openai-embeddings:MODEL" or "ollama-embeddings:MODEL" for a model that a server
+            runs, one that an installed package adds, or any name that sentence-transformers opens: "owner/name",
+            "owner/name@revision", or a folder.
         config: Normalisation and prompts that a network was trained with; None for the model's own. It applies to
             sentence-transformers models only.
         device: Where a model runs that torch runs: "auto", "cpu", "cuda" or "mps".
@@ -109,15 +104,13 @@ def open_encoder(
 
     Raises:
         InputError: The name is empty or resembles that of a registered encoder, the width after "hashing:" is not a
-            whole number of at least 1, or "dpr:" is not followed by two models.
+            whole number of at least 1.
     """
     name = _ALIASES.get(name, name)
     kind, _, argument = name.partition(":")
     if name == FP32_MINILM:
         return MiniLM(partial(fp32_weights, otherwise), device=device, otherwise=otherwise)
-    if kind == DPR:
-        return DPREncoder(argument, device, otherwise)
-    if name in ENCODERS or (argument and kind in ENCODERS and kind not in _WITHOUT_ARGUMENT):
+    if name in ENCODERS or (kind in ENCODERS and kind not in _WITHOUT_ARGUMENT and name != "hashing:"):
         return _open_entry(kind, argument)
     if name == "hashing:":
         raise InputError("encoder 'hashing:'; wanted a whole number after the colon, such as hashing:512")

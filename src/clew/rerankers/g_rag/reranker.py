@@ -4,25 +4,21 @@ A passage that shares nothing with the question rises if relevant passages are c
 of a chain is not lost, unlike with rerankers that score each passage on its own.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024).
-Differs from the source: see `document_graph`, `amr_document_graph` and `clew.nn.document_gnn`; a passage without edges
-is ranked with the others; a pool in which no passage has the AMR graph that the network reads keeps its order.
+Differs from the source: see `document_graph` and `clew.inference.document_network`; a passage without edges is ranked
+with the others; a pool in which no passage has the AMR graph that the network reads keeps its order.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from clew.arrays import FloatArray
-from clew.inference.document_network import NUMPY_NETWORKS, DocumentInput, DocumentNetwork
+from clew.inference.document_network import DocumentInput
 from clew.protocols import check_lengths, fingerprint_of
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN
 from clew.rerankers.ordering import sort_by_score
 from clew.types import Evidence, Passage, Scored
-
-if TYPE_CHECKING:
-    from clew.nn.edge_gradients import EdgeGradients
-
 
 UNRANKED_NOTE = (
     "no passage has the AMR graph that g-rag reads here, so the pool keeps its order: give amr=local or amr=file:PATH "
@@ -33,12 +29,20 @@ UNRANKED_NOTE = (
 
 @final
 class DocumentGraphReranker:
-    """Ranks each question's passages jointly; raises InputError where the graphs lack a feature of the network."""
+    """Ranks each question's passages jointly; raises InputError where the graphs lack a feature of the network.
 
-    def __init__(self, graphs: DocumentGraphBuilder, trained: TrainedDocumentGNN) -> None:
+    `scores` is a function from the inputs of a question with n passages to their scores (n,); by default the network's.
+    """
+
+    def __init__(
+        self,
+        graphs: DocumentGraphBuilder,
+        trained: TrainedDocumentGNN,
+        scores: Callable[[DocumentInput], FloatArray] | None = None,
+    ) -> None:
         self._graphs = graphs
         self._trained = trained
-        self._scores = open_scorer(trained.model)
+        self._scores = trained.model.scores if scores is None else scores
         self._columns = FeatureColumns.locate(
             (trained.node_features, trained.edge_features), (graphs.node_features, graphs.edge_features)
         )
@@ -67,30 +71,18 @@ class DocumentGraphReranker:
             ranked[place] = replace(item, notes=(*item.notes, *graph.notes))
         return ranked
 
-    def explain(self, question: str, passages: Sequence[Scored[Passage]], place: int) -> "EdgeGradients":
-        """Return the gradient of the score of the passage at a place, by the edges between all passages of a pool."""
-        from clew.nn.edge_gradients import edge_gradients  # and torch, which ranking does not need
-
+    def network_input(self, question: str, passages: Sequence[Scored[Passage]]) -> DocumentInput:
+        """Return what the network reads of a question and its pool of passages."""
         (graph,) = self._graphs.build([question], [passages])
-        text = self._trained.model.settings.text > 0
-        return edge_gradients(self._trained.model, self._columns.select(graph, text=text), place)
+        return self._columns.select(graph, text=self._trained.model.settings.text > 0)
 
     @property
-    def edge_features(self) -> tuple[str, ...]:
-        """Names of the features of edges that the network reads, in order."""
-        return self._trained.edge_features
+    def weights(self) -> TrainedDocumentGNN:
+        """The trained network."""
+        return self._trained
 
     def shared_parts(
         self, question: str, passages: Sequence[Scored[Passage]], first: int, second: int
     ) -> dict[str, tuple[str, ...]]:
         """Return what joins two passages of a pool, given by their places, by kind."""
         return self._graphs.shared_parts(question, passages, first, second)
-
-
-def open_scorer(network: DocumentNetwork) -> Callable[[DocumentInput], FloatArray]:
-    """Return a function from the inputs of a question with n passages to their scores (n,)."""
-    if network.settings.network in NUMPY_NETWORKS:
-        return network.scores
-    from clew.nn.document_gnn import DocumentGNN
-
-    return DocumentGNN.from_network(network).scores

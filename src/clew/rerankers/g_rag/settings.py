@@ -12,8 +12,3 @@ class GRag(SettingsRecord):
     label: ClassVar[str] = "g-rag"
 
     weights: Path | None = setting(None, "weights that `clew train reranker` made", unset="the package's")
-    amr: str | None = setting(
-        None,
-        "AMR parser, for weights that read AMR: local, candidates, file:PATH, amrbart:MODEL or amrlib:MODEL",
-        unset="local for such weights, or candidates where they learned from these",
-    )

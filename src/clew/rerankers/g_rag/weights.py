@@ -1,7 +1,8 @@
 """The trained reranking network: its folder of weights, and the collation of document graphs into its input."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.inference.document_network import NUMPY_NETWORKS, DocumentGNNSettings, DocumentInput, DocumentNetwork
-from clew.plugins.extras import import_extra
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.store.weights_io import check_layers, read_weights, write_weights
 
@@ -90,12 +90,20 @@ def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
     write_weights(folder, config, dict(sorted(trained.model.arrays.items())))
 
 
-def load_reranker(folder: Path) -> TrainedDocumentGNN:
-    """Read a network of `save_reranker`; raises ProviderError where a file is missing, damaged or another network's."""
-    return read_weights(folder, "the network that reranks", _build_model)
+Shapes = Callable[[DocumentGNNSettings], Mapping[str, tuple[int, ...]]]
+"""Shapes of a network's arrays by name."""
 
 
-def _build_model(config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedDocumentGNN:
+def load_reranker(folder: Path, shapes: Shapes | None = None) -> TrainedDocumentGNN:
+    """Read a network of `save_reranker`; `shapes` are those of networks that another package runs.
+
+    Raises ProviderError where a file is missing, damaged or another network's, and InputError for a network that is not
+    among `NUMPY_NETWORKS` without `shapes`.
+    """
+    return read_weights(folder, "the network that reranks", partial(_build_model, shapes))
+
+
+def _build_model(shapes_of: Shapes | None, config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedDocumentGNN:
     nodes, edges = (tuple(map(str, config[name])) for name in ("numbers", "edges"))
     kind = config["graph"]
     try:
@@ -105,17 +113,15 @@ def _build_model(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Train
     check_layers(settings.layers, arrays)
     if kind not in GRAPH_KINDS or settings.edges != len(edges) or settings.numbers != len(nodes):
         raise ValueError(f"its graphs are {kind!r} with {len(nodes)} node features and {len(edges)} edge features")
-    shapes = settings.shapes() if settings.network in NUMPY_NETWORKS else _torch_shapes(settings)
+    if shapes_of is None and settings.network not in NUMPY_NETWORKS:
+        raise InputError(
+            f"g-rag: a network of the kind {settings.network!r}; wanted one of {', '.join(NUMPY_NETWORKS)}: use "
+            "g-rag-amr, which the package clew-lab adds"
+        )
+    shapes = settings.shapes() if shapes_of is None or settings.network in NUMPY_NETWORKS else shapes_of(settings)
     for name in sorted(arrays.keys() | shapes.keys()):
         shape = arrays[name].shape if name in arrays else None
         if shape != shapes.get(name):
             raise ValueError(f"the array {name!r} has the shape {shape}, wanted {shapes.get(name)}")
     model = DocumentNetwork(settings, arrays)
     return TrainedDocumentGNN(model, kind, nodes, edges, str(config["encoder"]["fingerprint"]), dict(config["about"]))
-
-
-def _torch_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]]:
-    import_extra("torch_geometric", "train", f"a reranking network of the kind {settings.network!r}")
-    from clew.nn.document_gnn import parameter_shapes
-
-    return parameter_shapes(settings)

@@ -1,4 +1,4 @@
-"""Builds the retrievers that work above a base: `naive-ge`, `sync-ge`, `gear` and `ircot`."""
+"""Builds `gear`: the base that it searches, its expansion along triples, and its reader."""
 
 from typing import Literal
 
@@ -13,7 +13,6 @@ from clew.plugins.records import SettingsRecord
 from clew.protocols import LOCAL_READER, AgentReader, Retriever
 from clew.query.context import IndexContext
 from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.agents.ircot import IRCoTAgent
 from clew.retrievers.agents.llm_reader import LLMReader
 from clew.retrievers.agents.local_reader import MAX_FACTS as MAX_LOCAL_FACTS
 from clew.retrievers.agents.local_reader import LocalReader
@@ -23,31 +22,12 @@ from clew.retrievers.agents.settings import (
     LOCAL_NOTES,
     Expansion,
     Gear,
-    IRCoT,
-    NaiveGE,
-    SyncGE,
 )
-from clew.retrievers.graph_expansion import ExpansionSettings, GraphExpansion, GraphExpansionRetriever
+from clew.retrievers.graph_expansion import ExpansionSettings, GraphExpansion
 from clew.retrievers.spec import OpenRetriever
 
 GRAPH_BASES = ("entity-graph", "gfm", "hipporag", "hipporag2", "pagerank", "title-links")
 """Retrievers that follow the graph themselves: an expansion overrules them less than those that read words alone."""
-
-
-def build_naive_ge(context: IndexContext, settings: NaiveGE, open_retriever: OpenRetriever) -> Retriever:
-    """Return the expansion of a base ranking along all its triples; raises InputError for an unknown base."""
-    base = open_retriever(settings.base, context.with_paths_per_passage(0))
-    return GraphExpansionRetriever(base, build_expansion(context, settings))
-
-
-def build_sync_ge(context: IndexContext, settings: SyncGE, open_retriever: OpenRetriever) -> Retriever:
-    """Return the expansion of a base ranking along the triples that a reader picks.
-
-    Raises InputError for an unknown base or reader.
-    """
-    base = open_retriever(settings.base, context.with_paths_per_passage(0))
-    reader = open_reader(context, settings.reader, settings.context, max_facts=settings.facts, triples=settings.triples)
-    return GraphExpansionRetriever(base, build_expansion(context, settings), reader)
 
 
 def build_gear(context: IndexContext, settings: Gear, open_retriever: OpenRetriever) -> Retriever:
@@ -85,12 +65,6 @@ def build_gear(context: IndexContext, settings: Gear, open_retriever: OpenRetrie
         min_gain=settings.gain,
     )
     return GearAgent(base, build_expansion(context, settings), reader, gear)
-
-
-def build_ircot(context: IndexContext, settings: IRCoT, open_retriever: OpenRetriever) -> Retriever:
-    """Return IRCoT over a base retriever; raises InputError for an unknown base or reader."""
-    base = open_retriever(settings.base, context.with_paths_per_passage(0))
-    return IRCoTAgent(base, open_reader(context, settings.reader, settings.context), settings.steps)
 
 
 def build_expansion(context: IndexContext, settings: Expansion) -> GraphExpansion:

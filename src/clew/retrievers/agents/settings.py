@@ -1,4 +1,4 @@
-"""Settings of the retrievers that work above a base: `naive-ge`, `sync-ge`, `gear` and `ircot`."""
+"""Settings of `gear`, and of the expansion along triples that it does."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +17,7 @@ _BASE = "retriever whose passages are read"
 _READER = "`local`, or a language model such as openai:gpt-4o-mini"
 _EXPANSION = ExpansionSettings()
 _GEAR = GearSettings()
-_CAPS = "published: all; docs/decisions.md, GeAR"
+_CAPS = "published: all; docs/decisions, GeAR"
 
 
 class Expansion(SettingsRecord):
@@ -42,11 +42,11 @@ class Expansion(SettingsRecord):
         _EXPANSION.beam.width, "beams that each step keeps", "published for relatives of GeAR: 10"
     )
     length: Annotated[int, Field(ge=1, le=16)] = setting(
-        _EXPANSION.beam.length, "triples of a chain, at most", "published for relatives of GeAR: 2; docs/decisions.md"
+        _EXPANSION.beam.length, "triples of a chain, at most", "published for relatives of GeAR: 2; docs/decisions"
     )
     gamma: Amount = setting(_EXPANSION.beam.gamma, "penalty of a beam's later siblings", "GeAR")
     context: Amount = setting(
-        _EXPANSION.context, "share of the stating passage in a triple's score", "docs/decisions.md, GeAR"
+        _EXPANSION.context, "share of the stating passage in a triple's score", "docs/decisions, GeAR"
     )
     read: WholeNumber = setting(
         _EXPANSION.read_depth, "passages of the base that are read", "published for relatives of GeAR: 10"
@@ -54,11 +54,11 @@ class Expansion(SettingsRecord):
     weight: Amount | None = setting(
         None,
         "weight of the base's ranking; 1 as published",
-        "docs/decisions.md, GeAR",
+        "docs/decisions, GeAR",
         "2 above a base that follows the graph, else 1",
     )
     constant: Amount = setting(
-        _EXPANSION.rank_constant, "rank constant of the fusion; 60 as published", "docs/decisions.md, GeAR"
+        _EXPANSION.rank_constant, "rank constant of the fusion; 60 as published", "docs/decisions, GeAR"
     )
     hub: CountOrAll = setting(
         _EXPANSION.beam.hub, "triples of a node through which a chain goes, at most; all as published", "bench/beam.py"
@@ -67,7 +67,7 @@ class Expansion(SettingsRecord):
         "composed",
         "vectors of triples: of names and relation, added, or of each triple's text, which takes about a minute for "
         "ten thousand triples once",
-        "docs/decisions.md; GeAR: encoded",
+        "docs/decisions; GeAR: encoded",
     )
     candidates: WholeNumber = setting(
         _EXPANSION.candidates, "passages of each ranking that are fused", "published for relatives of GeAR: 100"
@@ -84,12 +84,6 @@ class Expansion(SettingsRecord):
     def published_values(cls, _: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the settings of `preset=paper`, beside those that are given."""
         return cls.PAPER
-
-
-class NaiveGE(Expansion):
-    """Settings of `naive-ge`."""
-
-    label: ClassVar[str] = "naive-ge"
 
 
 class ReaderExpansion(Expansion):
@@ -109,12 +103,6 @@ class ReaderExpansion(Expansion):
         return {**cls.PAPER, "facts": "all"} if ":" in str(given.get("reader", LOCAL_READER)) else cls.PAPER
 
 
-class SyncGE(ReaderExpansion):
-    """Settings of `sync-ge`."""
-
-    label: ClassVar[str] = "sync-ge"
-
-
 class Gear(ReaderExpansion):
     """Settings of `gear`."""
 
@@ -132,7 +120,7 @@ class Gear(ReaderExpansion):
         "gain": 0.0,
     }
 
-    steps: WholeNumber = setting(_GEAR.steps, "steps, at most", "docs/decisions.md")
+    steps: WholeNumber = setting(_GEAR.steps, "steps, at most", "docs/decisions")
     expand: bool = setting(_GEAR.expand, "whether passages are searched along triples", "GeAR")
     gist: bool = setting(_GEAR.gist, "whether the memory's triples bring passages to the final ranking", "GeAR")
     notes: CountOrAll | None = setting(
@@ -151,50 +139,37 @@ class Gear(ReaderExpansion):
         "found",
         "passages whose facts are noted: of base and expansion, none read twice in a step, or as published of the "
         "expansion alone",
-        "docs/decisions.md, GeAR",
+        "docs/decisions, GeAR",
     )
     passage_link: Literal["query", "stated"] | None = setting(
         None,
         "passages that a memory triple brings: those that the base ranks for its text, as published, or those that "
         "state the nearest triple",
-        "docs/decisions.md, GeAR",
+        "docs/decisions, GeAR",
         "query; stated with the local reader",
     )
     later_read: WholeNumber | None = setting(
         None,
         "passages that steps after the first read",
-        "docs/decisions.md, GeAR; published: 10",
+        "docs/decisions, GeAR; published: 10",
         f"as many as the first; {LOCAL_LATER_READ} with the local reader",
     )
     prompts: Literal["joint", "separate"] = setting(
         "joint",
         "whether a language model judges the memory and writes the next query in one call or, as published, in two",
-        "docs/decisions.md",
+        "docs/decisions",
     )
     gain: Share = setting(
         0.1,
         "share of the question's words that a passage has to add, for the local reader to follow its name",
-        "docs/decisions.md, GeAR",
+        "docs/decisions, GeAR",
     )
     later: Amount | None = setting(
         None,
         "weight of later steps; 1 as published",
-        "docs/decisions.md, GeAR",
+        "docs/decisions, GeAR",
         "1 above a base that follows the graph, else 0.5",
     )
     gist_weight: Amount = setting(
-        _GEAR.gist_weight, "weight of the passages of a memory triple; 1 as published", "docs/decisions.md, GeAR"
-    )
-
-
-class IRCoT(SettingsRecord):
-    """Settings of `ircot`."""
-
-    label: ClassVar[str] = "ircot"
-
-    base: SettingsRecord | str = setting("bm25", _BASE)
-    reader: str = setting(LOCAL_READER, _READER)
-    steps: WholeNumber = setting(4, "steps, at most")
-    context: Amount = setting(
-        _EXPANSION.context, "share of the stating passage in a triple's score", "docs/decisions.md"
+        _GEAR.gist_weight, "weight of the passages of a memory triple; 1 as published", "docs/decisions, GeAR"
     )

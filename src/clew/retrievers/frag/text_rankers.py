@@ -3,7 +3,7 @@
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on
 Knowledge Graphs" (2025), section 4.3, which names BM25, bi-encoders, cross-encoders, late interaction (ColBERT) and, in
 its limitations, language models. Differs from the source: late interaction reads the states of the encoder's tokens
-(see `clew.retrievers.maxsim`); a language model scores each text on its own, by the prompt of the reranker `llm`.
+(see `clew_lab.retrievers.maxsim`); a language model scores each text on its own, by the prompt of the reranker `llm`.
 """
 
 from collections.abc import Callable, Sequence

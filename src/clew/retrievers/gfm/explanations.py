@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
-from clew.graph.names.spellings import are_tied, find_spelling, label_among
 from clew.graph.paths.layered_walks import best_walks
 from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_RELATION, RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import are_tied, find_spelling, label_among
 from clew.retrievers.gfm.batch import GraphBatch
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.settings import Targets

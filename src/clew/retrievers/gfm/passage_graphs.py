@@ -2,7 +2,7 @@
 
 The walk selects the nodes, so the cost does not depend on the size of the graph. Everything else that is known before
 learning is a feature of a node, and the walk's own ranking is the prior that the scores start from: fusing rankings
-afterwards loses what both know (docs/decisions.md).
+afterwards loses what both know (docs/decisions/index.md).
 
 Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
 """

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, FloatArray
-from clew.inference.query_network import QueryNetwork
+from clew.inference.query_network import QueryBatch, QueryGNNSettings
 from clew.models.threads import BackgroundThread, worker_count
 from clew.models.validation import replace_surrogates
 from clew.plugins.tracing import trace_calls
@@ -37,10 +37,22 @@ from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.retrievers.quoted_chains import ChainQuoter
 from clew.types import Evidence, Filter, Path, Scored, SentenceChain
 
-if TYPE_CHECKING:
-    from clew.nn.device_network import DeviceQueryNetwork
-
 _ONE_THREAD_NODES = 5_000  # beyond this several cores are faster than one
+
+
+class GraphNetwork(Protocol):
+    """A trained network over question graphs, as `QueryNetwork` is."""
+
+    settings: QueryGNNSettings
+
+    def with_inverses(self, projected: FloatArray) -> FloatArray:
+        """Return projections (R, layers, width) followed by those of the inverses, (2R, layers, width)."""
+
+    def logits(self, batch: QueryBatch, relations: FloatArray, workers: int = 1) -> FloatArray:
+        """Return a logit (n,) for each node, from projections of the batch's relations."""
+
+    def edge_importances(self, batch: QueryBatch, relations: FloatArray, targets: Sequence[int]) -> list[FloatArray]:
+        """Return for each target node the gradient (layers, m) of its logit in the weights of the edges."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +62,7 @@ class GFMRetriever:
     scope: Scope
     encoder: Encoder  # the encoder that the network was trained with
     graphs: QuestionGraphBuilder  # builds the graphs of questions
-    model: "QueryNetwork | DeviceQueryNetwork"
+    model: GraphNetwork
     # projections (.., layers, width) of the index's relations, followed by those of their inverses where the model does
     # not learn inverses; float16 or float32
     relation_projections: NDArray[Any]

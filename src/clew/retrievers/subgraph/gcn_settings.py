@@ -1,9 +1,9 @@
-"""The shape of a network that selects subgraphs; loads no torch before a network is built."""
+"""The shape of a network that selects subgraphs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from pydantic import Field
@@ -11,11 +11,7 @@ from pydantic import Field
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.inference.subgraph_network import SUM, SubgraphNetwork
-from clew.plugins.extras import import_extra
 from clew.retrievers.subgraph.gcn_features import feature_width
-
-if TYPE_CHECKING:
-    from clew.nn.subgraph_policy import SubgraphScorer
 
 Inputs = Literal["text", "question"]
 Combination = Literal["product", "sum"]
@@ -71,18 +67,3 @@ class ScorerSettings:
         arrays["weights"] += 1
         arrays["end"] -= 4
         return self.network(arrays)
-
-    def build_network(self, dimension: int, seed: int) -> "SubgraphScorer":
-        """Return an untrained network for vectors of some dimension; equal seeds give equal ones.
-
-        Raises InputError where there are fewer than 2 layers, or a width below 1.
-        """
-        import_extra("torch_geometric", "train", "training a network that selects subgraphs")
-        import torch
-
-        from clew.nn.subgraph_policy import SubgraphScorer
-
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            inputs = feature_width(self.inputs, dimension)
-            return SubgraphScorer(inputs, self.width, self.layers, self.combination, stops=self.stops)

@@ -1,17 +1,15 @@
-"""Settings of `gcn-subgraph` and `steiner`."""
+"""Settings of `gcn-subgraph`, and of the neighbourhood that a subgraph is selected from."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from clew.graph.subgraphs.k_hop import MAX_HOPS
-from clew.plugins.records import Amount, SettingsRecord, WholeNumber, setting
+from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.retrievers.subgraph.retriever import SubgraphSettings
-from clew.retrievers.subgraph.selectors import SteinerSelector
 
 _DEFAULT = SubgraphSettings()
-_TREE = SteinerSelector()
 
 
 class Neighbourhood(SettingsRecord):
@@ -36,20 +34,4 @@ class GCNSubgraph(Neighbourhood):
 
     weights: Path | None = setting(
         None, "weights that `clew train subgraph` made", unset="the index's, else the package's"
-    )
-
-
-class Steiner(Neighbourhood):
-    """Settings of `steiner`."""
-
-    label: ClassVar[str] = "steiner"
-
-    topk: WholeNumber = setting(_TREE.topk, "nodes that have a prize", "G-Retriever")
-    topk_e: WholeNumber = setting(_TREE.topk_e, "similarity values of edges that have a prize", "G-Retriever")
-    cost: Amount = setting(_TREE.cost, "cost of an edge", "G-Retriever")
-    fill: bool = setting(
-        default=False, description="whether a tree below the budget is filled with its most similar neighbours"
-    )
-    question: Literal["whole", "masked"] = setting(
-        "whole", "the question that names are compared with: masked is without the names it asks about", "G-Retriever"
     )

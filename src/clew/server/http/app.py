@@ -17,12 +17,12 @@ from clew.server.http import problems
 from clew.server.http.audit import AuditLog
 from clew.server.http.guard import Guard
 from clew.server.http.metrics import Metrics
+from clew.server.http.mounted_tools import MountedTools
 from clew.server.http.rate_limit import RateLimit
 from clew.server.http.responses import describe_problems
-from clew.server.http.routes import chat, documents, entities, graph, indexes, jobs, local, page, searching, status
+from clew.server.http.routes import chat, documents, entities, graph, indexes, jobs, page, searching, status
 from clew.server.http.state import ServerState
 from clew.server.keys import KeyFile
-from clew.server.mcp.http_mount import MountedTools
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
@@ -58,11 +58,8 @@ def make_state(
     )
 
 
-def make_app(state: ServerState, local_token: str = "") -> Guard:
-    """Return the application of a server; entering its lifespan takes up jobs left by an earlier one, if it writes.
-
-    With a token, it also answers commands of the same user that know it (see `clew.server.local_server`).
-    """
+def make_app(state: ServerState) -> Guard:
+    """Return the application of a server; entering its lifespan takes up jobs left by an earlier one, if it writes."""
     tools = MountedTools(state)
 
     @asynccontextmanager
@@ -100,8 +97,6 @@ def make_app(state: ServerState, local_token: str = "") -> Guard:
     app.include_router(graph.router)
     app.include_router(entities.router)
     app.include_router(page.router)
-    if local_token:
-        app.include_router(local.make_router(local_token))
     app.mount("/page", page.page_files())
     app.mount("/mcp", tools)
     describe_problems(app)

@@ -55,7 +55,7 @@ def describe_problems(app: FastAPI) -> None:
         _KEY: {
             "type": "http",
             "scheme": "bearer",
-            "description": "A key of this server, as `clew keys add` prints it; a server without keys asks for none.",
+            "description": "A key of this server, as `clew keys --add` prints it; a server without keys asks for none.",
         }
     }
     document["security"] = [{_KEY: []}, {}]

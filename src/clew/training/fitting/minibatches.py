@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -10,18 +10,34 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
-    from clew.training.fitting.hop_predictor import HopRecipe
-    from clew.training.fitting.path_ranker import PathRecipe
-    from clew.training.fitting.span_ranker import AnswerRecipe
-    from clew.training.fitting.span_tagger import ExtractorRecipe
     from clew.types import LongArray
+
+
+class MinibatchRecipe(Protocol):
+    """Length, step size and seed of a training; `rate` is the initial learning rate."""
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the examples."""
+
+    @property
+    def batch(self) -> int:
+        """Examples of a step."""
+
+    @property
+    def rate(self) -> float:
+        """Initial learning rate."""
+
+    @property
+    def seed(self) -> int:
+        """Random seed."""
 
 
 def minimise(
     loss_of: "Callable[[LongArray], Tensor]",
     optimizer: "Optimizer",
     count: int,
-    recipe: "HopRecipe | PathRecipe | AnswerRecipe | ExtractorRecipe",
+    recipe: MinibatchRecipe,
 ) -> None:
     """Minimise a loss over `count` examples; the recipe's learning rate decays as a cosine.
 

@@ -1,24 +1,30 @@
 """Weights of `gfm` tuned on questions that are made from an index."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 
-from clew.datasets.loaders import load_questions
+from clew.datasets.questions import load_questions
+from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
 from clew.index import Index
 from clew.nn.query_gnn import QueryGNN
-from clew.retrievers.gfm.weights import load_weights, save_weights
+from clew.query.context import IndexContext
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.retrievers.gfm.factory import check_encoder
+from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
+from clew.retrievers.gfm.passage_ranking import PassageRanker
+from clew.retrievers.gfm.weights import TrainedGNN, load_weights, save_weights
 from clew.store.atomic import discard
 from clew.training.data import corpora
 from clew.training.data.chain_questions import ChainQuestionMaker
-from clew.training.data.gfm_examples import make_examples
+from clew.training.data.gfm_examples import GraphView, make_examples
 from clew.training.data.held_out import split_holdout
 from clew.training.data.synthetic_questions import PathQuestionMaker
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.recipes.gfm_graphs import graph_view
-from clew.training.recipes.gfm_recipe import GFMRecipe
-from clew.training.recipes.gfm_runs import describe_recipe, run_key
+from clew.training.recipes.gfm_adapt_recipe import AdaptRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress
 
@@ -30,7 +36,7 @@ def adapt_gfm(
     index: Index,
     start: Path,
     out: Path,
-    recipe: GFMRecipe,
+    recipe: AdaptRecipe,
     progress: Progress,
     group: ProcessGroup = SINGLE_PROCESS,
     labelled: Path | None = None,
@@ -46,7 +52,7 @@ def adapt_gfm(
     seed = recipe.loop.seed
     answered_questions = [] if labelled is None else load_questions(labelled)
     trained = load_weights(start)
-    view = graph_view(index.context, recipe, trained)
+    view = graph_view(index.context, trained)
     progress("making questions", 0, 0)
     maker = ChainQuestionMaker if trained.chains else PathQuestionMaker
     training, held_out = split_holdout(maker(view.snapshot, seed).make(recipe.questions), seed)
@@ -68,16 +74,32 @@ def adapt_gfm(
         validation["labelled"] = make_examples(view, others, seed, lazy=lazy)
     objective = DocumentRetrieval(examples, validation, recipe.loss)
     contents = [] if labelled is None else [corpora.hash_file(labelled)]
-    version = f"{index.table.version}-{trained.key}-{run_key(recipe, contents, loop=True)}"
+    version = f"{index.table.version}-{trained.key}-{_hash_run(recipe, contents)}"
     state = index.table.location.derived / "adapting" / version
     model = QueryGNN.from_network(trained.model)
     result = train(model, objective, recipe.loop, state, progress, group)
     discard(state)
     if result.best_epoch >= 0:
-        about = {"adapted from": trained.key, "questions": len(training), "labelled": given, **describe_recipe(recipe)}
+        about = {"adapted from": trained.key, "questions": len(training), "labelled": given, **asdict(recipe)}
         encoder = trained.encoder
         if encoder.fingerprint:
             encoder = replace(encoder, name=view.encoder.name, fingerprint=view.encoder.fingerprint)
         adapted = replace(trained, model=model.network(), encoder=encoder)
         save_weights(out, adapted, {**about, "figures": result.figures})
     return replace(result, questions=len(training), held_out=len(held_out))
+
+
+def graph_view(context: IndexContext, trained: TrainedGNN) -> GraphView:
+    """Return the graphs of an index for a trained network of the same encoder that scores passages."""
+    encoder = check_encoder(trained, context.index_encoder)
+    snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())
+    chains = context.chain_search() if trained.chains else None
+    builder = PassageGraphBuilder(passage_graph(snapshot), walk, trained.nodes, chains=chains)
+    encode = partial(context.encode_texts_with, encoder=encoder)
+    relations = encode(relation_texts(snapshot, inverses=False))
+    return GraphView(snapshot, builder, PassageRanker(), encoder, relations, encode, targets_entities=False)
+
+
+def _hash_run(recipe: AdaptRecipe, contents: list[str]) -> str:
+    """Return a hash of recipe and data, which names a run in a folder."""
+    return blake2b(repr((asdict(recipe), contents)).encode(), digest_size=6).hexdigest()

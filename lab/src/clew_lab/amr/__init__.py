@@ -1,0 +1,1 @@
+"""Abstract meaning representation: graphs, parsers, and G-RAG over them."""

@@ -1,0 +1,1 @@
+"""Loaders of published data sets."""

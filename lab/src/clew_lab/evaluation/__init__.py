@@ -1,0 +1,1 @@
+"""Evaluation on graphs, on pools, and by the measures of the papers."""

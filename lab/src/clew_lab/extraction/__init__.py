@@ -1,0 +1,1 @@
+"""Extractions of elsewhere: read, and written for others."""

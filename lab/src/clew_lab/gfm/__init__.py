@@ -1,0 +1,1 @@
+"""GFM-RAG and G-reasoner as published."""

@@ -1,0 +1,1 @@
+"""Graph kernels of the methods of this package."""

@@ -1,0 +1,1 @@
+"""Readers of selected subgraphs, trained or not."""

@@ -1,0 +1,1 @@
+"""Models of `transformers`: causal language models, sequence to sequence, DPR."""

@@ -1,0 +1,1 @@
+"""Networks that torch runs and trains."""

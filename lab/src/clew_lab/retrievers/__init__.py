@@ -1,0 +1,1 @@
+"""Rival retrievers and published forms of Clew's own, by the entry points of `entries`."""

@@ -1,0 +1,96 @@
+"""HippoRAG: PageRank over phrases from those that the question names; the published baseline before HippoRAG 2.
+
+Nodes are phrases, joined by triples, weighted by the number of passages that state them, and by synonyms. A name of the
+question restarts the walk at the phrase with the nearest name, weighted by its specificity, one over the number of its
+passages. A passage has the sum over its phrases of where the walk is times how often the phrase occurs in it. Where the
+question has no name the ranking is the dense one.
+
+Source: Gutierrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models" (2024,
+arXiv 2405.14831), section 2.3, with damping 0.5.
+Differs from the source: names of the question are those of the rules for questions, where a language model finds them
+there; triples and synonyms are those of the index; an occurrence is that of the name in the title and the text, one
+where only another form of it is written.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.graph.ppr.power_iteration import PowerWalk
+from clew.graph.snapshot.mention_counts import count_mentions
+from clew.plugins.records import SettingsRecord, Share, setting
+from clew.query.context import IndexContext
+from clew.query.nearest_entities import find_nearest_entities
+from clew.query.scope import Scope
+from clew.retrievers.dense import Dense, DenseRetriever, build_dense
+from clew.retrievers.evidence import NO_NAME, PassageRetriever, make_evidence
+from clew.types import Evidence
+from clew_lab.graph.phrase_graph import build_triple_graph
+
+
+class HippoRAG(SettingsRecord):
+    """Settings of `hipporag`."""
+
+    label: ClassVar[str] = "hipporag"
+
+    damping: Share = setting(0.5, "probability of another step of the walk", "HippoRAG: section 3")
+    specificity: bool = setting(
+        default=True, description="whether a phrase of few passages weighs more in the restart", source="HippoRAG"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class HippoRAGRetriever(PassageRetriever):
+    """Ranks passages by PageRank over phrases."""
+
+    scope: Scope
+    dense: DenseRetriever
+    entity_vectors: Callable[[], FloatArray]  # returns unit rows (E, d) of the names of entities
+    encode_names: Callable[[Sequence[str]], FloatArray]  # returns unit rows (n, d) of names
+    count_occurrences: Callable[[], IntArray]  # returns `count_mentions` of the index
+    settings: HippoRAG
+
+    @cached_property
+    def _walk(self) -> PowerWalk:
+        return PowerWalk(build_triple_graph(self.scope.snapshot, np.ones(len(self.scope), dtype=bool)))
+
+    @cached_property
+    def _occurrences(self) -> IntArray:
+        return self.count_occurrences()
+
+    def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
+        """Return at most `k` allowed passages (P,) with a phrase that the walk reaches; without a name by cosine."""
+        started, s, some = time.perf_counter(), self.scope.snapshot, self.scope.restriction(allowed)
+        names = self.scope.names(allowed)
+        starts = find_nearest_entities(s, names, question, some, self.entity_vectors, self.encode_names)
+        if not starts:
+            ranked, notes = self.dense.rank(question, k, allowed)
+            return make_evidence(self.scope.scored_passages(ranked), (), (NO_NAME, *notes), started)
+        restart = np.zeros(len(s.entities))
+        for entity in starts:
+            passages = max(len(s.mentioned_in.row(entity)), 1)
+            restart[entity] = 1.0 / passages if self.settings.specificity else 1.0
+        walk = self._walk if some is None else PowerWalk(build_triple_graph(s, allowed))
+        values = walk.values(restart / restart.sum(), self.settings.damping)
+        mass = values[s.mentions.indices] * self._occurrences
+        scores = np.bincount(s.mentions.row_indices(), weights=mass, minlength=len(self.scope)).astype(np.float32)
+        notes = (f"starts from {', '.join(names.entities[entity] for entity in starts)}",)
+        return make_evidence(self.scope.scored_passages(self.scope.rank(scores, k, allowed)), (), notes, started)
+
+
+def build_hipporag(context: IndexContext, settings: HippoRAG) -> HippoRAGRetriever:
+    """Return the retriever over one index; raises InputError where the index has no vectors."""
+    snapshot = context.scope.snapshot
+    return HippoRAGRetriever(
+        context.scope,
+        build_dense(context, Dense()),
+        context.text_vectors.entity_vectors,
+        context.encoder.encode,
+        lambda: context.cached_array("mention-counts", lambda: count_mentions(snapshot)),
+        settings,
+    )

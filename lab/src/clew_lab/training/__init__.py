@@ -1,0 +1,1 @@
+"""Training of every network, as published and in the form that is shipped."""

@@ -1,0 +1,1 @@
+"""Training of small models without a loop of epochs."""

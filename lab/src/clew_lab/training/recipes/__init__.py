@@ -1,0 +1,1 @@
+"""Whole trainings, from data to weights."""

@@ -1,0 +1,234 @@
+"""The causal reader, against logits computed one example and one token at a time."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadModel
+
+from clew.errors import InputError
+from clew.models.llm.prompts.graph_answer import build_prompt
+from clew_lab.graph_readers.causal_lm import CausalReader
+from clew_lab.models.causal_lm import CausalModel, LoadedModel
+from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, make_context
+from tests.models.tiny_llama import MAX_POSITIONS, write_tiny_llama
+
+KINDS = [("Llama", side, padded) for side in ("left", "right") for padded in (True, False)] + [
+    ("GPT-2", "left", False),
+    ("BLOOM", "left", False),
+]
+
+
+def write_other_model(kind: str, folder: Path) -> None:
+    """Replace the model of a folder: GPT-2 has absolute positions, BLOOM none."""
+    network: Any
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        if kind == "GPT-2":
+            network = GPT2LMHeadModel(GPT2Config(vocab_size=400, n_embd=32, n_layer=2, n_head=4, eos_token_id=0))
+        else:
+            network = BloomForCausalLM(BloomConfig(vocab_size=400, hidden_size=32, n_layer=2, n_head=4, eos_token_id=0))
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(16.0 if weight.ndim == 2 else 1.0)
+    network.save_pretrained(folder)
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=str)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CausalModel:
+    kind, side, padded = request.param
+    folder = write_tiny_llama(tmp_path_factory.mktemp("reader"), side=side, padded=padded, gain=16.0)
+    if kind != "Llama":
+        write_other_model(kind, folder)
+    model = CausalModel(str(folder))
+    assert model.load().tokenizer.padding_side == side
+    assert (model.load().tokenizer.pad_token_id is not None) == padded
+    return model
+
+
+def next_costs(model: LoadedModel, ids: list[int]) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    """Return the loss of each token as the next one, in nats."""
+    with torch.no_grad():
+        logits = model.network(input_ids=torch.tensor([ids])).logits[0, -1].double().numpy()
+    return np.asarray(np.log(np.exp(logits - logits.max()).sum()) + logits.max() - logits)
+
+
+def expected_loss(model: LoadedModel, prompt: str, answer: str) -> float:
+    ids, costs = model.tokenize(prompt), []
+    for token in [*model.tokenize(answer), model.tokenizer.eos_token_id]:
+        costs.append(next_costs(model, ids)[token])
+        ids.append(token)
+    return float(np.mean(costs))
+
+
+def prompts() -> list[str]:
+    return [build_prompt(question, part.text) for question, part in zip(QUESTIONS, CONTEXTS, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def expected(model: CausalModel) -> list[float]:
+    return [expected_loss(model.load(), *pair) for pair in zip(prompts(), ANSWERS, strict=True)]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 8])
+@pytest.mark.slow
+def test_the_loss_is_the_mean_cost_of_the_answers_tokens(
+    model: CausalModel, expected: list[float], batch_size: int
+) -> None:
+    results = CausalReader(model, build_prompt, batch_size=batch_size).loss(QUESTIONS, CONTEXTS, ANSWERS)
+    assert results.dtype == np.float32
+    np.testing.assert_allclose(results, expected, rtol=1e-5)
+    assert np.ptp(expected) > 0.4
+
+
+@pytest.mark.slow
+def test_generation_takes_the_most_likely_token_each_time(model: CausalModel) -> None:
+    loaded = model.load()
+    results = CausalReader(model, build_prompt, max_new_tokens=6, batch_size=3).generate(QUESTIONS, CONTEXTS)
+    for text, prompt in zip(results, prompts(), strict=True):
+        ids = loaded.tokenize(prompt)
+        for _ in range(6):
+            ids.append(int(np.argmin(next_costs(loaded, ids))))
+        assert text == loaded.decode(ids[-6:])
+    assert len(set(results)) > 1
+
+
+def test_nothing_of_a_frozen_reader_can_be_trained(model: CausalModel) -> None:
+    reader = CausalReader(model, build_prompt)
+    assert reader.parameters() == []
+    assert not reader.losses(QUESTIONS, CONTEXTS, ANSWERS).requires_grad
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_llama(tmp_path_factory.mktemp("trained"), chat=True)
+
+
+@pytest.mark.slow
+def test_a_trained_model_answers_and_stops(folder: Path) -> None:
+    reader = CausalReader(CausalModel(str(folder), trainable=True), build_prompt)
+    optimizer = torch.optim.Adam(reader.parameters(), lr=0.01)
+    examples = (QUESTIONS[:2], CONTEXTS[:2], ("Larvik", "卡尔斯"))
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss = reader.losses(*examples).mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if loss.item() < 0.01:
+            break
+    assert reader.generate(*examples[:2]) == ["Larvik", "卡尔斯"]
+    assert reader.loss(*examples).max() < 0.05
+
+
+def test_without_its_text_a_graph_is_ignored(folder: Path) -> None:
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, with_text=False)
+    other = [make_context(("some", "thing"), ()) for _ in CONTEXTS]
+    assert reader.loss(QUESTIONS, CONTEXTS, ANSWERS).tolist() == reader.loss(QUESTIONS, other, ANSWERS).tolist()
+
+
+def test_graphs_that_are_too_long_are_shortened_and_counted(folder: Path) -> None:
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, max_context_tokens=60)
+    long = make_context([f"ship number {number}" for number in range(50)], ())
+    start = make_context([f"ship number {number}" for number in range(51)], ())
+    assert reader.loss(["a"], [long], ["b"]) == reader.loss(["a"], [start], ["b"])
+    assert reader.truncated_graphs == 2
+    reader.generate(["c"], [long])
+    assert reader.truncated_graphs == 2, "distinct graphs are counted, not readings"
+
+
+def test_what_a_model_cannot_read_is_refused(folder: Path) -> None:
+    reader = CausalReader(CausalModel(str(folder)), build_prompt)
+    short, long = make_context(["a"], ()), "ship " * MAX_POSITIONS
+    with pytest.raises(InputError, match=r"need up to \d\d,\d\d\d tokens without any of the graph; .* 2,048 at most"):
+        reader.loss([long], [short], ["b"])
+    with pytest.raises(InputError, match="2,048 at most"):
+        reader.loss(["a"], [short], [long])
+    with pytest.raises(InputError, match="2,048 at most"):
+        reader.generate([long], [short])
+    with pytest.raises(InputError, match="D800"):
+        reader.loss(["a"], [short], ["\ud800"])
+
+
+def test_positions_are_reserved_for_the_answer(folder: Path) -> None:
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, chat=False, max_new_tokens=20)
+    count = reader.model.load().tokenize
+    fits, long = (
+        max(("ship " * n for n in range(500) if len(count(build_prompt("ship " * n, ""))) <= room), key=len)
+        for room in (MAX_POSITIONS - 20, MAX_POSITIONS)
+    )
+    nothing = [make_context((), ())]
+    assert len(reader.generate([fits], nothing)) == 1
+    with pytest.raises(InputError, match="2,048 at most"):
+        reader.generate([long], nothing)
+    with pytest.raises(InputError, match="2,048 at most"):
+        reader.loss([fits], nothing, ["ship " * 20])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("soft", [0, 40])
+def test_a_graph_that_the_model_has_no_places_for_is_shortened(folder: Path, soft: int) -> None:
+    """Whatever `max_context_tokens` is, and alike for the loss and for generation."""
+    options: dict[str, Any] = {"max_new_tokens": 64, "max_context_tokens": 10 * MAX_POSITIONS}
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, chat=False, **options)
+    loaded = reader.model.load()
+    before = (lambda some: torch.zeros(len(some), soft, 32)) if soft else None
+    long = make_context([f"ship {number}" for number in range(MAX_POSITIONS)], ())
+    lines = long.text.splitlines(keepends=True)
+    room = MAX_POSITIONS - 64 - soft
+    fits = max(n for n in range(800) if len(loaded.tokenize(build_prompt("who?", "".join(lines[:n])))) <= room)
+    cut = make_context([f"ship {number}" for number in range(fits - 1)], ())
+    assert "".join(lines[:fits]) + "\nsrc,edge_attr,dst\n" == cut.text
+    alone = CausalReader(
+        reader.model, lambda question, _: build_prompt(question, "".join(lines[:fits])), chat=False, **options
+    )
+    results = reader.loss(["who?"], [long], ["Bo"], before)
+    assert results == alone.loss(["who?"], [make_context((), ())], ["Bo"], before)
+    assert reader.generate(["who?"], [long], before) == alone.generate(["who?"], [make_context((), ())], before)
+    assert reader.truncated_graphs == 1
+
+
+def test_token_counts_are_those_of_the_prompts(folder: Path) -> None:
+    model = CausalModel(str(folder))
+    long = make_context([f"ship number {number}" for number in range(50)], ())
+    contexts, questions = [*CONTEXTS, long], [*QUESTIONS, "a"]
+    whole = [len(model.load().tokenize(one.text)) for one in contexts]
+    assert (
+        CausalReader(model, build_prompt, max_context_tokens=MAX_POSITIONS).count_tokens(questions, contexts) == whole
+    )
+    few = CausalReader(model, build_prompt, max_context_tokens=60).count_tokens(questions, contexts)
+    assert few[:-1] == [count if count <= 60 else few[place] for place, count in enumerate(whole[:-1])]
+    assert 40 < few[-1] <= 60 < whole[-1]
+    assert CausalReader(model, build_prompt, with_text=False).count_tokens(questions, contexts) == [0] * len(contexts)
+
+
+def test_questions_graphs_and_answers_go_together(folder: Path) -> None:
+    reader = CausalReader(CausalModel(str(folder)), build_prompt)
+    with pytest.raises(InputError, match="graphs: 1 for 2 questions"):
+        reader.generate(["a", "b"], CONTEXTS[:1])
+    with pytest.raises(InputError, match="answers: 2 for 1 question"):
+        reader.loss(["a"], CONTEXTS[:1], ["a", "b"])
+
+
+@pytest.mark.parametrize("option", ["batch_size", "max_context_tokens", "max_new_tokens"])
+def test_numbers_below_one_are_refused(folder: Path, option: str) -> None:
+    numbers: dict[str, int] = {option: 0}
+    with pytest.raises(InputError, match=f"{option} is 0; wanted at least 1"):
+        CausalReader(CausalModel(str(folder)), build_prompt, **numbers)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_tokens_that_are_read_and_written_are_counted(model: CausalModel) -> None:
+    loaded = model.load()
+    reader = CausalReader(model, build_prompt, max_new_tokens=6, batch_size=3)
+    counted = reader.generate_counted(QUESTIONS, CONTEXTS)
+    assert [reply.text for reply in counted] == reader.generate(QUESTIONS, CONTEXTS)
+    for reply, prompt in zip(counted, prompts(), strict=True):
+        ids = loaded.tokenize(prompt)
+        assert reply.input_tokens == len(ids)
+        written = 0
+        while written < 6 and not (written and ids[-1] in loaded.stop_tokens):
+            ids.append(int(np.argmin(next_costs(loaded, ids))))
+            written += 1
+        assert reply.output_tokens == written

@@ -1,1 +1,0 @@
-"""Causal language models of `transformers`: loading, batches and prompt tuning."""

@@ -1,1 +1,0 @@
-"""Abstract Meaning Representation (AMR): graphs, parsers and PENMAN notation."""
