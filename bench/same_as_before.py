@@ -41,7 +41,7 @@ DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 K = 20  # passages per question
 BATCH = 10  # questions per call
 PROGRESS_SECONDS = 30  # between two messages
-RESULT_FORMAT = 1
+RESULT_FORMAT = 2
 """Increase it when the worker records other things, so that results of an older worker are not reused."""
 
 NUMERIC_PACKAGES = [
@@ -70,6 +70,9 @@ SETTING_RENAMES = {
 """Settings with a new name in newer versions; their values must be equal."""
 SEAL = "manifest.json: seal"
 """Hash of the manifest's own text; it changes when a name in the manifest changes."""
+
+DRAWN_NAMES = ("segments.json: ", "local.json: files.segments.json", "local.json: seal")
+"""Beginnings of keys with names of segments or their hashes: the names are drawn when an index is made."""
 
 PATH_RETRIEVERS = ("frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner")
 """Retrievers that work on an imported graph without passages; on documents they take seconds per question."""
@@ -584,7 +587,7 @@ def describe_snapshot(index: Path) -> Snapshot:
     values: dict[str, object] = {}
     for name in files.keys() - hashes.keys():
         values |= {f"{name}: {key}": value for key, value in flatten(read_json(files[name]))}
-    return {"files": hashes, "values": values}
+    return {"files": hashes, "values": {key: value for key, value in values.items() if not key.startswith(DRAWN_NAMES)}}
 
 
 def flatten(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:

@@ -68,6 +68,7 @@ def small_batches() -> Iterator[None]:
     st.lists(st.integers(1, 3), min_size=4, max_size=9),
     st.integers(1, 3),
 )
+@pytest.mark.slow
 def test_a_stopped_run_keeps_whole_documents_and_goes_on(before: list[int], after: list[int], stop: int) -> None:
     old = [make_voyage(number, parts, "old") for number, parts in enumerate(before)]
     new = [make_voyage(number, parts, "new") for number, parts in enumerate(after)]

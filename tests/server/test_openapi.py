@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from schemathesis import openapi
@@ -46,6 +47,7 @@ def check_operation(client: TestClient, operation: Any, statuses: set[int]) -> N
     check()
 
 
+@pytest.mark.slow
 def test_no_request_ends_in_a_fault(tmp_path: Path) -> None:
     make_index(tmp_path / "index", DOCUMENTS[:6])
     with serving({"small": tmp_path / "index"}) as client:

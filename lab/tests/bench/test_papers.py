@@ -110,6 +110,7 @@ def test_frags_main_table_has_both_forms_feedback_and_the_baselines(capsys: pyte
 
 
 @pytest.mark.usefixtures("papers")
+@pytest.mark.slow
 def test_frags_ablations_and_balanced_sample(capsys: pytest.CaptureFixture[str]) -> None:
     rows = table(capsys, "frag", "ablations", "--sets", "metaqa")
     names = [published_row(row[0]) for row in rows[2:]]
@@ -128,6 +129,7 @@ def test_frags_ablations_and_balanced_sample(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.usefixtures("papers")
+@pytest.mark.slow
 def test_frags_rows_of_a_language_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_API_KEY", "none")
 
@@ -639,6 +641,7 @@ def test_a_joint_law_is_found_again(papers: Path) -> None:
     assert (power.a, power.p, power.explained) == pytest.approx((3.0, -0.4, 1.0))
 
 
+@pytest.mark.slow
 def test_a_quick_run_makes_its_own_data(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "BENCH_ON_MADE_DATA"}
     environment["CLEW_BENCH"] = str(tmp_path / "untouched")

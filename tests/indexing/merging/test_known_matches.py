@@ -74,6 +74,7 @@ def divide(rows: list[PassageRow]) -> list[list[PassageRow]]:
 
 @pytest.mark.parametrize("short", [False, True], ids=["hashes", "short hashes"])
 @given(rows=corpora(), choices=CHOICES)
+@pytest.mark.slow
 def test_any_segments_that_come_and_go_give_the_arrays_of_a_merge_from_nothing(
     short: bool, rows: list[PassageRow], choices: list[set[int]]
 ) -> None:

@@ -62,6 +62,7 @@ def segments_of(rows: list[PassageRow]) -> list[Segment]:
 
 
 @given(rows=corpora())
+@pytest.mark.slow
 def test_a_merge_with_files_gives_the_arrays_of_one_in_memory(rows: list[PassageRow]) -> None:
     segments = segments_of(rows)
     with pytest.MonkeyPatch.context() as patch, temporary_folder(Path("merge").absolute()) as folder:

@@ -49,6 +49,7 @@ def read_graph(triples: list[tuple[str, str, str]], salt: int = 0) -> ImportedGr
 
 
 @given(rows=corpora(), triples=TRIPLES)
+@pytest.mark.slow
 def test_a_graph_is_merged_too(rows: list[PassageRow], triples: list[tuple[str, str, str]]) -> None:
     graph, table = read_graph(triples), stored_table(rows, 0)
     merged = merge_segments([make_segment(table, 0)], graph)
@@ -136,6 +137,7 @@ def _bytes(array: np.ndarray) -> bytes:
 
 
 @given(rows=passage_rows() | corpora(), salt=st.sampled_from((0, 5)))
+@pytest.mark.slow
 def test_a_merge_gives_what_python_objects_give(rows: list[PassageRow], salt: int) -> None:
     table = stored_table(rows, 0)
     assert plain_form(merge_rows([rows], salt)) == plain_snapshot(table.to_pylist(), None, salt)
@@ -164,6 +166,7 @@ def test_an_ambiguous_name_means_its_own_passage_in_each_sentence() -> None:
 
 
 @given(rows=passage_rows() | corpora(), data=st.data())
+@pytest.mark.slow
 def test_equal_passages_give_equal_bytes_however_they_are_divided(rows: list[PassageRow], data: st.DataObject) -> None:
     whole = content(merge_rows([rows]))
     part_of = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
@@ -173,6 +176,7 @@ def test_equal_passages_give_equal_bytes_however_they_are_divided(rows: list[Pas
 
 
 @given(rows=corpora(), data=st.data())
+@pytest.mark.slow
 def test_texts_of_an_earlier_merge_save_reading_and_change_nothing(rows: list[PassageRow], data: st.DataObject) -> None:
     """Some documents are removed after the first merge, and the others added after it."""
     documents = sorted({row.document_id for row in rows})

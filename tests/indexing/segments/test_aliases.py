@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def rewrite(row: PassageRow, aliases: dict[str, str]) -> PassageRow:
 
 
 @given(passage_rows(), st.data())
+@pytest.mark.slow
 def test_aliases_stand_for_full_names_in_their_own_passage(rows: list[PassageRow], data: st.DataObject) -> None:
     stored, expected = [], []
     for row in rows:

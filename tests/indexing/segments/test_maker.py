@@ -15,6 +15,7 @@ from tests.oracles.segments import check_vocabularies, passage_content, segment_
 
 
 @given(rows=passage_rows(), dimension=st.sampled_from((0, WIDTH)), salt=st.sampled_from((0, 1, 7)))
+@pytest.mark.slow
 def test_a_segment_holds_what_each_passage_gives(rows: list[PassageRow], dimension: int, salt: int) -> None:
     table = stored_table(rows, dimension)
     expected = [passage_content(row, salt) for row in sorted(table.to_pylist(), key=lambda row: str(row["id"]))]
@@ -25,6 +26,7 @@ def test_a_segment_holds_what_each_passage_gives(rows: list[PassageRow], dimensi
 
 
 @given(rows=passage_rows())
+@pytest.mark.slow
 def test_terms_are_those_that_bm25_counts(rows: list[PassageRow]) -> None:
     segment = make_segment(stored_table(rows), WIDTH)
     wanted = count_terms(f"{row.title}\n{row.text}" for row in sorted(rows, key=lambda row: row.id))

@@ -1,6 +1,7 @@
 """A segment after deletions is the segment that the passages left would have made."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def assert_equal_bytes(one: Segment, other: Segment) -> None:
 
 
 @given(rows=passage_rows(), data=st.data(), dimension=st.sampled_from((0, WIDTH)))
+@pytest.mark.slow
 def test_a_selection_is_the_segment_of_its_rows(rows: list[PassageRow], data: st.DataObject, dimension: int) -> None:
     table = stored_table(rows, dimension)
     kept = np.array(sorted(data.draw(st.sets(st.integers(0, max(len(rows) - 1, 0))))), dtype=np.int64)[: len(rows)]
@@ -31,6 +33,7 @@ def test_a_selection_is_the_segment_of_its_rows(rows: list[PassageRow], data: st
 
 
 @given(rows=passage_rows(), data=st.data())
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter(rows: list[PassageRow], data: st.DataObject) -> None:
     table = stored_table(rows)
     order = data.draw(st.permutations(range(len(rows))))
@@ -38,6 +41,7 @@ def test_the_order_of_rows_does_not_matter(rows: list[PassageRow], data: st.Data
 
 
 @given(rows=passage_rows())
+@pytest.mark.slow
 def test_a_segment_is_its_named_arrays(rows: list[PassageRow]) -> None:
     segment = make_segment(stored_table(rows), WIDTH)
     assert_equal_bytes(unflatten_segment(flatten_segment(segment), "a file"), segment)

@@ -84,6 +84,7 @@ def test_one_child_converts_many_files(converter: ConverterProcess, pdf: bytes) 
 
 
 @needs_limits
+@pytest.mark.slow
 def test_a_file_that_hangs_is_one_line_and_the_next_is_converted(converter: ConverterProcess, pdf: bytes) -> None:
     before = check_works(converter, pdf)
     hanging = long_docx(60_000)
