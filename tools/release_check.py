@@ -40,7 +40,7 @@ DOCUMENTS = {
 SOURCE_FILES = (
     "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md", "CONTRIBUTING.md",
     "Makefile", "Dockerfile", ".dockerignore", ".ci/run", "deploy/clew.service", "mkdocs.yml", "constraints.txt",
-    "tests/conftest.py", "docs/index.md", "examples/questions.jsonl", "bench/message_kernels.py",
+    "tests/conftest.py", "docs/index.md", "examples/questions.jsonl", "bench/message_kernels.py", "lab/pyproject.toml", "hatch_build.py",
     "tools/release_check.py",
 )  # fmt: skip
 """Files that a build, the tests or the README's links need, one of each folder."""
@@ -125,7 +125,7 @@ def build(out: Path, folder: Path) -> str:
     """Build wheel and source archive from the tree, in an environment of its own."""
     python = new_environment(sys.executable, folder / "builder")
     run([python, "-m", "pip", "install", "--quiet", "build"])
-    run([python, "-m", "build", "--outdir", out, ROOT])
+    run([python, "-m", "build", "--outdir", out, ROOT], variables={"CLEW_RELEASE": "1"})
     files = [f"{path.name} {path.stat().st_size / 1e6:.1f} MB" for path in sorted(out.iterdir())]
     return ", ".join(files)
 
@@ -145,6 +145,7 @@ def check_wheel(wheel: Path) -> str:
     unknown = [name for name in names if name.startswith("clew/") and f"src/{name}" not in tracked]
     require(not unknown, f"the wheel holds {', '.join(unknown[:3])}, which git does not know")
     check_description(metadata)
+    require("@ file:" not in metadata, "the metadata of the wheel name a place of this machine")
     require(f"Version: {project_version()}\n" in metadata, "the wheel is of another version")
     return f"{len(names)} files, {check_size(wheel, MAX_WHEEL_MB):.1f} MB"
 
@@ -243,9 +244,12 @@ def require(fits: bool, message: str) -> None:
         raise CheckError(message)
 
 
-def run(command: list[str | Path], cwd: Path | None = None) -> str:
-    """Run a command without the clone on its path; return its output, or fail with the end of what it said."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+def run(command: list[str | Path], cwd: Path | None = None, variables: dict[str, str] | None = None) -> str:
+    """Run a command without the clone on its path; return its output, or fail with the end of what it said.
+
+    `variables` are those of the environment that the command gets besides.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | (variables or {})
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True, check=False, encoding="utf-8"
     )
