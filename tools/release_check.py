@@ -40,7 +40,8 @@ DOCUMENTS = {
 SOURCE_FILES = (
     "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md", "CONTRIBUTING.md",
     "Makefile", "Dockerfile", ".dockerignore", ".ci/run", "deploy/clew.service", "mkdocs.yml", "constraints.txt",
-    "tests/conftest.py", "docs/index.md", "examples/questions.jsonl", "bench/message_kernels.py", "lab/pyproject.toml", "hatch_build.py",
+    "tests/conftest.py", "docs/index.md", "examples/questions.jsonl", "bench/message_kernels.py",
+    "lab/pyproject.toml", "hatch_build.py",
     "tools/release_check.py",
 )  # fmt: skip
 """Files that a build, the tests or the README's links need, one of each folder."""

@@ -1,6 +1,7 @@
 """Chains of sentences by the formulas of docs/chains.md, in plain Python over all sentences.
 
-Scores are summed in the order that `search_chains` documents, so that what is equal here is equal there.
+Scores are summed and chains are counted in the order that `search_chains` documents, so that what is equal here is
+equal there, and the same chain is the first of its equals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,25 +86,34 @@ class ChainOracle:
                 longer.append(OracleChain(score, members, joints, chain.words | own))
         return longer
 
+    def places(self, starts: Sequence[int], question: OracleQuestion) -> dict[int, int]:
+        """Return the sentences that the bridges of some sentences lead to, numbered in the order in which they come."""
+        bridges = dict.fromkeys(bridge for start in starts for bridge in self.bridges(start, question))
+        found = dict.fromkeys(sentence for bridge in bridges for sentence in self.joined[bridge])
+        return {sentence: number for number, sentence in enumerate(found)}
+
     def search(
         self, first: Mapping[int, float], question: OracleQuestion, weights: ChainWeights
     ) -> dict[int, list[OracleChain]]:
-        """Return for each passage all chains of the search that it stands in, best first."""
-        starts = sorted(first, key=lambda s: (-first[s], s))
-        alone = [OracleChain(first[s], (s,), (), self.words(s, question)) for s in starts]
-        pairs = [pair for chain in alone[: weights.first_sentences] for pair in self.extend(chain, question, weights)]
-        found = [*alone, *pairs]
-        if weights.sentences > 2:
+        """Return for each passage all chains of the search that it stands in, best first; the first one counts."""
+        alone = [OracleChain(first[s], (s,), (), self.words(s, question)) for s in first]
+        found = [(self.passage[chain.sentences[0]], chain) for chain in alone]
+        chains = sorted(alone, key=lambda chain: -chain.score)[: weights.first_sentences]
+        for length in range(2, weights.sentences + 1):
+            longer = [one for chain in chains for one in self.extend(chain, question, weights)]
+            places = self.places([chain.sentences[-1] for chain in chains], question)
+            by_place = sorted(longer, key=lambda chain: places[chain.sentences[-1]])
+            found += [(self.passage[chain.sentences[-1]], chain) for chain in by_place]
+            for back in range(2, length + 1):
+                found += [(self.passage[chain.sentences[-back]], chain) for chain in longer]
             best: dict[int, OracleChain] = {}
-            for pair in pairs:
-                last = pair.sentences[-1]
-                if last not in best or pair.score > best[last].score:
-                    best[last] = pair
-            seconds = sorted(best.values(), key=lambda pair: (-pair.score, pair.sentences[-1]))
-            for pair in seconds[: weights.second_sentences]:
-                found += self.extend(replace(pair, score=pair.score - weights.third_step), question, weights)
+            for chain in longer:
+                last = chain.sentences[-1]
+                if last not in best or chain.score > best[last].score:
+                    best[last] = chain
+            chains = sorted(best.values(), key=lambda chain: (-chain.score, chain.sentences[-1]))
+            chains = [replace(one, score=one.score - weights.third_step) for one in chains[: weights.second_sentences]]
         by_passage: dict[int, list[OracleChain]] = {}
-        for chain in found:
-            for passage in {self.passage[sentence] for sentence in chain.sentences}:
-                by_passage.setdefault(passage, []).append(chain)
-        return {p: sorted(chains, key=lambda chain: -chain.score) for p, chains in by_passage.items()}
+        for passage, chain in found:
+            by_passage.setdefault(passage, []).append(chain)
+        return {p: sorted(own, key=lambda chain: -chain.score) for p, own in by_passage.items()}

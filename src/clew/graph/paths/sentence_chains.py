@@ -131,7 +131,7 @@ class _Steps:
         return sentences, joined
 
     def best_chains(self, count: int, penalty: float) -> _Chains:
-        """Return the `count` best chains with distinct last sentences, equal ones by these; scores less a penalty."""
+        """Return the `count` best chains to distinct sentences, equal ones by these; scores less a penalty."""
         scores, from_start, by_bridge, *_ = self.best
         best = np.flatnonzero(from_start >= 0)
         if len(best) > count:
@@ -195,11 +195,14 @@ def search_chains(
     """Return for each passage the best chain it stands in, of those from the best first sentences (m,), distinct.
 
     `title_entities` (P,) are those of the snapshot. Scores are equal where they are to the last bit, added up in this
-    order: the chain so far less the price of its bridge, the two cosines, the title, the words as ascending terms. A
-    third step begins at the best second sentences, of equal ones at those with the lower numbers. Of chains with equal
-    scores the shorter counts, then the one that
-    is found first: by the order of the first sentences, then their bridges (entities, then terms, ascending), then the
-    sentences there; of two that a passage ends and begins, the one that it ends.
+    order: the chain so far less the price of its bridge, the two cosines, the title, the words as ascending terms. Of
+    equal first sentences the search takes those at the lower positions, of equal second ones those with the lower
+    numbers.
+
+    Of a passage's chains with equal scores the shorter counts; then the one whose last sentence is of the passage, then
+    whose second last. Of several that end there, the one to the place that comes first counts (see `find_steps`); of
+    those that are then left, the one from the better start, by the first of its bridges (entities, then terms,
+    ascending).
     """
     order = top_order(first_scores, weights.first_sentences) if len(first_scores) else np.zeros(0, dtype=np.int64)
     first = first_sentences[order].astype(np.int32)
