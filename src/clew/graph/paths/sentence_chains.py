@@ -135,7 +135,8 @@ class _Steps:
         scores, from_start, by_bridge, *_ = self.best
         best = np.flatnonzero(from_start >= 0)
         if len(best) > count:
-            best = best[scores[best] >= np.partition(scores[best], len(best) - count)[len(best) - count]]
+            found = scores[best]
+            best = best[found >= found[top_order(found, count)[-1]]]  # with all equals of the last
         at = best[np.lexsort((self.places[best], -scores[best]))[:count]]
         start = from_start[at].astype(np.int64)
         sentences, bridges = self.join(start, at, by_bridge[at].astype(np.int64))
