@@ -1,7 +1,7 @@
 """Writes docs/benchmarks.md from the tables of bench/results; with --check it writes nothing and fails if they differ.
 
-A script of this folder that runs with `CLEW_RECORD=1` adds the tables that it prints to bench/results/SCRIPT.json (see
-`workbench.print_table`). `PAGE` says which of them the page shows; all others are listed with their commands.
+A script of this folder that runs with `CLEW_RECORD=1` puts the tables that it prints in the place of those that the
+same command recorded before (see `workbench.print_table`). `PAGE` says which of them the page shows; all others are listed with their commands.
 """
 
 import json
@@ -15,6 +15,7 @@ TARGET = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
 Made by `python bench/render_results.py` from `bench/results/*.json`, which the scripts of `bench/` write: do not edit.
+A date is the day of the run; "by" a date, that it was written down by then.
 Two cores, no language model, unless a table says otherwise. The data are public sets that are not in this repository
 (`CLEW_DATA` names their folder); settings were chosen on `hotpotqa` and `musique-dev`, never on `2wiki`. R@k is the
 share of a question's gold passages among the first k, as a mean over questions; all@k the share of questions that have

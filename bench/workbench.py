@@ -187,7 +187,7 @@ def describe_machine() -> str:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
-    """Print a Markdown table; with `CLEW_RECORD` set it is also added to the results of this script."""
+    """Print a Markdown table; with `CLEW_RECORD` set it also replaces the one that is recorded."""
     if os.environ.get("CLEW_RECORD"):
         _record(head, rows, caption)
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
@@ -196,15 +196,24 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str
 
 
 def _record(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    """Add a table to `results/SCRIPT.json`, in the place of those that the same command recorded before."""
+    """Put a table in the place of the one that the same command recorded as its n-th, or add it to `SCRIPT.json`."""
     script = Path(sys.argv[0])
-    file = RESULTS / f"{script.stem}.json"
     command = " ".join(["python", f"bench/{script.name}", *sys.argv[1:]])
-    tables = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    if not _recorded:
-        tables = [table for table in tables if table["command"] != command]
-    _recorded.append(command)
     about = {"title": script.stem, "command": command, "date": f"{date.today()}", "caption": caption}
-    tables.append({**about, "head": list(head), "rows": [list(row) for row in rows], "notes": []})
+    table = {**about, "head": list(head), "rows": [list(row) for row in rows], "notes": []}
+    places = [
+        (file, number)
+        for file in sorted(RESULTS.glob("*.json"))
+        for number, old in enumerate(json.loads(file.read_text(encoding="utf-8")))
+        if old["command"] == command
+    ]
+    printed = len(_recorded)
+    _recorded.append(command)
+    file, number = places[printed] if printed < len(places) else (RESULTS / f"{script.stem}.json", -1)
+    tables = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    if number < 0:
+        tables.append(table)
+    else:
+        tables[number] = {**table, "title": tables[number]["title"], "caption": caption or tables[number]["caption"]}
     RESULTS.mkdir(exist_ok=True)
     file.write_text(json.dumps(tables, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
