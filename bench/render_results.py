@@ -1,7 +1,8 @@
 """Writes docs/benchmarks.md from the tables of bench/results; with --check it writes nothing and fails if they differ.
 
 A script of this folder that runs with `CLEW_RECORD=1` puts the tables that it prints in the place of those that the
-same command recorded before (see `workbench.print_table`). `PAGE` says which of them the page shows; all others are listed with their commands.
+same command recorded before (see `workbench.print_table`). `PAGE` says which of them the page shows; all others are
+listed with their commands.
 """
 
 import json
