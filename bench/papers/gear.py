@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from clew import index as indexes
 from clew.evaluation.significance import compare_means
-from clew.models.llm.pricing import estimate_tokens
+from clew.models.llm.budget import estimate_tokens
 from clew.models.llm.prompts import chain_of_thought, proximal_triples, sufficiency
 from clew.protocols import LOCAL_READER, AgentReader
 from clew.retrievers.agents.gear import GearAgent

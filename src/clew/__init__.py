@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.indexing.report import IndexingReport
     from clew.indexing.sources.records import RecordColumns
     from clew.models.encoders.registry import EncoderEntry
-    from clew.models.llm.registry import ModelEntry
+    from clew.models.llm.providers import ModelEntry
     from clew.plugins.records import SettingsRecord, setting
     from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever, TopicRetriever
     from clew.query.ambiguous_entities import AmbiguousEntity, MentionGroup
@@ -93,7 +93,7 @@ _NAMES = {
     "clew.indexing.report": ("IndexingReport",),
     "clew.indexing.sources.records": ("RecordColumns",),
     "clew.models.encoders.registry": ("EncoderEntry",),
-    "clew.models.llm.registry": ("ModelEntry",),
+    "clew.models.llm.providers": ("ModelEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
     "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever", "TopicRetriever"),
     "clew.query.ambiguous_entities": ("AmbiguousEntity", "MentionGroup"),

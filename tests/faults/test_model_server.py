@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clew.errors import ProviderError
-from clew.models.llm import retry_policy
+from clew.models.llm import call_settings
 from clew.models.llm.budget import Budget
 from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS
 from clew.types import Failure, Reply, Usage
@@ -84,7 +84,7 @@ def completion_json(message: object) -> str:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry_policy, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(call_settings, "FIRST_WAIT", 0.001)
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "streamed"])

@@ -12,7 +12,7 @@ import clew
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.arrays import FloatArray
 from clew.models.encoders.hashing import HashingEncoder
-from clew.models.encoders.object_encoder import accept_encoder
+from clew.models.encoders.registry import accept_encoder
 from clew.settings import Settings
 from clew.types import Extraction, Failure, Mention, Prompt, Reply
 

@@ -15,8 +15,8 @@ from clew.indexing.cost_estimate import (
 )
 from clew.indexing.sources.reader import read_documents
 from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.budget import Prices
 from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.pricing import Prices
 from clew.models.llm.prompts import extraction
 from clew.models.llm.prompts.template import Template
 from clew.plugins import extras

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import ProviderError
-from clew.models.weights_checksum import check_weights
+from clew.models.hub import check_weights
 
 
 def test_a_file_that_passed_is_remembered_until_it_changes(tmp_path: Path) -> None:

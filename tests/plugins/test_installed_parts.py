@@ -15,7 +15,7 @@ import clew
 from clew.answering.registry import ANSWERERS
 from clew.indexing.extraction.registry import EXTRACTORS, open_extractor
 from clew.models.encoders.registry import ENCODERS, open_encoder
-from clew.models.llm.registry import MODELS
+from clew.models.llm.providers import MODELS
 from clew.plugins.registry import Registry
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RETRIEVERS

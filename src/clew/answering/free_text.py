@@ -12,7 +12,7 @@ from clew.answering.replies import check_lengths, empty_answer, failed_answer, s
 from clew.graph.paths.path_entities import path_entities
 from clew.models.llm.prompts import path_text, unaided_answer
 from clew.models.llm.prompts.unaided_answer import UnaidedAnswer
-from clew.models.llm.text_reply import TextReply
+from clew.models.llm.reply_parsing import TextReply
 from clew.protocols import LanguageModel
 from clew.text.normalization import name_key
 from clew.text.sanitize import to_single_line

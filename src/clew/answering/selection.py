@@ -12,10 +12,9 @@ from clew.answering.object_answerer import accept_answerer
 from clew.answering.registry import ANSWERERS
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
 from clew.errors import InputError
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.models.llm.object_model import accept_model
-from clew.models.llm.providers import KEY_VARIABLES
-from clew.models.llm.registry import MODELS
+from clew.models.llm.providers import KEY_VARIABLES, MODELS
 from clew.plugins.names import suggest
 from clew.protocols import Answerer, Encoder, LanguageModel
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from clew.errors import IndexLockedError, InputError, ProviderError
 from clew.index.version import EncoderOpener, IndexVersion
-from clew.models.devices import check_device
-from clew.models.encoders.object_encoder import accept_encoder
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import accept_encoder, open_encoder
+from clew.models.torch_threads import check_device
 from clew.plugins.arguments import check_count, check_string, check_strings, check_switch, describe_value
 from clew.protocols import Encoder, Extractor
 from clew.store.kg_shards import shards_by_graph

@@ -6,9 +6,8 @@ from typing import Any
 from clew.indexing.extraction.object_extractor import given_extractor_name
 from clew.indexing.extraction.registry import asks_model, open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS
-from clew.models.devices import check_device
-from clew.models.encoders.object_encoder import accept_encoder
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import accept_encoder, open_encoder
+from clew.models.torch_threads import check_device
 from clew.protocols import Encoder, Extractor
 from clew.settings import Settings
 from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES

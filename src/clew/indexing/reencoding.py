@@ -17,7 +17,7 @@ from clew.arrays import BoolArray
 from clew.errors import ProviderError
 from clew.indexing.batches import encode_passages
 from clew.indexing.sentence_vectors import encode_with_sentences
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.store.array_file import file_problem, map_arrays, write_arrays
 from clew.store.atomic import discard

@@ -11,11 +11,9 @@ import numpy as np
 
 from clew.arrays import FloatArray
 from clew.errors import ProviderError
-from clew.models.devices import choose_device
-from clew.models.hub import check_model
-from clew.models.library_errors import map_load_errors
-from clew.models.validation import replace_surrogates
-from clew.models.weights_checksum import hash_weights
+from clew.models.hub import check_model, hash_weights
+from clew.models.torch_threads import choose_device
+from clew.models.validation import map_load_errors, replace_surrogates
 from clew.plugins.extras import import_extra
 
 # Suffixes of architectures with a trained head; `sentence-transformers` adds a random one to any other.

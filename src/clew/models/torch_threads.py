@@ -1,11 +1,15 @@
-"""Limit torch's kernels to one thread, for the calling thread only: in workers, and in a child by fork."""
+"""The device that torch runs on, and its threads on the processor."""
 
 import ctypes
+import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+
+from clew.errors import InputError
+from clew.plugins.extras import import_extra
 
 
 @contextmanager
@@ -69,3 +73,34 @@ def _open_library(folder: Path) -> ctypes.CDLL | None:
     library = ctypes.CDLL(str(path))
     symbols = ("omp_get_max_threads", "omp_set_num_threads", "MKL_Set_Num_Threads_Local")
     return library if all(hasattr(library, name) for name in symbols) else None
+
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def check_device(name: str) -> None:
+    """Raise an InputError where a device is unknown, or this machine lacks it; "auto" and "cpu" load no torch."""
+    if name not in ("auto", "cpu"):
+        choose_device(name)
+
+
+def choose_device(name: str) -> str:
+    """Return the name of a torch device: "auto" is a CUDA device where torch can use one, else the processor.
+
+    Raises InputError where there is no such device, or torch cannot use it on this machine; MissingPackageError where
+    a device is asked for and torch is not installed.
+    """
+    if name not in DEVICES:
+        raise InputError(
+            f"the device is {name!r}; wanted one of {', '.join(DEVICES)}: give another --device, or correct "
+            "clew.toml or CLEW_DEVICE"
+        )
+    if name == "cpu" or (name == "auto" and importlib.util.find_spec("torch") is None):
+        return "cpu"
+    torch = import_extra("torch", "train", f"the device {name!r}", "use cpu")
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    backend = torch.cuda if name == "cuda" else torch.backends.mps
+    if not backend.is_available():
+        raise InputError(f"the device is {name!r}, and torch finds none on this machine: use cpu, or repair the driver")
+    return name

@@ -1,8 +1,9 @@
-"""Text without a UTF-8 form: refused before it is stored, replaced where it is only read."""
+"""Text without a UTF-8 form, and errors of model libraries as errors of Clew."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from clew.errors import InputError
+from clew.errors import InputError, ProviderError
 
 
 def replace_surrogates(text: str) -> str:
@@ -20,3 +21,19 @@ def require_unicode(texts: Sequence[str]) -> None:
                 f"text {number} of {len(texts)} holds the lone surrogate U+{ord(text[error.start]):04X} at character "
                 f"{error.start}; wanted text that can be written as UTF-8; decode the source with errors='replace'"
             ) from error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an exception's message; its repr where the message is empty."""
+    return (str(error).strip() or repr(error)).splitlines()[0]
+
+
+@contextmanager
+def map_load_errors(explain: Callable[[str], str]) -> Iterator[None]:
+    """Map what loading a model raises to a ProviderError; `explain` makes its message from the library's first line."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+        raise ProviderError(explain(first_line(error))) from error

@@ -8,7 +8,7 @@ import logging
 from typing import Any, ClassVar
 
 from clew.errors import InputError
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.plugins.names import nearest, suggest
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.plugins.registry import Registry

@@ -1,7 +1,6 @@
 """Vectors that a network trained on another encoder's may read."""
 
-from clew.models.encoders.compatibility import reads_vectors_of
-from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder, reads_vectors_of
 
 
 def test_only_the_two_forms_of_one_model_read_each_other_s_vectors() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
+from clew.models.llm.budget import Prices, estimate_tokens, max_token_count
 
 TABLE = Prices({"openai:gpt-4o-mini": (1.0, 10.0), "ollama:big": (0.5, 0.5)})
 

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from clew.errors import BudgetError, InputError, MissingPackageError, ProviderError
-from clew.models.llm import providers, retry_policy
-from clew.models.llm.budget import Budget
+from clew.models.llm import call_settings, providers
+from clew.models.llm.budget import Budget, Prices
 from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.pricing import Prices
 from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.reply_cache import ReplyCache
 from clew.plugins import extras
@@ -33,7 +32,7 @@ TEMPLATE_TOKENS = 30
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry_policy, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(call_settings, "FIRST_WAIT", 0.001)
 
 
 def count_bytes_as_tokens(request: Request, reply: int | None = None) -> ServerReply:

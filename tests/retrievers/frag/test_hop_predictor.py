@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import ProviderError
-from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.encoders.hashing import HashingEncoder
-from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder, reads_vectors_of
 from clew.query.masking import MaskedQuestion, mask_names
 from clew.retrievers.frag.hop_predictor import (
     HOP_CLASSES,

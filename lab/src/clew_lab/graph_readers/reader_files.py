@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.models.llm.prompts import graph_answer
 from clew.store.atomic import atomic_file
 from clew_lab.graph_readers.causal_lm import MAX_CONTEXT_TOKENS, CausalReader

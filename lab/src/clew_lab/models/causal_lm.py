@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from clew.errors import InputError, ProviderError
 from clew.models.hub import check_model, hidden_loading_bars
-from clew.models.library_errors import first_line, map_load_errors
+from clew.models.validation import first_line, map_load_errors
 from clew.plugins.extras import import_package
 
 if TYPE_CHECKING:

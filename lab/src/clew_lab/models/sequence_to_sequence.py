@@ -7,11 +7,9 @@ from hashlib import blake2b
 from typing import Any, final
 
 from clew.errors import InputError, ProviderError
-from clew.models.devices import choose_device
-from clew.models.hub import check_model
-from clew.models.library_errors import first_line, map_load_errors
-from clew.models.validation import replace_surrogates
-from clew.models.weights_checksum import hash_weights
+from clew.models.hub import check_model, hash_weights
+from clew.models.torch_threads import choose_device
+from clew.models.validation import first_line, map_load_errors, replace_surrogates
 from clew.plugins.extras import import_package
 
 _MAX_TOKENS = 1024  # read, and written, at most

@@ -13,9 +13,9 @@ from typing import Any, final
 import numpy as np
 
 from clew.arrays import FloatArray, LongArray
+from clew.models.hub import check_weights
 from clew.models.threads import PerProcess, worker_count
 from clew.models.validation import require_unicode
-from clew.models.weights_checksum import check_weights
 from clew.protocols import OnStates, SpanVectors
 
 SHA256 = "d0be0e558f0b3ab4664e688adc9986f3101272d18fe8c879763578c9304a1035"

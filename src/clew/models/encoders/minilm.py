@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import ProviderError
-from clew.models.devices import choose_device
 from clew.models.encoders.deterministic_batches import GPU_BATCH_TOKENS, encode_rows
 from clew.models.encoders.int8_minilm import MAX_TOKENS, TOKENIZER_BATCH
-from clew.models.torch_threads import one_thread, one_thread_worker_count
+from clew.models.hub import check_weights
+from clew.models.torch_threads import choose_device, one_thread, one_thread_worker_count
 from clew.models.validation import require_unicode
-from clew.models.weights_checksum import check_weights
 from clew.plugins.extras import import_extra
 
 if TYPE_CHECKING:

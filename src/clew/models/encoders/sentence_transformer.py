@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from clew.models.devices import choose_device
 from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, BATCH_TOKENS, GPU_BATCH_TOKENS, encode_rows
-from clew.models.hub import check_model, hidden_loading_bars
-from clew.models.library_errors import map_load_errors
-from clew.models.validation import require_unicode
-from clew.models.weights_checksum import hash_weights
+from clew.models.hub import check_model, hash_weights, hidden_loading_bars
+from clew.models.torch_threads import choose_device
+from clew.models.validation import map_load_errors, require_unicode
 from clew.plugins.extras import import_extra
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.models.llm.budget import Budget
-from clew.models.llm.pricing import Prices
+from clew.models.llm.budget import Budget, Prices
 from clew.models.llm.reply_cache import ReplyCache
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ class LLMClientFactory:
         """
         from clew.models.llm.object_model import accept_model
         from clew.models.llm.provider_model import ProviderModel
-        from clew.models.llm.providers import KEY_VARIABLES
-        from clew.models.llm.registry import MODELS
+        from clew.models.llm.providers import KEY_VARIABLES, MODELS
 
         kind, _, argument = name.partition(":")
         if kind not in KEY_VARIABLES and kind in MODELS:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import cast, final
 
 from clew.errors import InputError, ModelReplyError
-from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS, parse_reply
-from clew.models.llm.text_reply import TextReply
+from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS, TextReply, parse_reply
 from clew.plugins.arguments import FROM_PYTHON, describe_value
 from clew.plugins.origin import Origin, check_given, is_own
 from clew.protocols import LanguageModel

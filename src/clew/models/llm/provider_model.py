@@ -7,9 +7,8 @@ from typing import final
 from warnings import catch_warnings, filterwarnings
 
 from clew.errors import BudgetError, InputError, ProviderError
-from clew.models.llm.budget import Budget
+from clew.models.llm.budget import Budget, Prices
 from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.pricing import Prices
 from clew.models.llm.providers import api_key, check_installed, open_provider, parse_model_name
 from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.models.llm.request import OnText

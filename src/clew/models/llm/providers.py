@@ -1,18 +1,38 @@
 """Models of providers, through `pydantic-ai`: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, MissingPackageError
-from clew.models.llm.registry import MODELS
 from clew.plugins.extras import missing_package, require_extra
 from clew.plugins.names import suggest
+from clew.plugins.registry import Registry
 
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model
+
+    from clew.protocols import LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """A language model that an installed package adds by an entry point of the group `clew.models`.
+
+    Attributes:
+        summary: One line for listings.
+        build: Opens the model from the text after the colon of its name, "" for none.
+    """
+
+    summary: str
+    build: "Callable[[str], LanguageModel]"
+
+
+MODELS = Registry[ModelEntry]("language model", "clew.models", {}, ModelEntry)
+"""Installed language models of other packages; the names of `KEY_VARIABLES` take precedence."""
 
 KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
 # Variable with the key of a server given by a base URL; providers' keys are never sent there.
@@ -59,7 +79,7 @@ async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int
     """
     from anyio import move_on_after
 
-    from clew.models.llm.http_client import bounded_client
+    from clew.models.llm.request import bounded_client
 
     provider, model = parse_model_name(name)
     key = api_key(provider, base_url)

@@ -1,4 +1,7 @@
-"""Parsing of a language model's reply as JSON with a schema; nothing in a reply is executed."""
+"""Parsing of a language model's reply as JSON with a schema; nothing in a reply is executed.
+
+Replies in plain text, for prompts that ask for no JSON.
+"""
 
 import json
 import re
@@ -9,7 +12,6 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ValidationError
 
 from clew.errors import ModelReplyError
-from clew.models.llm.text_reply import TextReply
 from clew.models.validation import replace_surrogates
 
 # Possible start of an object; braces in prose are followed by other characters.
@@ -68,3 +70,14 @@ def _describe_misfit(error: ValidationError) -> str:
     problems = [f"{'.'.join(map(str, e['loc'])) or 'the reply'}: {e['msg']}"[:_MAX_ERROR_CHARACTERS] for e in errors]
     more = f"; and {len(problems) - _MAX_ERRORS} more" if len(problems) > _MAX_ERRORS else ""
     return f"the JSON does not fit: {'; '.join(problems[:_MAX_ERRORS])}{more}"
+
+
+class TextReply(BaseModel):
+    """A reply that is taken as it was written; no schema is sent with the prompt."""
+
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that hold more than white space."""
+        return [line.strip() for line in self.text.splitlines() if line.strip()]

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
 from clew.errors import ClewError, ModelReplyError, ProviderError
-from clew.models.llm.budget import Budget
-from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.error_text import shorten_to_line
-from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
+from clew.models.llm.budget import Budget, Prices, estimate_tokens, max_token_count
+from clew.models.llm.call_settings import LONG_WAIT, CallSettings, RetryLimit, cut_secret, shorten_to_line
 from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS, parse_reply
 from clew.models.llm.request import (
     NoReplyError,
@@ -25,7 +23,6 @@ from clew.models.llm.request import (
     response_text,
     send_request,
 )
-from clew.models.llm.retry_policy import LONG_WAIT, RetryLimit, cut_secret
 from clew.plugins.tracing import span
 from clew.types import Failure, Prompt, Reply, Usage
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.rerankers.g_rag.document_graph import CHAIN_EDGE_FEATURES, CHAIN_NODE_FEATURES, IndexDocumentGraphBuilder

@@ -9,8 +9,7 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.models.encoders.compatibility import reads_vectors_of
-from clew.models.encoders.registry import open_encoder
+from clew.models.encoders.registry import open_encoder, reads_vectors_of
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.mediators import open_mediators

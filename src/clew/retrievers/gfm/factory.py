@@ -9,7 +9,7 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import relation_texts
 from clew.inference.query_network import QueryNetwork
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.retrievers.gfm.explanations import EdgePathBuilder

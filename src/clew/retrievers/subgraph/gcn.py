@@ -13,7 +13,7 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
 from clew.inference.subgraph_network import likeliest_nodes
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.plugins.tracing import trace_calls
 from clew.query.context import IndexContext
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, make_node_batch

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from clew.errors import InputError
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.query.masking import MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
     HOP_CLASSES,

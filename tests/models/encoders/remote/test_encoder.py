@@ -13,11 +13,10 @@ import pytest
 import clew
 from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.remote.encoder import RemoteEncoder
-from clew.models.encoders.remote.protocols import OllamaEmbeddings, OpenAIEmbeddings
-from clew.models.llm import retry_policy
+from clew.models.encoders.remote.request import OllamaEmbeddings, OpenAIEmbeddings
+from clew.models.llm import call_settings
 from clew.models.llm.access import LLMClientFactory
-from clew.models.llm.budget import Budget
-from clew.models.llm.pricing import Prices
+from clew.models.llm.budget import Budget, Prices
 from clew.settings import Settings
 from tests.faults.model_server import Request, ServerReply, model_server
 
@@ -29,7 +28,7 @@ Change = Callable[[dict[str, Any], int], Any]
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry_policy, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(call_settings, "FIRST_WAIT", 0.001)
 
 
 def vector(text: str) -> list[float]:

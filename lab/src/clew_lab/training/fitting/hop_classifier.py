@@ -19,7 +19,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import SentenceTransformerEncoder
-from clew.models.library_errors import map_load_errors
+from clew.models.validation import map_load_errors
 from clew.plugins.extras import import_extra
 from clew.retrievers.frag.hop_predictor import CLASSIFIER, TUNED_FOLDER, HopPredictorWeights
 from clew.training.fitting.hop_predictor import HopExample, HopRecipe

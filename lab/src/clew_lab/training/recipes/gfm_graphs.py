@@ -10,7 +10,7 @@ from clew.graph.snapshot.relational_edges import (
     mention_graph,
     passage_graph,
 )
-from clew.models.encoders.compatibility import reads_vectors_of
+from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings

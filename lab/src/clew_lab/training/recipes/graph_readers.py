@@ -12,8 +12,8 @@ from typing import Literal
 import torch
 
 from clew.errors import InputError
-from clew.models.devices import choose_device
 from clew.models.llm.prompts import graph_answer
+from clew.models.torch_threads import choose_device
 from clew.protocols import LOCAL_READER, Encoder
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.protocols import GraphReader

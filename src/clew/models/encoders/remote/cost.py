@@ -1,4 +1,7 @@
-"""The cost of encoding texts by a model that a server runs, estimated without a request."""
+"""The cost of encoding texts by a model that a server runs, estimated without a request.
+
+Encoders whose texts cost money.
+"""
 
 import math
 import os
@@ -12,7 +15,7 @@ from clew.models.encoders.remote.encoder import (
     URL_VARIABLE,
     split_model,
 )
-from clew.models.llm.pricing import Prices, estimate_tokens
+from clew.models.llm.budget import Prices, estimate_tokens
 
 _PROVIDERS = {"openai-embeddings": "openai", "ollama-embeddings": "ollama"}
 SECONDS_PER_REQUEST = 0.5  # of 64 texts, for a hosted model that is not busy; requests follow each other

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from clew.errors import InputError, ProviderError
-from clew.models.encoders.remote.protocols import EmbeddingProtocol, Embeddings, OllamaEmbeddings, find_digest
-from clew.models.encoders.remote.request import EmbeddingServer
-from clew.models.llm.budget import Budget
+from clew.models.encoders.remote.request import (
+    EmbeddingProtocol,
+    Embeddings,
+    EmbeddingServer,
+    OllamaEmbeddings,
+    find_digest,
+)
+from clew.models.llm.budget import Budget, Prices, estimate_tokens, max_token_count
 from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
 from clew.models.llm.providers import api_key
 from clew.models.validation import require_unicode
 from clew.plugins.extras import require_extra

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE
 from clew.models.llm.prompts.template import Template, render_path, render_paths, wrap_in_tag
-from clew.models.llm.text_reply import TextReply
+from clew.models.llm.reply_parsing import TextReply
 from clew.types import Path, Prompt
 
 NO_PATH = "NO"
