@@ -17,7 +17,7 @@ import clew
 from clew.arrays import BoolArray, FloatArray
 from clew.graph.segments.list_search import ListSearch
 from clew.graph.segments.passage_columns import PassageVectors
-from clew.graph.segments.places import make_places
+from clew.graph.segments.sentence_columns import make_places
 from clew.graph.segments.vector_lists import make_lists, train_centroids
 from clew.indexing.vector_lists import ROUNDS, SAMPLE_SIZE, count_lists
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder

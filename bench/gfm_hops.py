@@ -23,10 +23,10 @@ import numpy as np
 from clew import index as indexes
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.nearest_entities import find_nearest_entities
 from clew.retrievers.registry import parse_retriever
 from clew.types import Evidence, Path, Question
 from clew_lab.datasets.loaders import load_questions
+from clew_lab.graph.nearest_entities import find_nearest_entities
 from clew_lab.graph.phrase_graph import build_triple_graph
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 

@@ -11,15 +11,13 @@ import clew
 from clew.answering.selection import PASSAGES, PATHS, select_answerer
 from clew.commands.answers import answer_json, evidence_json
 from clew.errors import InputError
-from clew.graph.exports.graphml import write_graphml
-from clew.graph.exports.jsonld import write_jsonld
-from clew.graph.exports.neo4j import write_nodes, write_relationships
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
 from clew.query.contents import Neighbour
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, parse_retriever
 from clew.types import Document, Evidence, Failure, Prompt
 from clew_lab.commands.export import export
+from clew_lab.graph.exports import write_graphml, write_jsonld, write_nodes, write_relationships
 from tests.contracts.conftest import TRAINED, WITHOUT_WEIGHTS
 from tests.faults.leaks import Case, find_ties
 from tests.models.llm.scripted_model import ScriptedModel

@@ -11,7 +11,6 @@ import pytest
 
 import clew
 from clew.errors import ClewError, InputError
-from clew.graph.snapshot.diff import diff_snapshots
 from clew.index import Index
 from clew.indexing import kg_import
 from clew.indexing.kg_formats.files import graph_file
@@ -24,6 +23,7 @@ from clew.store.repair import repair
 from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, read_manifest, snapshot_folder
 from clew.store.verify import verify
 from clew.types import Document, Triple
+from clew_lab.graph.snapshot_diff import diff_snapshots
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, without_timing
 
 Rows = Sequence[tuple[str, str, str]]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
-from clew.graph.snapshot.mention_counts import count_mentions
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.linking import link_question
@@ -18,6 +17,7 @@ from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_NAME
 from clew.settings import Settings
 from clew.types import Document
+from clew_lab.graph.mention_counts import count_mentions
 from clew_lab.retrievers.linearrag import NO_START, LinearRAG, LinearRAGRetriever, build_occurrence_graph
 from lab.tests.oracles.linearrag import Corpus, Weights, passage_mass
 from tests.retrievers.random_corpora import (

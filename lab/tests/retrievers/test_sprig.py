@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.graph.snapshot.mention_counts import count_mentions
 from clew.index import Index
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import link_question
 from clew.query.scope import Scope
 from clew.retrievers.registry import parse_retriever
 from clew.types import Document
+from clew_lab.graph.mention_counts import count_mentions
 from clew_lab.retrievers.sprig import Sprig, SprigRetriever
 from lab.tests.oracles.sprig import Corpus, passage_mass
 from tests.retrievers.random_corpora import (

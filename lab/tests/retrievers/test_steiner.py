@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.graph.paths.path_entities import path_entities
+from clew.graph.paths.simple_paths import path_entities
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, textualise
 from clew.index import Index
 from clew.retrievers.evidence import NO_TOPIC

@@ -9,7 +9,7 @@ from typing import cast, final
 
 from clew.answering.kg_paths import MAX_ANSWERS, NO_PATH_NAMED_NOTE, NO_PATHS_NOTE, OUTSIDE_NOTE, move_path_first
 from clew.answering.replies import check_lengths, empty_answer, failed_answer, source_note
-from clew.graph.paths.path_entities import path_entities
+from clew.graph.paths.simple_paths import path_entities
 from clew.models.llm.prompts import path_text, unaided_answer
 from clew.models.llm.prompts.unaided_answer import UnaidedAnswer
 from clew.models.llm.reply_parsing import TextReply

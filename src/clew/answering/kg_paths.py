@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import cast, final
 
 from clew.answering.replies import check_lengths, empty_answer, failed_answer, source_note
-from clew.graph.paths.path_entities import path_entities
+from clew.graph.paths.simple_paths import path_entities
 from clew.models.llm.prompts import path_answer, path_choice
 from clew.models.llm.prompts.path_answer import PathAnswer
 from clew.models.llm.prompts.path_choice import PathChoice

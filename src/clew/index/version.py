@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.graph.snapshot.given_names import GivenNames
-from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.snapshot import GivenNames, Snapshot
 from clew.models.encoders.registry import open_index_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import PaidEncoder
@@ -26,7 +25,7 @@ from clew.store.writer_lock import unpin
 from clew.types import Filter, Progress, count_progress, ignore_progress
 
 if TYPE_CHECKING:
-    from clew.graph.exports.view import GraphView
+    from clew.graph.graph_view import GraphView
     from clew.indexing.entry import IndexStats, PassageSelection
 
 _logger = logging.getLogger(__name__)
@@ -169,7 +168,7 @@ class IndexVersion:
 
         Raises MissingPackageError without networkx.
         """
-        from clew.graph.exports.objects import make_networkx
+        from clew.graph.graph_view import make_networkx
 
         return make_networkx(self.graph_view(where))
 
@@ -179,7 +178,7 @@ class IndexVersion:
         Without `features`, or in an index without vectors, there is no `x`. Raises MissingPackageError without the
         extra `train`.
         """
-        from clew.graph.exports.objects import make_pyg
+        from clew.graph.graph_view import make_pyg
 
         view = self.graph_view(where)
         has_rows = features and bool(self.table.dimension)

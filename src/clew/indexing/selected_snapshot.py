@@ -15,7 +15,7 @@ import numpy as np
 from clew.arrays import BoolArray, LongArray
 from clew.errors import InputError, ProviderError
 from clew.graph.segments.flat import flatten_segment
-from clew.graph.segments.places import ROW_BITS, ROW_MASK
+from clew.graph.segments.sentence_columns import ROW_BITS, ROW_MASK
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.merging.workspace import usual_workspace
 from clew.indexing.segments.selection import select_rows

@@ -17,8 +17,7 @@ from clew.graph.csr import build_adjacency
 from clew.graph.segments.flat import store_passages
 from clew.graph.segments.passage_columns import PassageColumns
 from clew.graph.segments.segment import CollisionError, Segment
-from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places
-from clew.graph.snapshot.stated_mentions import with_mentions
+from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places, with_mentions
 from clew.indexing.imported_graphs import has_mentions, match_mentions, read_imported_graph
 from clew.indexing.merging.corrected_arrays import with_corrected_entities
 from clew.indexing.merging.known_match_files import StoredMatches

@@ -9,8 +9,7 @@ import numpy as np
 
 from clew.arrays import FloatArray, IntArray
 from clew.errors import IndexFormatError
-from clew.graph.snapshot.equivalences import with_equivalences
-from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.snapshot import Snapshot, with_equivalences
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
 from clew.indexing.resolution.comparison_lists import VectorRows

@@ -3,7 +3,7 @@
 import numpy as np
 
 from clew.arrays import BoolArray
-from clew.graph.exports.view import GraphView
+from clew.graph.graph_view import GraphView
 from clew.query.scope import Scope
 from clew.query.visible_names import visible_entities
 from clew.types import Filter

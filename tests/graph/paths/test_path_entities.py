@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.paths.path_entities import path_entities
+from clew.graph.paths.simple_paths import path_entities
 from clew.types import Triple
 
 A_B, B_A, B_C, C_B, A_A = (Triple(h, "r", t) for h, t in ("AB", "BA", "BC", "CB", "AA"))

@@ -8,7 +8,7 @@ from clew.errors import IndexFormatError
 from clew.graph.segments import list_search
 from clew.graph.segments.list_search import ListSearch
 from clew.graph.segments.passage_columns import PassageVectors
-from clew.graph.segments.places import make_places
+from clew.graph.segments.sentence_columns import make_places
 from clew.graph.segments.vector_lists import (
     flatten_lists,
     make_lists,

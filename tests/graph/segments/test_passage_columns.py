@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.arrays import FloatArray
 from clew.graph.segments.passage_columns import PassageColumns, PassageVectors, StoredPassages
-from clew.graph.segments.places import make_places
+from clew.graph.segments.sentence_columns import make_places
 from clew.graph.string_array import StringArray
 from tests.built_snapshots import stored_sentences
 

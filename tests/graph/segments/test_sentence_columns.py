@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from clew.arrays import FloatArray
-from clew.graph.segments.places import make_places
 from clew.graph.segments.sentence_columns import (
     PlacedSentenceVectors,
     PlacedSpans,
     SentencePlaces,
     StoredSentences,
+    make_places,
     round_sentences,
     unit_sentences,
 )

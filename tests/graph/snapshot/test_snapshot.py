@@ -15,13 +15,18 @@ from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
 from clew.graph.sentences.sentence_index import SentenceRows
-from clew.graph.snapshot.diff import diff_snapshots
-from clew.graph.snapshot.equivalences import with_equivalences
-from clew.graph.snapshot.given_names import GivenNames
-from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, named_arrays, save_places
+from clew.graph.snapshot.snapshot import (
+    GivenNames,
+    Snapshot,
+    load_snapshot,
+    named_arrays,
+    save_places,
+    with_equivalences,
+)
 from clew.graph.string_array import StringArray
 from clew.store.array_folder import ArrayFolder
 from clew.types import Passage, Triple
+from clew_lab.graph.snapshot_diff import diff_snapshots
 from tests.built_snapshots import (
     PassageFacts,
     PassageTexts,

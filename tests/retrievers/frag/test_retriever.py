@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.graph.paths.path_entities import path_entities
+from clew.graph.paths.simple_paths import path_entities
 from clew.index import Index
 from clew.retrievers.evidence import NO_TOPIC
 from clew.retrievers.frag.retriever import FragRetriever

@@ -11,10 +11,10 @@ import numpy as np
 from clew.errors import InputError
 from clew.protocols import Reranker, Retriever
 from clew.query.context import IndexContext
-from clew.query.explained_targets import is_same_name, propose_names
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.retrievers.quoted_chains import ChainQuoter
 from clew.types import Filter, Passage, Scored
+from clew_lab.candidates.explained_targets import is_same_name, propose_names
 from clew_lab.nn.edge_gradients import edge_gradients
 
 _CHAIN = "chain"  # what names of features of chains begin with

@@ -12,9 +12,6 @@ from clew.commands.options import IndexOption, WhereOption, check_file, check_fo
 from clew.commands.output import print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
-from clew.graph.exports.graphml import write_graphml
-from clew.graph.exports.jsonld import write_jsonld
-from clew.graph.exports.neo4j import NODES, RELATIONSHIPS, write_nodes, write_relationships
 from clew.indexing.kg_formats.stage1 import format_stage1
 from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
@@ -24,6 +21,7 @@ from clew.types import Extraction, Question
 from clew_lab.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
+from clew_lab.graph.exports import NODES, RELATIONSHIPS, write_graphml, write_jsonld, write_nodes, write_relationships
 
 GFMRAG = "gfmrag"
 GRAPHML, NEO4J, JSONLD = "graphml", "neo4j", "jsonld"

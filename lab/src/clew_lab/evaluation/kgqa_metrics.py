@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.evaluation.significance import PairedTest
-from clew.graph.paths.path_entities import path_entities
+from clew.graph.paths.simple_paths import path_entities
 from clew.text.answer_normalization import normalize_answer
 from clew.types import Path, Triple
 

@@ -15,16 +15,16 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
 from clew.graph.paths.layered_walks import best_walks, best_walks_by_mean, edge_layers
-from clew.query.explained_targets import (
-    find_target_entities,
-    find_target_passages,
-    propose_targets,
-)
 from clew.query.graph_walk import NO_MATCH
 from clew.retrievers.gfm.explanations import OVERSAMPLING
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.types import Filter, Triple
+from clew_lab.candidates.explained_targets import (
+    find_target_entities,
+    find_target_passages,
+    propose_targets,
+)
 
 
 @dataclass(frozen=True, slots=True)

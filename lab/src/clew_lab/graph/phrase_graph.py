@@ -4,8 +4,8 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, LongArray
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.power_iteration import summed_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
+from clew_lab.graph.power_iteration import summed_adjacency
 
 
 def build_phrase_graph(snapshot: Snapshot, allowed: BoolArray) -> Adjacency:

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from clew.answering.kg_paths import NO_PATHS_NOTE
 from clew.answering.replies import empty_answer
 from clew.errors import InputError
-from clew.graph.paths.path_entities import path_entities
+from clew.graph.paths.simple_paths import path_entities
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.index import Index, RetrieverSpec
 from clew.text.counts import format_count

@@ -21,16 +21,16 @@ from typing import ClassVar
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray
-from clew.graph.ppr.power_iteration import PowerWalk
-from clew.graph.snapshot.mention_counts import count_mentions
 from clew.plugins.records import SettingsRecord, Share, setting
 from clew.query.context import IndexContext
-from clew.query.nearest_entities import find_nearest_entities
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense
 from clew.retrievers.evidence import NO_NAME, PassageRetriever, make_evidence
 from clew.types import Evidence
+from clew_lab.graph.mention_counts import count_mentions
+from clew_lab.graph.nearest_entities import find_nearest_entities
 from clew_lab.graph.phrase_graph import build_triple_graph
+from clew_lab.graph.power_iteration import PowerWalk
 
 
 class HippoRAG(SettingsRecord):

@@ -19,7 +19,6 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import BudgetError
-from clew.graph.ppr.power_iteration import PowerWalk
 from clew.models.llm.prompts import fact_filter
 from clew.plugins.records import SettingsRecord, setting
 from clew.protocols import LanguageModel
@@ -30,6 +29,7 @@ from clew.retrievers.evidence import check_k, empty_question_evidence, make_evid
 from clew.retrievers.walk_paths import mention_triple
 from clew.types import Evidence, Filter, Path, Reply, Scored, Usage
 from clew_lab.graph.phrase_graph import build_phrase_graph
+from clew_lab.graph.power_iteration import PowerWalk
 
 if TYPE_CHECKING:
     from clew.models.llm.prompts.fact_filter import FactNumbers

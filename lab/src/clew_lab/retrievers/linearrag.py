@@ -28,18 +28,18 @@ from pydantic import Field
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.power_iteration import PowerWalk, summed_adjacency
 from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
-from clew.graph.snapshot.mention_counts import count_mentions
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
 from clew.query.context import IndexContext
-from clew.query.nearest_entities import find_nearest_entities
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
 from clew.retrievers.evidence import NO_NAME, check_k, empty_question_evidence, make_evidence
 from clew.types import Evidence, Filter
 from clew_lab.graph.entity_activation import ActivatedEntities, ActivationConfig, activate_entities
+from clew_lab.graph.mention_counts import count_mentions
+from clew_lab.graph.nearest_entities import find_nearest_entities
+from clew_lab.graph.power_iteration import PowerWalk, summed_adjacency
 
 NO_START = "no entity is similar to a name in the question: dense ranking"
 _CODE = "published code: config.py"

@@ -26,8 +26,6 @@ from pydantic import Field
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
-from clew.graph.ppr.power_iteration import PowerWalk
-from clew.graph.snapshot.mention_counts import count_mentions
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import MAX_AMOUNT, Amount, SettingsRecord, WholeNumber, setting
 from clew.protocols import Retriever
@@ -39,6 +37,8 @@ from clew.retrievers.evidence import check_k, empty_question_evidence, make_evid
 from clew.retrievers.fused import FusedRetriever
 from clew.retrievers.spec import OpenRetriever
 from clew.types import Evidence, Filter
+from clew_lab.graph.mention_counts import count_mentions
+from clew_lab.graph.power_iteration import PowerWalk
 
 FUSED_DEPTH = 10
 """Passages of each ranking that are fused, as in the published code."""

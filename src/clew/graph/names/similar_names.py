@@ -3,9 +3,11 @@
 Memory is a few arrays, of about 80 bytes a name: the keys of names, and hashes of their parts in ascending order.
 
 Source: see `clew.graph.names.spelling_kernels`; shortened forms have none. Differs from the source: nothing more.
+
+The entity that a person means by a name, among those that have it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any, final
@@ -156,3 +158,15 @@ def _fit(word: str, other: str) -> bool:
 def _initials(name: str) -> tuple[str, str]:
     words = name.split(" ")
     return "".join(w[0] for w in words), "".join(w[0] for w in words if w not in _CONNECTORS)
+
+
+def choose_entities(name: str, entities: Sequence[int], label: Callable[[int], str]) -> list[int]:
+    """Return those of the entities with a name that are displayed so, to the letter or else but for case and spaces.
+
+    Where none is displayed so, all of them; more than one is ambiguous.
+    """
+    exact = [entity for entity in entities if label(entity) == name.strip()]
+    if exact:
+        return exact
+    wanted = name_key(name)
+    return [entity for entity in entities if name_key(label(entity)) == wanted] or list(entities)

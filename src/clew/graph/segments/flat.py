@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError
-from clew.graph.segments.name_columns import StoredNames
-from clew.graph.segments.passage_columns import StoredPassages
+from clew.graph.segments.passage_columns import StoredNames, StoredPassages
 from clew.graph.segments.segment import Ragged, Segment, SegmentPassages
 from clew.graph.segments.sentence_columns import StoredSentences
 from clew.graph.string_array import StringArray

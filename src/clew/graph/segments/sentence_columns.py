@@ -1,6 +1,8 @@
 """The spans and vectors of an index's sentences, read by place from its segments, where each is stored once.
 
 A vector is stored as whole numbers from -127 to 127, the largest of which is 127 or -127, and read as a unit row.
+
+Cosines of stored sentences, rows of 8-bit integers, with the vectors of a question, in exact integer arithmetic.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +15,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray, LongArray
-from clew.graph.segments.byte_similarities import byte_similarities, round_queries
-from clew.graph.segments.places import ROW_BITS, ROW_MASK
+from clew.arrays.kernels import njit
+
+_QUERY_SCALE = 32767.0  # a sum of 384 products with 8-bit values stays below 2 ** 31
+
+
+def round_queries(vectors: FloatArray) -> NDArray[np.int16]:
+    """Return unit rows (m, d) as integers, for `byte_similarities`."""
+    rounded: NDArray[np.int16] = np.rint(vectors * np.float32(_QUERY_SCALE)).astype(np.int16)
+    return rounded
+
+
+@njit
+def byte_similarities(codes: NDArray[np.int8], queries: NDArray[np.int16]) -> FloatArray:
+    """Return the cosines (n, m) of the codes (n, d) with rounded queries (m, d); 0 for a zero row."""
+    similarities = np.zeros((len(codes), len(queries)), dtype=np.float32)
+    for i in range(len(codes)):
+        row = codes[i]
+        square = np.int32(0)
+        for j in range(len(row)):
+            square += np.int32(np.int16(row[j])) * np.int32(np.int16(row[j]))
+        if square == 0:
+            continue
+        norm = np.sqrt(np.float64(square)) * _QUERY_SCALE
+        for k in range(len(queries)):
+            query = queries[k]
+            product = np.int32(0)
+            for j in range(len(row)):
+                product += np.int32(np.int16(row[j])) * np.int32(query[j])
+            similarities[i, k] = product / norm
+    return similarities
+
 
 _LEVELS = 127
 
@@ -50,7 +81,7 @@ class SentencePlaces:
 
     Args:
         parts: Of each segment.
-        places: The place (P,) of each passage (see `clew.graph.segments.places`).
+        places: The place (P,) of each passage (see `clew.graph.segments.passage_columns`).
         offsets: (P + 1,) the sentences of each passage.
 
     Attributes:
@@ -130,3 +161,15 @@ class PlacedSentenceVectors:
         for part, chosen, rows in self._places.find(sentences):
             codes[chosen] = part.vectors[rows]
         return codes
+
+
+ROW_BITS = 32
+
+
+ROW_MASK = (1 << ROW_BITS) - 1
+
+
+def make_places(sizes: Sequence[int]) -> LongArray:
+    """Return the places (p,) of all p rows of segments of these sizes, segment by segment."""
+    parts = [np.arange(size, dtype=np.int64) | number << ROW_BITS for number, size in enumerate(sizes)]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -2,22 +2,25 @@
 
 Everything is in an order of its own, so equal contents have equal bytes; but for the files in `LOCAL_FILES`, which tell
 where the passages lie in the segments.
+
+Names that decisions of people gave to entities: no passage and no graph need have them, so a filter hides them.
 """
 
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError
-from clew.graph.csr import Adjacency, unweighted_rows
+from clew.graph.csr import Adjacency, build_adjacency, unweighted_rows
 from clew.graph.segments.passage_columns import (
     PassageColumns,
     PassageVectors,
@@ -26,12 +29,32 @@ from clew.graph.segments.passage_columns import (
     StoredPassages,
 )
 from clew.graph.sentences.sentence_index import SentenceIndex, SentenceRows, index_sentences
-from clew.graph.snapshot.given_names import GivenNames
 from clew.graph.snapshot.spellings import prefer_displayed, write_triple
+from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
 from clew.text.places import unpack_metadata
 from clew.types import Passage, Triple
+
+
+@final
+class GivenNames:
+    """The names that decisions on entities gave, which `read` returns; they are read at first use."""
+
+    def __init__(self, read: Callable[[], Iterable[str]] = tuple) -> None:
+        self._read = read
+
+    @cached_property
+    def _keys(self) -> frozenset[str]:
+        return frozenset(map(name_key, self._read()))
+
+    def has(self, name: str) -> bool:
+        """Return whether a decision gave a name."""
+        return bool(self._keys) and name_key(name) in self._keys
+
+    def hashes(self, salt: int) -> frozenset[int]:
+        """Return the hashes of the keys of the names."""
+        return frozenset(key_hash(key, salt) for key in self._keys)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,3 +274,30 @@ def named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]
             yield each.name, np.array(value, dtype=np.uint64)
         elif each.name not in _NO_FILES:
             yield each.name, value
+
+
+def with_equivalences(snapshot: Snapshot, left: IntArray, right: IntArray, scores: FloatArray) -> Snapshot:
+    """Return a snapshot with edges between pairs (m,) of entities of nearly one name, weighted by cosines (m,)."""
+    both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
+    equivalences = build_adjacency(*both, len(snapshot.entities))
+    return replace(snapshot, equivalences=equivalences)
+
+
+def with_mentions(snapshot: Snapshot, passages: IntArray, entities: IntArray) -> Snapshot:
+    """Return a snapshot in which `passages` (m,) mention `entities` (m,), with weight 1, beside its own mentions."""
+    old, count = snapshot.mentions, len(snapshot.entities)
+    rows = np.concatenate([np.asarray(passages, dtype=np.int64), old.row_indices()])
+    columns = np.concatenate([np.asarray(entities, dtype=np.int64), old.indices])
+    weights = np.concatenate([np.ones(len(passages), dtype=np.float32), old.weights])
+    # Of equal pairs the first stays, which is the stated one.
+    _, first = np.unique(rows * count + columns, return_index=True)
+    mentions = build_adjacency(rows[first], columns[first], weights[first], old.row_count)
+    mentioned_in = mentions.transpose(count)
+    nodes = entity_nodes(snapshot.title_entities, mentioned_in)
+    return replace(
+        snapshot,
+        mentions=mentions,
+        mentioned_in=mentioned_in,
+        entity_nodes=nodes,
+        walk=walk_graph(nodes, mentions),
+    )

@@ -21,7 +21,6 @@ from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.errors import InputError
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import NodeAttraction, push_pagerank
-from clew.graph.ppr.power_iteration import power_iteration
 from clew.graph.snapshot.relational_edges import induced_edges
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.batch import collate
@@ -29,6 +28,7 @@ from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.training.data.gfm_examples import GraphView
 from clew.training.hyperparameters import RetrievalLoss
 from clew.training.objectives.document_retrieval import compute_logits, retrieval_loss
+from clew_lab.graph.power_iteration import power_iteration
 from clew_lab.training.hyperparameters import CompletionRecipe
 
 _DAMPING, _EPSILON = 0.7, 1e-4

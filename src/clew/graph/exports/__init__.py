@@ -1,1 +1,0 @@
-"""The graph of an index in the forms of other libraries: its entities and triples, as a filter lets them be seen."""
