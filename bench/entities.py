@@ -16,7 +16,7 @@ from clew.evaluation.runs import execute
 from clew.evaluation.scoring import compare, score
 from clew.index import Index
 from clew.plugins.spec import split_list
-from clew.query.ambiguous_entities import CONTEXTS
+from clew.query.entity_candidates import CONTEXTS
 from clew.retrievers.registry import parse_retriever
 from clew.store.entity_decisions import SPLIT, EntityDecision
 from clew_lab.datasets.loaders import load_questions

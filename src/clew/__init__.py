@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from clew.models.llm.providers import ModelEntry
     from clew.plugins.records import SettingsRecord, setting
     from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever, TopicRetriever
-    from clew.query.ambiguous_entities import AmbiguousEntity, MentionGroup
     from clew.query.contents import IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
     from clew.query.context import IndexContext
-    from clew.query.duplicate_entities import DuplicateEntities
+    from clew.query.entity_candidates import AmbiguousEntity, DuplicateEntities, MentionGroup
     from clew.query.example_questions import ExampleQuestion
     from clew.query.overview import FieldOverview, IndexOverview
     from clew.rerankers.g_rag.settings import GRag
@@ -96,10 +95,9 @@ _NAMES = {
     "clew.models.llm.providers": ("ModelEntry",),
     "clew.plugins.records": ("SettingsRecord", "setting"),
     "clew.protocols": ("Answerer", "Encoder", "Extractor", "LanguageModel", "Reranker", "Retriever", "TopicRetriever"),
-    "clew.query.ambiguous_entities": ("AmbiguousEntity", "MentionGroup"),
     "clew.query.contents": ("IndexedDocument", "IndexedDocuments", "IndexedEntity", "Neighbour"),
     "clew.query.context": ("IndexContext",),
-    "clew.query.duplicate_entities": ("DuplicateEntities",),
+    "clew.query.entity_candidates": ("AmbiguousEntity", "DuplicateEntities", "MentionGroup"),
     "clew.query.example_questions": ("ExampleQuestion",),
     "clew.query.overview": ("FieldOverview", "IndexOverview"),
     "clew.rerankers.g_rag.settings": ("GRag",),

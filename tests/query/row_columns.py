@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.query.columns import Column, Row, field_value
+from clew.query.conditions import Column, Row, field_value
 
 
 class RowColumns:

@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.document_list import DocumentList
+from clew.query.contents import DocumentList
 from clew.settings import Settings
 from clew.types import Document
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.query.duplicate_entities import is_adjective_of
+from clew.query.entity_candidates import is_adjective_of
 
 PLACES = [
     ("america", "american"), ("russia", "russians"), ("germany", "german"), ("iceland", "icelandic"),

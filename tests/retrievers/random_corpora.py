@@ -13,8 +13,8 @@ from clew.arrays import FloatArray
 from clew.graph.csr import build_adjacency
 from clew.graph.sentences.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.question_vectors import SimilarPassages
 from clew.query.scope import Scope
-from clew.query.similar_passages import SimilarPassages
 from clew.retrievers.dense import DenseRetriever
 from clew.text.normalization import key_hash, name_key
 from tests.built_snapshots import PassageFacts, PassageTexts, build_snapshot

@@ -12,8 +12,7 @@ from clew.commands.output import print_json, print_line, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.index import Index
-from clew.query.ambiguous_entities import AmbiguousEntity
-from clew.query.duplicate_entities import DuplicateEntities
+from clew.query.entity_candidates import AmbiguousEntity, DuplicateEntities
 from clew.query.graph_browsing import EntityMatch, GraphBrowser
 from clew.store.entity_decisions import EntityDecision
 from clew.text.counts import format_count

@@ -29,8 +29,7 @@ from clew.store.snapshot_files import DECISION_PROBLEMS, read_manifest
 from clew.types import Filter
 
 if TYPE_CHECKING:
-    from clew.query.ambiguous_entities import AmbiguousEntity
-    from clew.query.duplicate_entities import DuplicateEntities
+    from clew.query.entity_candidates import AmbiguousEntity, DuplicateEntities
 
 
 _PROBLEMS = {
@@ -79,7 +78,7 @@ class CorrectableIndex(ChangeableIndex):
             InputError: The limit is negative, or no whole number.
         """
         from clew.graph.names.similar_names import SimilarNames, list_name_parts
-        from clew.query.duplicate_entities import DuplicateSearch
+        from clew.query.entity_candidates import DuplicateSearch
         from clew.query.graph_browsing import GraphBrowser
 
         check_count(limit, "limit", least=0)
@@ -90,7 +89,7 @@ class CorrectableIndex(ChangeableIndex):
 
     def ambiguous_entities(self, limit: int = 20, name: str = "") -> "list[AmbiguousEntity]":
         """Return entities that may be several, the likeliest first; the arguments are those of `duplicate_entities`."""
-        from clew.query.ambiguous_entities import AmbiguitySearch
+        from clew.query.entity_candidates import AmbiguitySearch
         from clew.query.graph_browsing import GraphBrowser
 
         check_count(limit, "limit", least=0)
@@ -177,7 +176,7 @@ class CorrectableIndex(ChangeableIndex):
                 was changed.
             IndexLockedError: Another process is writing.
         """
-        from clew.query.ambiguous_entities import AmbiguitySearch
+        from clew.query.entity_candidates import AmbiguitySearch
         from clew.query.graph_browsing import GraphBrowser
 
         check_string(name, "name")

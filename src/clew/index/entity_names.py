@@ -11,7 +11,7 @@ from clew.text.counts import format_count
 from clew.text.normalization import key_hash, name_key
 
 if TYPE_CHECKING:
-    from clew.query.ambiguous_entities import MentionGroup
+    from clew.query.entity_candidates import MentionGroup
 
 _MAX_NAME = 500  # characters
 _NEAR_NAMES = 3
@@ -49,7 +49,7 @@ class EntityNames:
     def _hint(self, name: str) -> str:
         """Return what to do about a name that no entity has: undo what took it away, or write one that is near."""
         from clew.query.graph_browsing import GraphBrowser
-        from clew.query.unknown_names import UnknownNames
+        from clew.query.misspelt_names import UnknownNames
 
         key = name_key(name)
         for decision in reversed(self._decisions):

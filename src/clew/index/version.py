@@ -159,7 +159,7 @@ class IndexVersion:
 
     def graph_view(self, where: Filter | None = None) -> "GraphView":
         """Return the entities and triples that a filter lets be seen, as exports write them."""
-        from clew.query.graph_view import view_graph
+        from clew.query.contents import view_graph
 
         return view_graph(self.context.scope, where)
 

@@ -19,9 +19,8 @@ from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
 from clew.query.first_sentences import FirstWeights, score_first, sentences_of
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.query.linking import LinkedQuestion
-from clew.query.question_encoding import PendingVector, link_and_encode
+from clew.query.question_vectors import PendingVector, SimilarPassages, link_and_encode
 from clew.query.scope import Scope
-from clew.query.similar_passages import SimilarPassages
 from clew.text.bm25 import BM25Index
 
 NO_SENTENCE_VECTORS = "the index has no vectors of sentences: chains are followed by words alone"

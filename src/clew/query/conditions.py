@@ -6,18 +6,54 @@ A condition of several operands is a function of their values in a row that retu
 Source: SQL's three-valued logic.
 Differs from the source: values of two types (text, number, boolean) are never converted, and their comparison is
 unknown; LIKE has no escape character; lists are values.
+
+Rows as columns: the values of a field with the ones that each row has, as filters read them.
 """
 
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.query.columns import Column, Columns
+Row = Mapping[str, Any]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """The values of a field in n rows: each distinct one, or each row's, and which of them a row has."""
+
+    values: Sequence[Any]  # text, numbers, booleans, lists of these, mappings, or None
+    codes: NDArray[np.integer]  # (n,) positions in `values`
+
+
+class Columns(Protocol):
+    """Rows as columns."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows, n."""
+
+    def column(self, name: str) -> Column:
+        """Return a field, of which the name may be dotted."""
+
+
+def field_value(row: Row, name: str) -> Any:
+    """Return the value of a field: of the key of that name, else of the keys that its parts name, one in the other."""
+    return row[name] if name in row else _nested_value(row, name.split("."))
+
+
+def _nested_value(row: Row, path: Sequence[str]) -> Any:
+    value: Any = row
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
 
 # Ordered so that AND is the smaller, OR the larger, and NOT the distance from TRUE.
 FALSE, UNKNOWN, TRUE = 0, 1, 2

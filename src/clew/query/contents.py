@@ -2,8 +2,11 @@
 
 A document has the passages that the filter allows. An entity has the name that an allowed passage or an imported graph
 gives it, and a fact is as an allowed passage that states it writes it.
+
+The documents of an index version, in the order of their ids, with the passages of each in the order of the text.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,12 +17,62 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError, MissingItemError, MissingKeyError
+from clew.graph.graph_view import GraphView
+from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.arguments import check_count
-from clew.query.document_list import DocumentList
 from clew.query.scope import Scope
+from clew.query.visible_names import visible_entities
 from clew.text.counts import format_count
 from clew.text.normalization import key_hash, name_key
 from clew.types import Filter, Passage, Triple
+
+
+@final
+class DocumentList:
+    """The D documents of a snapshot of P passages; they are sorted at first use, and kept as 4 bytes a passage."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @cached_property
+    def _order(self) -> tuple[IntArray, IntArray]:
+        """The positions of the passages (P,) by document and start, and where each document begins (D + 1,)."""
+        s = self._snapshot
+        ids, starts = list(s.document_ids), s.starts[:]
+        order = sorted(range(len(ids)), key=lambda p: (ids[p], starts[p], s.passage_ids[p]))
+        first = [i for i, p in enumerate(order) if i == 0 or ids[p] != ids[order[i - 1]]]
+        return np.array(order, dtype=np.int32), np.array([*first, len(order)], dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self._order[1]) - 1
+
+    def id(self, number: int) -> str:
+        """Return the id of the document of a number (0 to D - 1)."""
+        order, first = self._order
+        return self._snapshot.document_ids[int(order[first[number]])]
+
+    def passages(self, number: int) -> list[int]:
+        """Return the positions of a document's passages, in the order of the text."""
+        order, first = self._order
+        passages: list[int] = order[first[number] : first[number + 1]].tolist()
+        return passages
+
+    def find(self, document_id: str) -> int | None:
+        """Return the number of a document, None for one that the index does not hold."""
+        number = bisect_left(range(len(self)), document_id, key=self.id)
+        return number if number < len(self) and self.id(number) == document_id else None
+
+    def first_after(self, document_id: str) -> int:
+        """Return the number of the first document with a greater id, D where there is none."""
+        return bisect_right(range(len(self)), document_id, key=self.id)
+
+    def visible(self, allowed: BoolArray) -> BoolArray:
+        """Return which documents (D,) have an allowed passage (P,)."""
+        order, first = self._order
+        if not len(order):
+            return np.zeros(0, dtype=np.bool_)
+        mask: BoolArray = np.logical_or.reduceat(allowed[order], first[:-1])
+        return mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +304,22 @@ class GraphContents:
             triple = self._snapshot.triple(position, among)
             if triple.head and triple.tail:
                 yield triple, position
+
+
+def view_graph(scope: Scope, where: Filter | None = None) -> GraphView:
+    """Return the entities that allowed passages or an imported graph name, and the triples of them that one states.
+
+    Raises InputError where the filter cannot be parsed.
+    """
+    s, allowed = scope.snapshot, scope.mask(where)
+    blocked = scope.blocked_triples(where)
+    shown = np.ones(len(s.triples), dtype=np.bool_) if blocked is None else ~blocked
+    names = scope.names(allowed)
+    seen: BoolArray = np.ones(len(s.entities), dtype=np.bool_)
+    if where is not None:
+        seen = visible_entities(s, allowed)
+        seen[np.asarray(s.triples)[shown][:, [0, 2]].ravel()] = True
+        seen &= np.array([bool(name) for name in names.entities], dtype=np.bool_)
+        # An end that no allowed passage names has no entry, and the triple none either.
+        shown &= seen[np.asarray(s.triples)[:, [0, 2]]].all(axis=1)
+    return GraphView(s, names.entities, allowed, np.flatnonzero(seen), np.flatnonzero(shown))

@@ -30,11 +30,10 @@ from clew.query.entity_linker import NAMES_BY_RULES, EntityLinker, LinkerSetting
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.late_interaction import StoredTokens, store_tokens
 from clew.query.metadata_columns import COLUMN_PARTS, MetadataColumns
-from clew.query.question_encoding import PendingVector
 from clew.query.question_linker import QuestionLinker
+from clew.query.question_vectors import PendingVector, SimilarPassages
 from clew.query.relation_matching import RelationTexts, end_examples
 from clew.query.scope import Scope
-from clew.query.similar_passages import SimilarPassages
 from clew.store import vector_list_files
 from clew.store.array_cache import load_or_compute
 from clew.store.array_file import map_arrays

@@ -9,7 +9,7 @@ Questions that leave something out are completed from the question before: "and 
 "when?", "and in 1912?", "who was the captain?". Questions in other languages, and those that refer to nothing, stay as
 they are.
 
-Source: none. Differs from the source: nothing.
+Questions made of the question before: with another question word, another name, or another time.
 """
 
 import re
@@ -18,25 +18,102 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from clew.query.question_completion import ask_of_phrase, ask_otherwise, replace_name
-from clew.query.reference_words import POSSESSIVE, find_reference_words, is_plain, must_refer, write_name
-from clew.query.referent_fit import fits_it, fits_noun, fits_owner, fits_person, fits_she, fits_they
 from clew.query.referents import (
     DATE,
     OPENING_WORDS,
     PERSON,
     PERSON_NOUNS,
     PLACE,
+    POSSESSIVE,
+    THING,
     Described,
     Referent,
     answer_referent,
+    complete_answer,
+    complete_name,
+    find_reference_words,
+    fits_it,
+    fits_noun,
+    fits_owner,
+    fits_person,
+    fits_she,
+    fits_they,
+    is_plain,
+    must_refer,
     noun_kind,
     topic_referent,
+    write_name,
 )
-from clew.query.whole_names import complete_answer, complete_name
 from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key
 from clew.types import read_headline
+
+_MAX_SHARED_WORDS = 4  # of a new name and the words around the old one
+_QUESTION_START = re.compile(
+    r"\A(?:who|whom|when|where|why|how|what|in\s+(?:which|what)\s+\w+|(?:which|what)\s+\w+)\s+"
+    r"(?=(?P<aux>is|was|are|were|did|does|do|has|had|can|will)\b)",
+    re.I,
+)
+_WHO_DID = re.compile(
+    r"\A(?:who|which\s+\w+)\s+(?P<verb>\w+ed|built|led|wrote|made|found|bought|sold)\s+(?P<rest>[^?]+?)\??\Z"
+)
+_PARTICIPLES = {"wrote": "written"}
+_PARTICIPLE = re.compile(r"\b(?:\w+ed|born|built|led|made|kept|found|bought|sold|written|held|lost|sunk)\b", re.I)
+_YEAR = re.compile(r"\b(?:in|after|before|since|until)\s+\d{3,4}\b", re.I)
+_PHRASE = re.compile(
+    r"(?P<preposition>in|on|at|after|before|during|since|until|by|for|from|to|with)\s+(?P<object>.+)", re.I
+)
+
+
+def ask_otherwise(question: str, word: str) -> str:
+    """Return a question with `when` or `where`: `When was Fram designed?` for `Who designed Fram?`; "" for none."""
+    if did := _WHO_DID.match(question[:1].lower() + question[1:]):
+        return f"{word.capitalize()} was {did['rest']} {_PARTICIPLES.get(did['verb'], did['verb'])}?"
+    start = _QUESTION_START.match(question)
+    if start is None or question.lower().startswith(("who", word)):
+        return ""
+    rest = question[start.end() :]
+    is_whole = start["aux"].lower() in ("did", "does", "do") or _PARTICIPLE.search(rest)
+    return f"{word.capitalize()} {rest}" if is_whole else ""
+
+
+def ask_of_phrase(question: str, phrase: str) -> str:
+    """Return a question about another time or place: `in 1912` for `in 1911`, or at the end; "" for none."""
+    match = _PHRASE.fullmatch(phrase)
+    if match is None:
+        return ""
+    same = re.search(rf"\b{match['preposition']}\s+(?:\d{{3,4}}|[A-Z][\w’'-]*(?:\s+[A-Z][\w’'-]*)*)", question)
+    if same is not None:
+        return f"{question[: same.start()]}{phrase}{question[same.end() :]}"
+    if not _YEAR.fullmatch(phrase):
+        return ""
+    return f"{_YEAR.sub('', question).rstrip(' ?')} {phrase}?"
+
+
+def replace_name(question: str, name: str, other: str) -> str:
+    """Return a question with another name, without words around it that would stand twice: the article, its noun."""
+    found = re.search(re.escape(name), question, re.I)
+    if found is None:
+        return question
+    before, after = question[: found.start()], question[found.end() :]
+    words = [re.escape(word) for word in other.split()]
+    is_noun_shared = False
+    for count in range(min(len(words) - 1, _MAX_SHARED_WORDS), 0, -1):
+        opening = r"\s+".join(words[:count])
+        if shared := re.search(rf"(?<!\w){opening}\s+\Z", before, re.I):
+            before = before[: shared.start()]
+            break
+    for count in range(min(len(words) - 1, _MAX_SHARED_WORDS), 0, -1):
+        ending = r"\s+".join(words[-count:])
+        if shared := re.match(rf"\s+{ending}(?!\w)", after, re.I):
+            after, is_noun_shared = after[shared.end() :], True
+            break
+    next_word = re.match(r"\s+([a-z]+)", after)
+    has_noun = is_noun_shared or (next_word is not None and noun_kind(next_word[1]) == THING)
+    if not (has_noun or re.match(r"(?:the|an?)\s", other, re.I)):
+        before = re.sub(r"\bthe\s+\Z", "", before, flags=re.I)  # not `the Roald Amundsen` for `the Fram`
+    return f"{before}{other}{after}"
+
 
 _MAX_TURNS = 20
 _MAX_ANSWER = 120  # characters of an answer that is a name, and no text

@@ -23,9 +23,10 @@ import numpy as np
 
 from clew.arrays import BoolArray
 from clew.errors import InputError
-from clew.query.columns import Column, Columns
 from clew.query.conditions import (
     TRUE,
+    Column,
+    Columns,
     Condition,
     Operand,
     all_true,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
-from clew.query.columns import Column, field_value
+from clew.query.conditions import Column, field_value
 from clew.text.places import read_filter_fields
 
 ArrayStore = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]
@@ -44,7 +44,7 @@ class MetadataColumns:
         return len(self._snapshot.passage_ids)
 
     def column(self, name: str) -> Column:
-        """Return a field (see `clew.query.columns.Columns`)."""
+        """Return a field (see `clew.query.conditions.Columns`)."""
         if name not in self._columns:
             self._columns[name] = self._own_column(name) if name in OWN_FIELDS else self._read_column(name)
         return self._columns[name]

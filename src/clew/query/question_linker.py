@@ -31,7 +31,7 @@ from clew.query.linking import (
     name_spans,
 )
 from clew.query.masking import FUNCTION_WORDS
-from clew.query.unknown_names import NameArrays, SimilarName, UnknownNames
+from clew.query.misspelt_names import NameArrays, SimilarName, UnknownNames
 from clew.query.visible_names import NameTable
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
 from clew.text.normalization import ARTICLES, Token, is_unspaced_letter, name_key, tokens

@@ -4,14 +4,19 @@ The answer to "who" is a person, to "where" a place, to "when" a date; one who i
 "the" is a thing. The passage whose title is a name says what it is in its first sentence ("Fram is a wooden ship"), and
 by its pronouns.
 
-Source: none. Differs from the source: nothing.
+Words of an English question that refer to something said before: pronouns, `the same ship`, `there`.
+
+Scores of a referent for a reference: 0 for not at all, more for better, by its number, kind and noun.
+
+Names with their first words: "The Tide" and "Old Bertha", whose openings look like common words beside a name.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import name_key
 
 PERSON, PLACE, DATE, THING, UNKNOWN = "person", "place", "date", "thing", ""
@@ -176,3 +181,162 @@ def _describe(name: str, noun: str, text: str) -> Referent:
     is_person = kind == PERSON and pronoun != "it"
     is_she = not kind and pronoun == "she"  # a woman, or a boat of a kind that is not known
     return Referent(name, kind, noun, pronoun if is_person or is_she else "")
+
+
+_WORD_BEFORE = re.compile(r"(?<=\s)(?P<word>[^\W\d_a-z][\w’'-]*)\s\Z")
+_QUESTION_WORDS = frozenset("who whom whose what when where which why how did does do is was are were has had".split())  # noqa: SIM905 - a list
+
+
+def complete_name(text: str, name: str, titles: Iterable[str] = ()) -> str:
+    """Return a name in a text with the capitalised words right before it, the text's first word aside.
+
+    That one counts too where a passage has the whole as its title.
+    """
+    start = text.find(name)
+    if start < 0:
+        return name
+    end = start + len(name)
+    while match := _WORD_BEFORE.search(text, 0, start):
+        if match["word"].lower() in _QUESTION_WORDS or match["word"].lower() not in COMMON_WORDS:
+            break
+        start = match.start("word")
+    first = re.match(r"[^\W_]+\s", text[:start])
+    if first is not None and first.end() == start and name_key(text[:end]) in set(map(name_key, titles)):
+        start = 0
+    return text[start:end]
+
+
+def complete_answer(answer: str, titles: Iterable[str]) -> str:
+    """Return the one title that is an answer with a common word before it, such as "The Tide" for "Tide"; else it."""
+    found: set[str] = set()
+    for title in titles:
+        plain = title.partition(" (")[0]
+        first, _, rest = plain.partition(" ")
+        if plain.casefold() == answer.casefold():
+            return answer
+        if first.lower() in COMMON_WORDS and rest.casefold() == answer.casefold():
+            found.add(plain)
+    return found.pop() if len(found) == 1 else answer
+
+
+POSSESSIVE = frozenset(["his", "her", "hers", "its", "their", "theirs"])
+"""Pronouns that stand for a name with an 's."""
+
+_NOT_NOUNS = "is|was|are|were|did|does|do|has|had|can|will|of|in|on|at|by|from|to|for|with|and|or|the|a|an"
+_REFERENCE = re.compile(
+    r"(?P<the>\b(?:the\s+same|this|that|these|those|the)\s+(?P<noun>[a-z][\w-]*))"
+    r"|\b(?P<pronoun>he|him|his|she|hers?|it|its|they|them|theirs?|there|then|that)\b(?!['’-])",
+    re.I,
+)
+_DEMONSTRATIVE_BEFORE = re.compile(
+    r"(?:\A|\b(?:of|in|on|at|by|from|to|for|with|did|was|is|were|are|does|do|has|had|and|about|on|under|near|after)\s+)\Z",
+    re.I,
+)
+_EXPLETIVE = re.compile(
+    r"\b(?:is|was|are|were)\s+(?:there|it)\s+(?:an?|any|true|in|that|the\s+case|possible|cold|warm|hot|dark|light|far|late|"
+    r"early|known|likely|common|safe|dangerous|difficult|easy|windy|wet|dry|snowing|raining)\b",
+    re.I,
+)
+_EXISTS = re.compile(r"\bthere\s+(?:is|was|are|were|be|been|exists?)\b|\b(?:is|are|was|were)\s+there\b", re.I)
+_TAKES = re.compile(r"\b(?:does|did|do)\s+it\s+(?:take|mean|matter|cost)\b", re.I)
+_OWN_SUBJECT = re.compile(
+    r"\A(?:who|(?:which|what)\s+[a-z]+s?)\b.*\b(?:said|claimed|thought|believed|that|when|after|before|because|while|if|"
+    r"until)\s+\Z",
+    re.I,
+)
+_NOT_POSSESSED = re.compile(r"\s*(?:\Z|[?.,;!]|(?:to|in|on|at|by|from|for|with|and|or|as|after|before)\b)", re.I)
+
+
+def find_reference_words(text: str) -> Iterator[re.Match[str]]:
+    """Yield the references of a question in order: a `pronoun`, or `the` with its `noun`."""
+    return (match for match in _REFERENCE.finditer(text) if not _is_no_reference(text, match))
+
+
+def is_plain(match: re.Match[str]) -> bool:
+    """Return whether a reference is a noun with its article, which may mean any: `the museum`."""
+    return re.match(r"the\s+(?!same\b)", match.group(), re.I) is not None
+
+
+def must_refer(match: re.Match[str]) -> bool:
+    """Return whether a word means nothing without what it refers to."""
+    return not is_plain(match) and (match["pronoun"] or "").lower() != "that"
+
+
+def _is_no_reference(text: str, match: re.Match[str]) -> bool:
+    """Return whether a word that looks like a reference is none: `is there a`, `the ship that sank`, `does it take`."""
+    around = text[max(0, match.start() - 12) : match.end() + 20]
+    if match["noun"]:
+        written = match.group().lower()
+        bare = re.fullmatch(_NOT_NOUNS, match["noun"], re.I) is not None
+        if is_plain(match):
+            is_other = re.match(r"\s+(?:of|that|which|who|where|with|from|for|named|called|[A-Z])", text[match.end() :])
+            return noun_kind(match["noun"]) not in (THING, PLACE) or is_other is not None
+        is_relative = not written.startswith("the same")
+        return bare or (is_relative and _DEMONSTRATIVE_BEFORE.search(text[: match.start()]) is None)
+    word = match["pronoun"].lower()
+    if word == "that":
+        return re.search(r"\b(?:about|of|after|before)\s+\Z", text[: match.start()], re.I) is None
+    if word == "it" and (_EXPLETIVE.search(around) or _TAKES.search(around)):
+        return True
+    if word == "there" and _EXISTS.search(around):
+        return True
+    return _OWN_SUBJECT.match(text[: match.start()]) is not None
+
+
+def write_name(name: str, match: re.Match[str], text: str) -> str:
+    """Return a name in place of a reference: `Fram's` for `its`, `in Oslo` for `there`."""
+    word = (match["pronoun"] or "").lower()
+    if word in POSSESSIVE and not (word == "her" and _NOT_POSSESSED.match(text, match.end())):
+        return f"{name}’" if name.endswith("s") else f"{name}'s"
+    return f"in {name}" if word in ("there", "then") else name
+
+
+def fits_noun(one: Referent, noun: str) -> int:
+    """Return how well a referent fits `the same NOUN`: 3 for its noun, 2 for its kind, 1 where neither is known."""
+    kind = noun_kind(noun) or THING
+    if one.noun and (is_same_noun(one.noun, noun) or kind != THING):
+        return 3 if is_same_noun(one.noun, noun) else 2 * (one.kind == kind)
+    if one.noun and noun_kind(noun) == THING:
+        return 0
+    return 2 if one.kind == kind else int(one.kind == UNKNOWN and kind != DATE)
+
+
+def fits_person(one: Referent, pronoun: str) -> int:
+    """Return how well a referent fits a personal pronoun; the last answer ranks above the last subject."""
+    if one.kind == PERSON and one.pronoun in (pronoun, ""):
+        return 3 if one.is_answer else 2
+    return int(one.kind == UNKNOWN and not one.pronoun)
+
+
+def fits_she(one: Referent) -> int:
+    """Return how well `she` or `her` fits: 4 for a woman, 3 for a ship, 2 for what may be either, 1 if unknown."""
+    if one.kind == PERSON:
+        return {"she": 4, "": 2}.get(one.pronoun, 0)
+    if re.fullmatch(SHIP_NOUNS, one.noun) or one.pronoun == "she":
+        return 3
+    return 2 if one.kind == THING and not one.noun else int(one.kind == UNKNOWN)
+
+
+def fits_it(one: Referent, *, prefers_place: bool) -> int:
+    """Return how well `it` fits: a thing, or a place, which verbs such as `founded` prefer."""
+    if one.pronoun == "they" or one.kind in (PERSON, DATE):
+        return 0
+    order = {THING: 2, PLACE: 3} if prefers_place else {THING: 3, PLACE: 2}
+    return order.get(one.kind, 1)
+
+
+def fits_they(one: Referent) -> int:
+    """Return how well `they` fits: several, or a group, else anyone."""
+    if one.pronoun == "they" or (one.kind == THING and re.fullmatch("expedition|crew|company|band|club", one.noun)):
+        return 3
+    return 1 if one.kind in (PERSON, THING, UNKNOWN) else 0
+
+
+def fits_owner(one: Referent, *, of_ship: bool) -> int:
+    """Return how well a referent fits as what a captain, an owner or a length is of."""
+    if one.kind in (PERSON, DATE) or (of_ship and one.kind == PLACE):
+        return 0
+    is_ship = re.fullmatch(SHIP_NOUNS, one.noun) is not None
+    if of_ship and one.kind == THING and one.noun:
+        return 4 if is_ship else 2  # an expedition has a captain where no ship is known
+    return {THING: 3, PLACE: 2}.get(one.kind, 1)

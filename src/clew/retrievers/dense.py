@@ -10,8 +10,8 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray
 from clew.plugins.records import SettingsRecord, setting
 from clew.query.context import IndexContext
+from clew.query.question_vectors import SimilarPassages
 from clew.query.scope import Scope
-from clew.query.similar_passages import SimilarPassages
 from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.types import Evidence
 

@@ -19,7 +19,7 @@ from typing import final
 from clew.errors import ClewError
 from clew.index import Index
 from clew.protocols import Retriever
-from clew.query.document_list import DocumentList
+from clew.query.contents import DocumentList
 from clew.query.graph_browsing import GraphBrowser
 from clew.query.scope import Scope
 from clew.server.refusals import unknown

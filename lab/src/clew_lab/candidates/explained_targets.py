@@ -12,8 +12,8 @@ import numpy as np
 
 from clew.arrays import BoolArray
 from clew.graph.names.similar_names import choose_entities
+from clew.query.misspelt_names import UnknownNames
 from clew.query.scope import Scope
-from clew.query.unknown_names import UnknownNames
 from clew.text.normalization import key_hash, name_key
 
 _PROPOSED = 3

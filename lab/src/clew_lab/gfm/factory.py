@@ -15,7 +15,7 @@ from clew.models.torch_threads import choose_device
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
-from clew.query.similar_passages import SimilarPassages
+from clew.query.question_vectors import SimilarPassages
 from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.factory import check_encoder, project_all_relations
 from clew.retrievers.gfm.passage_ranking import PassageRanker, Ranker

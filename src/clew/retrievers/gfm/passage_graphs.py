@@ -21,7 +21,7 @@ from clew.query.chain_features import CHAIN_FEATURES, best_by_chains, chain_shar
 from clew.query.chain_search import ChainSearch, QuestionChains, texts_to_encode
 from clew.query.graph_walk import GraphWalk, QuestionWalk
 from clew.query.linking import NO_NAME_NOTE, LinkedQuestion
-from clew.query.similar_passages import SimilarPassages
+from clew.query.question_vectors import SimilarPassages
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
 """Features of a node, in order; all between about -1 and 1. Those of chains follow where the network reads them."""

@@ -27,7 +27,7 @@ from clew.plugins.tracing import trace_calls
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import LinkedQuestion
-from clew.query.question_encoding import PendingVector, link_and_encode
+from clew.query.question_vectors import PendingVector, link_and_encode
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.gfm.batch import GraphBatch, WholeGraph, collate

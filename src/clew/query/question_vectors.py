@@ -1,9 +1,10 @@
-"""The passages whose vectors are most similar to a question's: by inverted lists where an index has them, else a scan.
+"""The vectors of a question, made in a thread of their own while it is linked, and the passages most similar to them.
 
-Both return the same scores. The lists may miss passages that a scan finds; its note says which was used.
+Passages are found by inverted lists where an index has them, else by a scan. Both return the same scores. The lists may
+miss passages that a scan finds; its note says which was used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,11 +12,35 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
 from clew.graph.segments.list_search import ListSearch
+from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.store import vector_list_files
 from clew.text.counts import format_count
 
+PendingVector = Callable[[], FloatArray]
+"""Waits for a vector (d,), and returns it."""
+
+
+def link_and_encode(
+    question: str,
+    link: Callable[[str], LinkedQuestion],
+    texts: Callable[[LinkedQuestion], Sequence[str]],
+    begin_encoding: Callable[[str], PendingVector],
+) -> tuple[LinkedQuestion, Callable[[int], FloatArray]]:
+    """Return a linked question, and a function that returns the vector (d,) of one of its texts, by number.
+
+    The question itself is encoded while it is linked, before its texts are known: most often it is the first of them.
+    """
+    pending = {question: begin_encoding(question)}
+    linked = link(question)
+    wanted = texts(linked)
+    pending |= {text: begin_encoding(text) for text in wanted if text not in pending}
+    return linked, lambda number: pending[wanted[number]]()
+
+
 EXACT_HINT = "dense:exact=true compares all"
+
+
 LISTS_HINT = "run `clew compact` for a faster search"
 
 
