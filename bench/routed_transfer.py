@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from clew.retrievers.routed.retriever import Preference
-from clew.retrievers.routed.signals import SIGNALS
+from clew.retrievers.routed.weights import SIGNALS
 from clew.training.data.corpora import TRAIN_FILE
 from clew_lab.training.fitting.routing import (
     RoutingObservations,

@@ -20,12 +20,11 @@ import numpy as np
 
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-from clew.nn.arrays import export_arrays
+from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
-from clew.retrievers.subgraph.gcn import GCNSelector
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer
+from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.types import ignore_progress
 from clew_lab.datasets.explagraphs import load_explagraphs

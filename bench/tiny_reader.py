@@ -19,13 +19,12 @@ import torch
 from clew.evaluation.significance import compare_means, mean_interval
 from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-from clew.nn.arrays import export_arrays
+from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
-from clew.retrievers.subgraph.gcn import GCNSelector
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer
+from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew_lab.datasets.graph_datasets import GraphQuestion

@@ -12,7 +12,7 @@ import numpy as np
 from clew import index as indexes
 from clew.evaluation.significance import compare_means
 from clew.query.context import IndexContext
-from clew.retrievers.agents.factory import build_expansion
+from clew.retrievers.agents.settings import build_expansion
 from clew.retrievers.registry import open_retriever
 from clew.types import Question
 from clew_lab.datasets.loaders import load_questions

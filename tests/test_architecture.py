@@ -56,7 +56,7 @@ FORBIDDEN = {
 SHARED_BY_RETRIEVERS = {
     "evidence", "object_retriever", "quoted_chains", "spec", "supporting_passages", "walk_paths",
 }  # fmt: skip
-WRAPPERS = {"empty_index", "reranked"}  # what the registry puts around or in place of another retriever
+WRAPPERS = {"reranked"}  # what the registry puts around another retriever
 RETRIEVER_IMPORTS = {  # of retrievers that are built on another one
     ("agents", "fused"),
     ("agents", "graph_expansion"),
@@ -71,7 +71,7 @@ TRAINING_ORDER = {
 }
 TORCH = ("nn", "models", "answering.graph_readers", "training")
 TORCH_PACKAGES = {"torch", "torch_geometric", "transformers", "peft", "sentence_transformers"}
-TORCH_IN_FUNCTIONS = {"clew.retrievers.subgraph.gcn_settings"}
+TORCH_IN_FUNCTIONS = {"clew.retrievers.subgraph.settings"}
 NN_IN_FUNCTIONS = {
     "clew.retrievers.gfm.factory",
     "clew.rerankers.g_rag.weights",

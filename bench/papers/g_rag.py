@@ -36,8 +36,8 @@ from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord
 from clew.rerankers.g_rag.weights import FeatureColumns
-from clew.rerankers.ordering import sort_by_score
 from clew.rerankers.registry import LLMRerank
+from clew.rerankers.text_scorer import sort_by_score
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings, load_settings
 from clew.types import Failure

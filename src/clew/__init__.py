@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.query.entity_candidates import AmbiguousEntity, DuplicateEntities, MentionGroup
     from clew.query.example_questions import ExampleQuestion
     from clew.query.overview import FieldOverview, IndexOverview
-    from clew.rerankers.g_rag.settings import GRag
+    from clew.rerankers.g_rag.reranker import GRag
     from clew.rerankers.registry import CrossEncoder, LLMRerank, RerankerEntry
     from clew.retrievers.agents.settings import Gear
     from clew.retrievers.bm25 import BM25
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from clew.retrievers.gfm.settings import GFM
     from clew.retrievers.pagerank import PageRank
     from clew.retrievers.registry import RETRIEVERS, Reranked
-    from clew.retrievers.routed.settings import Routed
+    from clew.retrievers.routed.retriever import Routed
     from clew.retrievers.spec import RetrieverEntry
     from clew.retrievers.subgraph.settings import GCNSubgraph
     from clew.settings import Settings
@@ -100,7 +100,7 @@ _NAMES = {
     "clew.query.entity_candidates": ("AmbiguousEntity", "DuplicateEntities", "MentionGroup"),
     "clew.query.example_questions": ("ExampleQuestion",),
     "clew.query.overview": ("FieldOverview", "IndexOverview"),
-    "clew.rerankers.g_rag.settings": ("GRag",),
+    "clew.rerankers.g_rag.reranker": ("GRag",),
     "clew.rerankers.registry": ("CrossEncoder", "LLMRerank", "RerankerEntry"),
     "clew.retrievers.agents.settings": ("Gear",),
     "clew.retrievers.bm25": ("BM25",),
@@ -111,7 +111,7 @@ _NAMES = {
     "clew.retrievers.gfm.settings": ("GFM",),
     "clew.retrievers.pagerank": ("PageRank",),
     "clew.retrievers.registry": ("RETRIEVERS", "Reranked"),
-    "clew.retrievers.routed.settings": ("Routed",),
+    "clew.retrievers.routed.retriever": ("Routed",),
     "clew.retrievers.spec": ("RetrieverEntry",),
     "clew.retrievers.subgraph.settings": ("GCNSubgraph",),
     "clew.settings": ("Settings",),

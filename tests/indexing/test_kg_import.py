@@ -14,8 +14,7 @@ from clew.errors import ClewError, InputError
 from clew.index import Index
 from clew.indexing import kg_import
 from clew.indexing.kg_formats.files import graph_file
-from clew.retrievers.empty_index import ONLY_GRAPH
-from clew.retrievers.registry import RETRIEVERS
+from clew.retrievers.registry import ONLY_GRAPH, RETRIEVERS
 from clew.settings import Settings
 from clew.store.kg_shards import StoredGraph
 from clew.store.passage_table import PassageTable

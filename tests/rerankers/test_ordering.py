@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.protocols import check_lengths
-from clew.rerankers.ordering import sort_by_score
+from clew.rerankers.text_scorer import sort_by_score
 from clew.types import Evidence, Passage, Scored, Usage
 from tests.small_index import result_ids
 

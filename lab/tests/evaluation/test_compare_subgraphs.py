@@ -15,7 +15,7 @@ from clew.errors import InputError
 from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.graph.subgraphs.textual_graph import GraphContext, TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.types import ignore_progress
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion

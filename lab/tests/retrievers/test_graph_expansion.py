@@ -7,7 +7,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.retrievers.agents.factory import build_expansion
+from clew.retrievers.agents.settings import build_expansion
 from clew.retrievers.graph_expansion import linked_triples
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import Fact

@@ -17,10 +17,9 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.late_interaction import max_similarity
 from clew.retrievers.frag import text_rankers
-from clew.retrievers.frag.factory import frag_settings
 from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, KindSettings
-from clew.retrievers.frag.settings import Frag
+from clew.retrievers.frag.settings import Frag, frag_settings
 from clew.retrievers.frag.text_rankers import LanguageModelScorer, LateInteractionScorer, path_text
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings

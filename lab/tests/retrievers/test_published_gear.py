@@ -8,10 +8,9 @@ import pytest
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.retrievers.agents.factory import build_expansion
 from clew.retrievers.agents.gear import GearAgent, GearSettings
 from clew.retrievers.agents.llm_reader import LLMReader
-from clew.retrievers.agents.settings import Gear
+from clew.retrievers.agents.settings import Gear, build_expansion
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import ExtractedFacts, Fact, Passage, ReaderInput
 from lab.tests.retrievers import published_gear as oracle

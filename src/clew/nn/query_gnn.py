@@ -12,19 +12,36 @@ Q and R its projections for nodes, questions and relations, s a seed's weight, F
     h_v(0) = F[s_v Q(q), E(u_v)],     score of v = P[h_v(L), Q(q), E(u_v)],     h_v(l) as in GFM-RAG
 
 Differs from the source: the four options; `forward` returns logits, without the last sigmoid.
+
+Parameters of networks as numpy arrays, as they are stored and as the forward passes without torch read them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.inference.query_network import CHUNK_ROWS, QueryBatch, QueryGNNSettings, QueryNetwork, node_texts
-from clew.nn.arrays import export_arrays, load_arrays, to_tensor
 from clew.nn.relational.conv import relational_conv
 from clew.nn.relational.graph import RelationalGraph
+
+
+def export_arrays(module: nn.Module) -> dict[str, FloatArray]:
+    """Return copies of the parameters and buffers by name, in float32, each in the shape that it has in the module."""
+    return {name: value.detach().cpu().float().numpy().copy() for name, value in sorted(module.state_dict().items())}
+
+
+def load_arrays(module: nn.Module, arrays: Mapping[str, FloatArray]) -> None:
+    """Set the parameters of a module to the arrays of their names, of the same shapes; other arrays are ignored."""
+    module.load_state_dict({name: torch.tensor(arrays[name]) for name in module.state_dict()})
+
+
+def to_tensor(array: FloatArray, device: torch.device) -> Tensor:
+    """Return an array as a tensor of its shape on a device; a read-only one, such as a mapped file, is copied."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
 
 
 class _Layer(nn.Module):

@@ -1,20 +1,68 @@
-"""The registry of rerankers: names to settings records and builders, extended by entry points of `clew.rerankers`."""
+"""The registry of rerankers: names to settings records and builders, extended by entry points of `clew.rerankers`.
 
-from collections.abc import Callable
+Rerankers of somebody else: what they return is checked at each call.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast, final
 
 from clew.errors import InputError
 from clew.models.text_scorers import CrossEncoderScorer
+from clew.plugins.arguments import check_members
 from clew.plugins.names import suggest
+from clew.plugins.origin import Origin, is_own
 from clew.plugins.records import SettingsRecord, setting
 from clew.plugins.registry import Registry, load_object
 from clew.plugins.spec import split_settings
 from clew.protocols import Reranker
 from clew.query.context import IndexContext
-from clew.rerankers.object_reranker import accept_reranker
 from clew.rerankers.text_scorer import TextReranker
+from clew.types import Evidence
+
+_METHOD = "rerank"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenReranker:
+    """A reranker of somebody else, whose evidence is checked."""
+
+    reranker: Reranker  # the object
+    origin: Origin  # where it comes from, for messages
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the object, "" if it has none."""
+        return str(getattr(self.reranker, "fingerprint", ""))
+
+    def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
+        """Return what the object does; InputError: that is not the passages of each question in another order."""
+        with self.origin.map_errors():
+            returned = self.reranker.rerank(questions, evidence)
+        ranked: list[Evidence] = self.origin.check_results(returned, len(evidence), (Evidence,), _METHOD)
+        for before, after in zip(evidence, ranked, strict=True):
+            self._check(before, after)
+        return ranked
+
+    def _check(self, before: Evidence, after: Evidence) -> None:
+        for found in after.passages:
+            self.origin.check_scored(found, _METHOD)
+        wanted, seen = ([found.item.id for found in one.passages] for one in (before, after))
+        if sorted(wanted) != sorted(seen):
+            raise self.origin.wrong_part(_METHOD, "the passages", f"{seen[:5]}", f"those given, {wanted[:5]}")
+
+
+def accept_reranker(given: object, origin: Origin) -> Reranker:
+    """Return a reranker, with its evidence checked unless it is one of this package.
+
+    Raises InputError where it has no method `rerank`.
+    """
+    check_members(given, origin.label, {"rerank": None})
+    reranker = cast("Reranker", given)
+    return reranker if is_own(given) else GivenReranker(reranker, origin)
+
 
 NO_RERANKER = "none"
 G_RAG = "g-rag"
@@ -83,8 +131,8 @@ RERANKERS = Registry(
         ),
         G_RAG: RerankerEntry(
             "a graph neural network over the graph that connects the passages, after G-RAG",
-            "clew.rerankers.g_rag.settings:GRag",
-            "clew.rerankers.g_rag.factory:build_g_rag",
+            "clew.rerankers.g_rag.reranker:GRag",
+            "clew.rerankers.g_rag.reranker:build_g_rag",
             "g-rag or g-rag:FOLDER",
         ),
         "llm": RerankerEntry(

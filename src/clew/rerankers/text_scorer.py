@@ -2,15 +2,24 @@
 
 Source: Nogueira and Cho, "Passage Re-ranking with BERT" (2019).
 Differs from the source: any scorer of texts; the title is scored with the text.
+
+Sorting passages by score, a step shared by rerankers.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import final
 
 from clew.models.validation import replace_surrogates
 from clew.protocols import TextScorer, check_lengths, fingerprint_of
-from clew.rerankers.ordering import sort_by_score
-from clew.types import Evidence, Passage
+from clew.types import Evidence, Passage, Scored
+
+
+def sort_by_score(evidence: Evidence, scores: Sequence[float]) -> Evidence:
+    """Return evidence with its n passages by descending score (n,), finite; ties keep their order."""
+    order = sorted(range(len(scores)), key=lambda place: -scores[place])
+    passages = tuple(Scored(evidence.passages[place].item, float(scores[place])) for place in order)
+    return replace(evidence, passages=passages)
 
 
 @final

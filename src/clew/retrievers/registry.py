@@ -2,9 +2,14 @@
 
 To add a retriever: write its file with a settings record and a builder, and add its line to `RETRIEVERS`; or add an
 entry point of the group `clew.retrievers` in a package of your own (docs/add-a-retriever.md).
+
+Retriever used when the index has no passages: returns empty evidence and loads no model.
 """
 
 import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from clew.errors import InputError
@@ -15,12 +20,33 @@ from clew.plugins.registry import Registry
 from clew.plugins.spec import split_settings
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
+from clew.query.scope import Scope
 from clew.rerankers.registry import NO_RERANKER, open_reranker, parse_reranker, reranker_text
-from clew.retrievers.empty_index import EmptyIndexRetriever
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
 from clew.retrievers.spec import OpenRetriever, RetrieverEntry
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
+from clew.types import Evidence, Filter
+
+NO_PASSAGES = "the index holds no passages, so none was found: add documents with `clew index`"
+ONLY_GRAPH = f"{NO_PASSAGES}, or search its imported graph with the retriever frag"
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyIndexRetriever:
+    """Returns empty evidence with a note that states the reason."""
+
+    scope: Scope  # an index without passages
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return empty evidence with a note a question."""
+        check_k(k, questions)
+        self.scope.mask(where)
+        started = time.perf_counter()
+        note = ONLY_GRAPH if len(self.scope.snapshot.triples) else NO_PASSAGES
+        return [make_evidence((), (), (note if text.strip() else EMPTY_QUESTION,), started) for text in questions]
+
 
 _logger = logging.getLogger(__name__)
 RERANKED = "reranked"
@@ -46,7 +72,7 @@ RETRIEVERS = Registry(
         "frag": RetrieverEntry(
             "reasoning paths through the facts, by the question's complexity, after FRAG",
             f"{_HERE}.frag.settings:Frag",
-            f"{_HERE}.frag.factory:build_frag",
+            f"{_HERE}.frag.settings:build_frag",
             _FACTS,
             finds_paths=True,
         ),
@@ -67,7 +93,7 @@ RETRIEVERS = Registry(
         "gear": RetrieverEntry(
             "an agent: searches in steps, with a memory of triples, after GeAR",
             f"{_HERE}.agents.settings:Gear",
-            f"{_HERE}.agents.factory:build_gear",
+            f"{_HERE}.agents.settings:build_gear",
             _VECTORS,
             combines=True,
             over_base=True,
@@ -96,7 +122,7 @@ RETRIEVERS = Registry(
         ),
         "routed": RetrieverEntry(
             "for each question the retriever that is worth its time",
-            f"{_HERE}.routed.settings:Routed",
+            f"{_HERE}.routed.retriever:Routed",
             f"{_HERE}.routed.retriever:build_routed",
             "passages; vectors for some of its choices",
             combines=True,

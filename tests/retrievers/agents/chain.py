@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from clew.index import Index
 from clew.protocols import AgentReader
-from clew.retrievers.agents.factory import build_expansion
 from clew.retrievers.agents.gear import GearAgent, GearSettings
+from clew.retrievers.agents.settings import build_expansion
 from clew.retrievers.registry import open_retriever
 from clew.types import Fact
 from clew_lab.retrievers.graph_expansion import NaiveGE

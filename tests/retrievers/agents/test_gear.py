@@ -7,8 +7,8 @@ import pytest
 
 from clew.index import Index
 from clew.protocols import Retriever
-from clew.retrievers.agents.factory import build_expansion
 from clew.retrievers.agents.gear import GearAgent, GearSettings
+from clew.retrievers.agents.settings import build_expansion
 from clew.retrievers.registry import open_retriever
 from clew.types import Evidence, Filter, Usage
 from clew_lab.retrievers.graph_expansion import NaiveGE

@@ -14,14 +14,15 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
 from clew.query.masking import mask_names
 from clew.query.relation_matching import RelationTexts, match_relations
-from clew.retrievers.frag.chain_features import FEATURES, relation_path_features
 from clew.retrievers.frag.path_ranking import (
     ARRAY_NAMES,
+    FEATURES,
     PathRankerWeights,
     RelationPathRanker,
     TextPathRanker,
     TrainedPathRanker,
     load_path_ranker,
+    relation_path_features,
     save_path_ranker,
 )
 from clew.text.bm25 import BM25Scorer

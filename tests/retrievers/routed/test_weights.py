@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError, ProviderError
-from clew.retrievers.routed.signals import SIGNALS
-from clew.retrievers.routed.weights import Choice, Duration, RoutedWeights, load_choices, save_choices
+from clew.retrievers.routed.weights import SIGNALS, Choice, Duration, RoutedWeights, load_choices, save_choices
 from clew.store.pretrained import PRETRAINED_FOLDER
 
 TWO = ("a", "b")

@@ -13,7 +13,8 @@ from safetensors.numpy import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.inference.subgraph_network import PRODUCT, SUM
-from clew.nn.arrays import export_arrays
+from clew.nn.query_gnn import export_arrays
+from clew.retrievers.subgraph.gcn import TrainedScorer, load_scorer, make_node_batch, save_scorer
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     TEXT,
@@ -21,9 +22,8 @@ from clew.retrievers.subgraph.gcn_features import (
     walk_prior,
     walk_shares,
 )
-from clew.retrievers.subgraph.gcn_settings import Inputs, ScorerSettings
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, make_node_batch, save_scorer
 from clew.retrievers.subgraph.selectors import node_similarity
+from clew.retrievers.subgraph.settings import Inputs, ScorerSettings
 from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, build_scorer
 from lab.tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
 

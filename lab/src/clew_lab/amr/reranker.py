@@ -11,8 +11,7 @@ from clew.inference.document_network import NUMPY_NETWORKS, DocumentInput, Docum
 from clew.plugins.records import SettingsRecord, setting
 from clew.query.context import IndexContext
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
-from clew.rerankers.g_rag.factory import CHAIN_INPUTS, load_weights, make_index_graphs
-from clew.rerankers.g_rag.reranker import DocumentGraphReranker
+from clew.rerankers.g_rag.reranker import CHAIN_INPUTS, DocumentGraphReranker, load_weights, make_index_graphs
 from clew.rerankers.g_rag.weights import TrainedDocumentGNN, load_reranker
 from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder
 from clew_lab.amr.amrbart import AMRBARTParser

@@ -11,10 +11,9 @@ from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import compare_means, mean_interval
-from clew.nn.arrays import export_arrays
+from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.gcn import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer
+from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS

@@ -11,8 +11,7 @@ from torch import Tensor
 from clew.arrays import FloatArray
 from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork, node_texts
 from clew.inference.relational_sums import SortedEdges
-from clew.nn.arrays import to_tensor
-from clew.nn.query_gnn import QueryGNN
+from clew.nn.query_gnn import QueryGNN, to_tensor
 from clew.nn.relational.graph import RelationalGraph
 
 

@@ -31,7 +31,7 @@ from torch.nn import functional
 
 from clew.arrays import FloatArray
 from clew.inference.document_network import GAT_HEADS, DocumentGNNSettings, DocumentInput, DocumentNetwork
-from clew.nn.arrays import export_arrays, load_arrays
+from clew.nn.query_gnn import export_arrays, load_arrays
 
 ARCHITECTURE_VERSION = 2
 """Version of the computation and of the initial weights; training runs of another version start again."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from clew.inference.subgraph_network import PRODUCT, SUM, NodeInput
 from clew.retrievers.subgraph.gcn_features import feature_width
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew_lab.nn.node_gcn import NodeGCN
 
 

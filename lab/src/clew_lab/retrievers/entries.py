@@ -115,7 +115,7 @@ TOG = RetrieverEntry(
 FRAG_COMPLEX = RetrieverEntry(
     "`frag` with every question treated as complex",
     "clew.retrievers.frag.settings:Frag",
-    "clew.retrievers.frag.factory:build_frag",
+    "clew.retrievers.frag.settings:build_frag",
     _FACTS,
     {"complexity": "complex"},
     finds_paths=True,
@@ -123,7 +123,7 @@ FRAG_COMPLEX = RetrieverEntry(
 FRAG_SIMPLE = RetrieverEntry(
     "`frag` with every question treated as simple",
     "clew.retrievers.frag.settings:Frag",
-    "clew.retrievers.frag.factory:build_frag",
+    "clew.retrievers.frag.settings:build_frag",
     _FACTS,
     {"complexity": "simple"},
     finds_paths=True,

@@ -14,8 +14,7 @@ import numpy as np
 from clew.arrays import BoolArray, LongArray
 from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.query.context import IndexContext
-from clew.retrievers.agents.factory import build_expansion, open_reader
-from clew.retrievers.agents.settings import Expansion, ReaderExpansion
+from clew.retrievers.agents.settings import Expansion, ReaderExpansion, build_expansion, open_reader
 from clew.retrievers.evidence import check_k, insert_empty_questions
 from clew.retrievers.graph_expansion import NO_START_TRIPLE, ExpansionResult, GraphExpansion, linked_triples
 from clew.retrievers.spec import OpenRetriever

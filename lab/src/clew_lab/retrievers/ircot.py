@@ -13,8 +13,8 @@ from typing import ClassVar
 from clew.plugins.records import Amount, SettingsRecord, WholeNumber, setting
 from clew.protocols import LOCAL_READER, AgentReader, Retriever, fingerprint_of
 from clew.query.context import IndexContext
-from clew.retrievers.agents.factory import open_reader
-from clew.retrievers.agents.steps import MAX_PATHS, AgentSearch, BudgetedReader, run_steps
+from clew.retrievers.agents.gear import MAX_PATHS, AgentSearch, BudgetedReader, run_steps
+from clew.retrievers.agents.settings import open_reader
 from clew.retrievers.evidence import check_k, insert_empty_questions
 from clew.retrievers.fused import FUSION_DEPTH, reciprocal_rank_fusion
 from clew.retrievers.graph_expansion import ExpansionSettings

@@ -25,9 +25,8 @@ from clew.query.masking import mask_names
 from clew.query.mediators import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
-from clew.retrievers.frag.factory import make_path_ranker
 from clew.retrievers.frag.path_ranking import RelationPathRanker
-from clew.retrievers.frag.settings import Frag
+from clew.retrievers.frag.settings import Frag, make_path_ranker
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence

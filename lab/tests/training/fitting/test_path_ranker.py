@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.retrievers.frag.chain_features import FEATURES
-from clew.retrievers.frag.path_ranking import PathRankerWeights
+from clew.retrievers.frag.path_ranking import FEATURES, PathRankerWeights
 from clew_lab.training.fitting.path_ranker import PathExample, PathRecipe, _init_parameters, _loss, train_path_ranker
 
 if TYPE_CHECKING:

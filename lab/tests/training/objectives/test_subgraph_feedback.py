@@ -21,8 +21,8 @@ from clew.graph.subgraphs.textual_graph import (
     induced_subgraph,
 )
 from clew.models.llm.prompts.graph_answer import build_prompt
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
-from clew.retrievers.subgraph.gcn_weights import make_node_batch
+from clew.retrievers.subgraph.gcn import make_node_batch
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew_lab.datasets.graph_datasets import GraphQuestion

@@ -11,8 +11,7 @@ from clew.errors import InputError
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
 from clew.retrievers.registry import parse_retriever
-from clew.retrievers.routed.signals import SIGNALS
-from clew.retrievers.routed.weights import load_choices
+from clew.retrievers.routed.weights import SIGNALS, load_choices
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.fitting.routing import RoutingRecipe

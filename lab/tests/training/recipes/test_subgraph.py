@@ -11,10 +11,9 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
 from clew.inference.subgraph_network import NodeInput
 from clew.models.encoders.hashing import HashingEncoder
-from clew.nn.arrays import export_arrays
-from clew.retrievers.subgraph.gcn import GCNSelector
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, save_scorer
+from clew.nn.query_gnn import export_arrays
+from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, load_scorer, save_scorer
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.distributed import single_process
 from clew.training.hyperparameters import Recipe
 from clew.training.result import TrainingResult

@@ -8,16 +8,22 @@ Source: FRAG (Gao et al., 2025) for a trained choice of how much to spend on a q
 of metareasoning" (1991), for weighing an expected gain against the price of time.
 Differs from the source: the choice is among whole retrievers, not between two searches of one; a linear model in place
 of an encoder with a head. Measured times never change a choice: the same question gets the same evidence.
+
+Settings of `routed`.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray
 from clew.errors import InputError
+from clew.plugins.records import MAX_AMOUNT, Amount, SettingsRecord, setting
 from clew.protocols import Retriever, fingerprint_of
 from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalkConfig
@@ -25,11 +31,28 @@ from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.routed.settings import Routed
-from clew.retrievers.routed.signals import SIGNALS, compute_signals
-from clew.retrievers.routed.weights import NAME, Choice, RoutedWeights, load_choices
+from clew.retrievers.routed.weights import NAME, SIGNALS, Choice, RoutedWeights, compute_signals, load_choices
 from clew.retrievers.spec import OpenRetriever
 from clew.types import Evidence, Filter, Usage
+
+
+class Routed(SettingsRecord):
+    """Settings of `routed`."""
+
+    label: ClassVar[str] = "routed"
+
+    choices: str | None = setting(None, "retrievers to choose among, joined by +", unset="from the weights")
+    worth: Amount | None = setting(
+        None, "points of recall that one second must buy", unset="from the weights; 0 with a budget"
+    )
+    budget: Amount | None = setting(None, "seconds a question, at most", unset="no limit")
+    scale: Annotated[float, Field(gt=0.0, le=MAX_AMOUNT, allow_inf_nan=False)] = setting(
+        1.0, "how many times the seconds of training a question takes here"
+    )
+    weights: Path | None = setting(
+        None, "weights that `clew train routed` made", unset="the index's, else the package's"
+    )
+
 
 FIRST_RETRIEVER = "pagerank"
 """The choice whose walk the signals are computed from."""

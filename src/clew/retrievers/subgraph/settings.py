@@ -1,12 +1,23 @@
-"""Settings of `gcn-subgraph`, and of the neighbourhood that a subgraph is selected from."""
+"""Settings of `gcn-subgraph`, and of the neighbourhood that a subgraph is selected from.
 
+The shape of a network that selects subgraphs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal, get_args
 
+import numpy as np
 from pydantic import Field
 
+from clew.arrays import FloatArray
+from clew.errors import InputError
 from clew.graph.subgraphs.k_hop import MAX_HOPS
+from clew.inference.subgraph_network import SUM, SubgraphNetwork
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
+from clew.retrievers.subgraph.gcn_features import feature_width
 from clew.retrievers.subgraph.retriever import SubgraphSettings
 
 _DEFAULT = SubgraphSettings()
@@ -35,3 +46,59 @@ class GCNSubgraph(Neighbourhood):
     weights: Path | None = setting(
         None, "weights that `clew train subgraph` made", unset="the index's, else the package's"
     )
+
+
+Inputs = Literal["text", "question"]
+Combination = Literal["product", "sum"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerSettings:
+    """The shape of a network that selects subgraphs."""
+
+    inputs: Annotated[
+        Inputs, Field(description="Of a node: text (the published ones), or question (its relation to it, too).")
+    ] = "question"
+    combination: Annotated[Combination, Field(description="Of the states: product (the published one), or sum.")] = (
+        "sum"
+    )
+    width: Annotated[int, Field(ge=1, le=65_536, description="Width of the network's hidden layers.")] = 64
+    layers: int = 2  # at least 2
+    stops: Annotated[bool, Field(description="A selection may end before the budget is spent.")] = False
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (
+            ("inputs", self.inputs, get_args(Inputs)),
+            ("combination", self.combination, get_args(Combination)),
+        ):
+            if value not in choices:
+                raise InputError(f"{name} is {value!r}: wanted {' or '.join(choices)}")
+
+    def shapes(self, dimension: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the network's arrays by name, for vectors of some dimension.
+
+        Raises InputError where there are fewer than 2 layers, or a width below 1.
+        """
+        if self.layers < 2 or min(dimension, self.width) < 1:
+            raise InputError(
+                f"{self.layers} layers of widths {dimension} and {self.width}; wanted 2 layers or more, of width 1 or "
+                "more"
+            )
+        widths = [feature_width(self.inputs, dimension), *[self.width] * (self.layers - 1), 1]
+        shapes: dict[str, tuple[int, ...]] = {"weights": (2,), "end": (1,)}
+        for number, (columns, rows) in enumerate(pairwise(widths)):
+            shapes[f"gcn.layers.{number}.lin.weight"] = (rows, columns)
+            if self.combination == SUM:
+                shapes[f"gcn.layers.{number}.bias"] = (rows,)
+        return shapes
+
+    def network(self, arrays: Mapping[str, FloatArray]) -> SubgraphNetwork:
+        """Return the network of trained arrays, by their names and in their shapes in `SubgraphScorer`."""
+        return SubgraphNetwork(arrays, self.layers, self.combination, stops=self.stops)
+
+    def walk_network(self, dimension: int) -> SubgraphNetwork:
+        """Return a network that scores nodes by the walk and the cosine alone, as training starts from with `sum`."""
+        arrays = {name: np.zeros(shape, dtype=np.float32) for name, shape in self.shapes(dimension).items()}
+        arrays["weights"] += 1
+        arrays["end"] -= 4
+        return self.network(arrays)

@@ -17,8 +17,7 @@ from pydantic import Field
 
 from clew.arrays import FloatArray, LongArray
 from clew.errors import InputError
-from clew.retrievers.frag.chain_features import FEATURES
-from clew.retrievers.frag.path_ranking import PathRankerWeights
+from clew.retrievers.frag.path_ranking import FEATURES, PathRankerWeights
 from clew.training.fitting.minibatches import minimise
 from clew.training.hyperparameters import MAX_WIDTH, CheckedRecord
 

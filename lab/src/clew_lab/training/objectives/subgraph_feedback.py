@@ -27,8 +27,8 @@ from torch import Tensor, nn
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, TextualGraph, build_context, induced_subgraph
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
-from clew.retrievers.subgraph.gcn_weights import make_node_batch
+from clew.retrievers.subgraph.gcn import make_node_batch
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.nn.node_gcn import edge_log_probabilities
 from clew_lab.nn.subgraph_policy import NodeBatch, sample_without_replacement, selection_log_probability

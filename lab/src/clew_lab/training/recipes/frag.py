@@ -20,7 +20,6 @@ from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
-from clew.retrievers.frag.chain_features import relation_path_features
 from clew.retrievers.frag.hop_predictor import (
     CLASSIFIER,
     TERMS,
@@ -30,7 +29,7 @@ from clew.retrievers.frag.hop_predictor import (
     load_hop_predictor,
     save_hop_predictor,
 )
-from clew.retrievers.frag.path_ranking import PathRankerWeights, save_path_ranker
+from clew.retrievers.frag.path_ranking import PathRankerWeights, relation_path_features, save_path_ranker
 from clew.training.fitting.hop_predictor import (
     FEEDBACK_RECIPE,
     HopExample,

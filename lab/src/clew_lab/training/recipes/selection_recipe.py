@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from clew.errors import InputError
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe, check_fields
 from clew_lab.training.hyperparameters import FeedbackRecipe, option_values
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import build_context
 from clew.models.encoders.memory import VectorMemory
-from clew.nn.arrays import export_arrays
+from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer
+from clew.retrievers.subgraph.gcn import TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.distributed import ProcessGroup
 from clew.training.hyperparameters import Recipe
