@@ -15,11 +15,11 @@ import numpy as np
 
 from clew.nn.query_gnn import QueryGNN
 from clew.training.data.gfm_examples import GFMExamples
-from clew.training.data.held_out import HELD_OUT_SHARE
+from clew.training.data.synthetic_questions import HELD_OUT_SHARE
+from clew.training.hyperparameters import AdaptRecipe
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.recipes.gfm_adapt import LABELLED_SHARE
-from clew.training.recipes.gfm_adapt_recipe import AdaptRecipe
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 from gnn_lab import Lab, measure, percent
 from workbench import describe_machine, print_table

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from clew.indexing.merging import merge
-from clew.indexing.merging.match_text_files import StoredMatchTexts
+from clew.indexing.merging.match_texts import StoredMatchTexts
 from clew.indexing.segments.store import ensure_segments
 from clew.store.passage_table import PassageTable
 from clew.text.bm25 import BM25Index

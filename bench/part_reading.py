@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clew.indexing.selection import Part
+from clew.indexing.selected_snapshot import Part
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document
 from workbench import DATA, describe_machine, load_records, print_table

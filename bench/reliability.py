@@ -23,7 +23,7 @@ import numpy as np
 
 from clew import index as indexes
 from clew.answering.extractive import COMPARISON_NOTE, LIFE_NOTE, STATEMENT_NOTE
-from clew.answering.life_ages import COMPUTED_AGE_NOTE
+from clew.answering.named_subject import COMPUTED_AGE_NOTE
 from clew.answering.selection import open_extractive_answerer
 from clew.evaluation.answer_metrics import exact_match
 from clew.retrievers.registry import parse_retriever

@@ -13,7 +13,7 @@ import numpy as np
 
 import clew
 from clew.indexing.resolution import synonyms
-from clew.indexing.resolution.comparison_lists import count_lists
+from clew.indexing.resolution.pair_cache import count_lists
 from clew.models.encoders.registry import open_encoder
 from workbench import describe_machine, print_table
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.answering.registry import AnswererEntry
+    from clew.answering.selection import AnswererEntry
     from clew.errors import (
         BudgetError,
         ClewError,
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    "clew.answering.registry": ("AnswererEntry",),
+    "clew.answering.selection": ("AnswererEntry",),
     "clew.errors": (
         "BudgetError",
         "ClewError",

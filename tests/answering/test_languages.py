@@ -5,7 +5,7 @@ from Stemmer import algorithms
 
 from clew.answering.extractive import LANGUAGE_NOTE, ExtractiveAnswerer
 from clew.answering.languages import ENGLISH, detect_language, other_languages
-from clew.answering.missing_names import MISSING_PREFIX
+from clew.answering.named_subject import MISSING_PREFIX
 from clew.answering.question_words import TABLES
 from clew.answering.span_ranker import SpanRanker
 from clew.models.encoders.hashing import HashingEncoder

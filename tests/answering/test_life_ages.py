@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew.answering.extractive import ExtractiveAnswerer
-from clew.answering.life_ages import COMPUTED_AGE_NOTE, describe_age
+from clew.answering.named_subject import COMPUTED_AGE_NOTE, describe_age
 from clew.answering.question_forms import AGE_NOTE
 from clew.types import Mention
 from tests.answering.test_extractive import evidence, quotes

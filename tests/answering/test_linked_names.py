@@ -4,7 +4,7 @@ import pytest
 
 from clew.answering.answer_spans import SpanCandidate, find_answer_spans
 from clew.answering.extractive import RANKED_NOTE, UNSTATED_NOTE, ExtractiveAnswerer
-from clew.answering.linked_names import find_links
+from clew.answering.named_subject import find_links
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import QuestionType, can_answer
 from clew.answering.selection import open_extractive_answerer

@@ -3,7 +3,7 @@
 import pytest
 
 from clew.answering.extractive import ExtractiveAnswerer
-from clew.answering.present_roles import NEUTRAL, PAST, PAST_HOLDER_NOTE, PRESENT, rate_statement
+from clew.answering.stated_roles import NEUTRAL, PAST, PAST_HOLDER_NOTE, PRESENT, rate_statement
 from clew.models.encoders.hashing import HashingEncoder
 from clew.types import Answer
 from tests.answering.test_extractive import evidence, quotes

@@ -2,9 +2,8 @@
 
 import pytest
 
-from clew.answering.clock_times import find_clock_times, is_clock_time
 from clew.answering.extractive import STATEMENT_NOTE, ExtractiveAnswerer
-from clew.answering.question_types import classify_question
+from clew.answering.question_types import classify_question, find_clock_times, is_clock_time
 from clew.models.encoders.hashing import HashingEncoder
 from clew.types import Answer
 from tests.answering.test_extractive import evidence

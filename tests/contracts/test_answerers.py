@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.answering.object_answerer import accept_answerer
-from clew.answering.selection import NOTHING, PASSAGES, PATHS, select_answerer
+from clew.answering.selection import NOTHING, PASSAGES, PATHS, accept_answerer, select_answerer
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder

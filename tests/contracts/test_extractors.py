@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.extraction.object_extractor import accept_extractor
-from clew.indexing.extraction.registry import open_extractor
+from clew.indexing.extraction.registry import accept_extractor, open_extractor
 from clew.protocols import Extractor
 from clew.types import Extraction, Failure, Passage, Prompt
 from tests.indexing.extraction.scripted_model import make_reply

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import InputError, ProviderError
 from clew.index import Index
-from clew.indexing import batches, pipeline, processes, selection, writer_settings
+from clew.indexing import batches, pipeline, processes, selected_snapshot, writer_settings
 from clew.indexing.batches import BatchWriter, WrittenBatch
 from clew.indexing.chunking import Chunker
 from clew.indexing.parts import parse_part
 from clew.indexing.processes import ProcessRunner
 from clew.indexing.report import IndexingReport
-from clew.indexing.selection import ChangedDocument, DocumentSelector, Part
+from clew.indexing.selected_snapshot import ChangedDocument, DocumentSelector, Part
 from clew.settings import Settings
 from clew.store.document_ids import no_documents
+from clew.store.inspection import verify
 from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, read_manifest, snapshot_folder
-from clew.store.verify import verify
 from clew.types import Document, Failure
 from tests.faults.commands import make_voyage, run_clew, write_lines
 
@@ -240,7 +240,7 @@ def test_options_that_do_not_go_together(tmp_path: Path, corpus: Path, options: 
 
 
 def run_selector(
-    documents: Sequence[Document | Failure], part: Part = selection.ALL_DOCUMENTS
+    documents: Sequence[Document | Failure], part: Part = selected_snapshot.ALL_DOCUMENTS
 ) -> tuple[list[str], IndexingReport]:
     """Select from documents of which each is stored at once, in memory."""
     report, chunker, stored = IndexingReport(), Chunker(4), dict[str, str]()
@@ -281,7 +281,7 @@ ids = st.sampled_from(["a", "a#1", "a#2", "a#2#1", "b", "b#1", "c"])
 @given(st.lists(st.builds(lambda id_, text: Document(id_, "", text), ids, texts), max_size=8), st.integers(1, 3))
 def test_a_document_never_takes_the_id_of_anothers_passage(documents: list[Document], postponed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "_POSTPONED_DOCUMENTS", postponed)
+        patch.setattr(selected_snapshot, "_POSTPONED_DOCUMENTS", postponed)
         selected, report = run_selector(documents)
         by_part = [run_selector(documents, Part(number, 3)) for number in (1, 2, 3)]
     assert len(selected) == len(set(selected))

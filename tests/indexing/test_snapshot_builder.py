@@ -17,15 +17,16 @@ from clew.errors import IndexFormatError
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.index import Index
-from clew.indexing import snapshot_builder, snapshot_inputs
+from clew.indexing import snapshot_builder
 from clew.indexing.merging.known_matches import MatchMemory
-from clew.indexing.merging.match_text_files import StoredMatchTexts
+from clew.indexing.merging.match_texts import StoredMatchTexts
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.snapshot_builder import ensure_snapshot
 from clew.models.encoders.hashing import HashingEncoder
 from clew.store import snapshot_files
 from clew.store.atomic import discard
+from clew.store.inspection import verify
 from clew.store.snapshot_files import (
     LOCAL_FILES,
     LOCAL_MANIFEST_FILE,
@@ -35,7 +36,6 @@ from clew.store.snapshot_files import (
     snapshot_folder,
     snapshot_problems,
 )
-from clew.store.verify import verify
 from clew.text import bm25
 from clew.types import Document, Passage, ignore_progress
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
@@ -95,7 +95,7 @@ def test_a_snapshot_of_another_recipe_is_not_read_but_made_again(
     for path in old.rglob("*.npy"):
         path.write_bytes(b"")
     if stale == "recipe":
-        for module in (snapshot_inputs, snapshot_files):
+        for module in (snapshot_builder, snapshot_files):
             monkeypatch.setattr(module, "SNAPSHOT_FORMAT", "snapshot-of-tomorrow")
     else:
         monkeypatch.setattr(bm25, "_FORMAT_VERSION", 99)

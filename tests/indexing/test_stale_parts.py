@@ -15,7 +15,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.indexing import part_documents
 from clew.indexing.part_documents import DocumentRecorder, compare_documents
-from clew.indexing.selection import Part
+from clew.indexing.selected_snapshot import Part
 from clew.settings import Settings
 from clew.store.document_ids import StoredDocuments, hash_pairs, no_documents, sort_pairs, state_hash, text_hash
 from clew.types import Document

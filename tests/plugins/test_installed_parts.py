@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.answering.registry import ANSWERERS
+from clew.answering.selection import ANSWERERS
 from clew.indexing.extraction.registry import EXTRACTORS, open_extractor
 from clew.models.encoders.registry import ENCODERS, open_encoder
 from clew.models.llm.providers import MODELS

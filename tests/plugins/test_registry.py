@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 import clew
-from clew.answering.registry import ANSWERERS
+from clew.answering.selection import ANSWERERS
 from clew.errors import InputError
 from clew.indexing.extraction.registry import open_extractor
 from clew.plugins import registry

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from clew.store.array_folder import ArrayFolder
+from clew.store.array_file import ArrayFolder
 
 ARRAYS: dict[str, NDArray[Any]] = {
     "numbers": np.arange(6, dtype=np.int32).reshape(2, 3),

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
-from clew.store.creation import new_index_folder
+from clew.store.atomic import new_index_folder
+from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
-from clew.store.verify import verify
 
 
 def fail(folder: Path, error: Exception) -> None:

@@ -17,12 +17,12 @@ import pytest
 
 from clew.errors import IndexFormatError, ProviderError
 from clew.store import commits, dataset, read_back
-from clew.store.deletion_checksums import compute_checksum, deletion_path, stored_checksums
+from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.read_back import count_bitmap
 from clew.store.repair import repair
-from clew.store.verify import verify
+from clew.store.row_seal import compute_checksum, deletion_path, stored_checksums
 from tests.store.rows import SETTINGS, WIDTH, make_documents, make_index
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from clew.models.encoders.hashing import HashingEncoder
-from clew.store import vector_cache, vector_file
+from clew.store import array_file, vector_cache
+from clew.store.array_file import VectorFile
 from clew.store.vector_cache import VectorCache
-from clew.store.vector_file import VectorFile
 
 TEXTS = [f"text number {number}" for number in range(50)]
 
 
 @pytest.mark.parametrize("resident", [1, 3 * 4200, 1 << 20])
 def test_rows_are_those_of_an_array(tmp_path: Path, resident: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_file, "RESIDENT_BYTES", resident)
+    monkeypatch.setattr(array_file, "RESIDENT_BYTES", resident)
     random = np.random.default_rng(3)
     array = np.zeros((90, 7), dtype=np.float32)
     file = VectorFile(tmp_path / "vectors", *array.shape)

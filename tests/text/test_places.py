@@ -2,7 +2,7 @@ import pytest
 
 from clew import Document, Passage, Place, PlaceStart
 from clew.indexing.chunking import Chunker
-from clew.indexing.selection import document_hash
+from clew.indexing.selected_snapshot import document_hash
 from clew.store.schema import canonical_json
 from clew.text.places import compared_metadata, cut_places, pack_metadata, read_filter_fields, unpack_metadata
 

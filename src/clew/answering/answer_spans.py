@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from clew.answering.clock_times import find_clock_times
-from clew.answering.question_types import NAME_NOUNS, extract_year, find_unmentioned_numbers
+from clew.answering.question_types import NAME_NOUNS, extract_year, find_clock_times, find_unmentioned_numbers
 from clew.answering.sentence_selection import Sentence
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.mentions import WORD

@@ -1,22 +1,90 @@
-"""Chooses the answerer for evidence: with or without a language model, from passages or from paths."""
+"""Chooses the answerer for evidence: with or without a language model, from passages or from paths.
 
-from collections.abc import Callable
+Registry of answerers that installed packages add by entry points of the group `clew.answerers`.
+
+Answerers of somebody else: what they return is checked at each call.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast, final
 
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.free_text import TextPathAnswerer, UnaidedAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
 from clew.answering.llm import LLMAnswerer
-from clew.answering.missing_names import HasWords
-from clew.answering.object_answerer import accept_answerer
-from clew.answering.registry import ANSWERERS
+from clew.answering.named_subject import HasWords
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
 from clew.errors import InputError
 from clew.models.encoders.registry import reads_vectors_of
 from clew.models.llm.object_model import accept_model
 from clew.models.llm.providers import KEY_VARIABLES, MODELS
 from clew.plugins.names import suggest
-from clew.protocols import Answerer, Encoder, LanguageModel
+from clew.plugins.origin import Origin, check_given, is_own
+from clew.plugins.registry import Registry
+from clew.protocols import Answerer, Encoder, LanguageModel, check_lengths
+from clew.types import Answer, Citation, Evidence, Scored
+
+_METHOD = "answer"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenAnswerer:
+    """An answerer of somebody else, whose answers are checked."""
+
+    answerer: Answerer  # the object
+    origin: Origin  # where it comes from, for messages
+
+    def answer(
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
+    ) -> list[Answer]:
+        """Return what the object does; InputError: that is not one answer a question."""
+        check_lengths(questions, evidence)
+        with self.origin.map_errors():
+            returned = self.answerer.answer(questions, evidence, on_text)
+        answers: list[Answer] = self.origin.check_results(returned, len(questions), (Answer,), _METHOD)
+        for answer in answers:
+            self._check(answer)
+        return answers
+
+    def _check(self, answer: Answer) -> None:
+        check_part = self.origin.check_part
+        check_part(answer.text, (str,), _METHOD, "the text of an answer")
+        check_part(answer.evidence, (Evidence,), _METHOD, "the evidence of an answer")
+        for citation in answer.citations:
+            check_part(citation, (Citation,), _METHOD, "a citation of an answer")
+        for candidate in answer.candidates:
+            check_part(candidate, (Scored,), _METHOD, "a candidate of an answer")
+
+
+def accept_answerer(given: object, origin: Origin | None = None) -> Answerer:
+    """Return an answerer, with its answers checked unless it is one of this package.
+
+    Raises InputError where it has no method `answer`.
+    """
+    found_at = check_given(given, "answerer", {"answer": None}, origin)
+    answerer = cast("Answerer", given)
+    return answerer if is_own(given) else GivenAnswerer(answerer, found_at)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswererEntry:
+    """An answerer that an installed package adds; it is named in the place of a language model.
+
+    Attributes:
+        summary: One line for listings.
+        build: Opens the answerer from the text after the colon of its name, "" for none.
+    """
+
+    summary: str
+    build: Callable[[str], Answerer]
+
+
+ANSWERERS = Registry[AnswererEntry]("answerer", "clew.answerers", {}, AnswererEntry)
+"""Installed answerers of other packages; `clew.answering.selection` chooses among those of this package."""
+
 
 JSON, TEXT = "json", "text"
 PROMPT_FORMS = (JSON, TEXT)

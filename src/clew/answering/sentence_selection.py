@@ -1,4 +1,12 @@
-"""Selection of the sentences to quote, by a greedy search over weighted features (see `extractive`)."""
+"""Selection of the sentences to quote, by a greedy search over weighted features (see `extractive`).
+
+Order of the sentences that are quoted, and of the spans of questions in languages other than English.
+
+The ranker is trained on English questions: of others the sentences come by the stems that they share with the question
+and by the ranks of their passages, and the spans in the order of their sentences.
+
+Source: own rules. Differs from the source: nothing.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

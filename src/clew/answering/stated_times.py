@@ -9,10 +9,9 @@ Source: own rules, none of them fitted to data. Differs from the source: nothing
 
 import re
 
-from clew.answering.clock_times import find_clock_times
 from clew.answering.direct_statements import DirectStatement
 from clew.answering.question_analysis import QuestionAnalysis
-from clew.answering.question_types import DENIAL, find_content_stems
+from clew.answering.question_types import DENIAL, find_clock_times, find_content_stems
 from clew.answering.sentence_selection import DOUBT, Sentence
 from clew.text.normalization import name_key, strip_parentheses
 from clew.types import Mention

@@ -10,7 +10,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.index import open as open_index
 from clew.text.counts import format_count
-from clew.training.recipes.gfm_adapt_recipe import AdaptRecipe
+from clew.training.hyperparameters import AdaptRecipe
 
 _RECIPE = AdaptRecipe()
 

@@ -127,9 +127,9 @@ def index(
     The exit code is 1 where something that was given could not be read, or not be extracted; the rest is in the index.
     """
     from clew.commands.opening import make_llm_factory
-    from clew.indexing.run_memory import check_run_memory, parse_memory
     from clew.indexing.sources.column_check import check_columns
     from clew.indexing.sources.reader import check_paths
+    from clew.indexing.writer_settings import check_run_memory, parse_memory
 
     extractor = fill_extractor(extractor, llm.model)
     if run.commit is not None:

@@ -151,7 +151,7 @@ def parse_merge_memory(memory: str | None) -> int:
     """Return the bytes of a budget, 0 for none; InputError: it has another form, or no merge keeps it."""
     if memory is None:
         return 0
-    from clew.indexing.run_memory import check_run_memory, parse_memory
+    from clew.indexing.writer_settings import check_run_memory, parse_memory
 
     size = parse_memory(memory)
     check_run_memory(size, 1, merges=True)

@@ -12,9 +12,8 @@ from clew.types import Failure, Usage
 
 if TYPE_CHECKING:
     from clew.indexing.cost_estimate import CostEstimate
-    from clew.indexing.index_stats import IndexStats
     from clew.indexing.kg_import import GraphReport
-    from clew.indexing.report import IndexingReport
+    from clew.indexing.report import IndexingReport, IndexStats
     from clew.indexing.sources.reading_report import ReadingReport
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")

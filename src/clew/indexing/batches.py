@@ -19,7 +19,7 @@ from clew.indexing.extraction.span_extractor import ReadingExtractor
 from clew.indexing.report import IndexingReport
 from clew.indexing.resolution.document_aliases import add_document_aliases
 from clew.indexing.segments.store import write_segment
-from clew.indexing.selection import ChangedDocument
+from clew.indexing.selected_snapshot import ChangedDocument
 from clew.indexing.sentence_vectors import EncodedPassages, encode_with_sentences, join_title
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable, WrittenFragments

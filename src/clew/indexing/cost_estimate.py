@@ -19,7 +19,7 @@ from clew.indexing.pipeline import EXTRACTION_CALLS, choose_extractor
 from clew.indexing.repeated_extraction import documents_with_failures, failed_passages
 from clew.indexing.report import IndexingReport
 from clew.indexing.resolution.document_aliases import extraction_fingerprint
-from clew.indexing.selection import DocumentSelector
+from clew.indexing.selected_snapshot import DocumentSelector
 from clew.indexing.sentence_vectors import join_title, sentence_texts
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.remote.cost import find_embedding_cost

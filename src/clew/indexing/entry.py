@@ -1,12 +1,10 @@
 """The parts of indexing that an index needs, in one module, which it imports when it first adds something."""
 
 from clew.indexing.chunking import Chunker as Chunker
-from clew.indexing.extraction.object_extractor import accept_extractor as accept_extractor
-from clew.indexing.extraction.object_extractor import check_index_extractor as check_index_extractor
+from clew.indexing.extraction.registry import accept_extractor as accept_extractor
+from clew.indexing.extraction.registry import check_index_extractor as check_index_extractor
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.imported_graphs import match_mentions as match_mentions
-from clew.indexing.index_stats import IndexStats as IndexStats
-from clew.indexing.index_stats import collect_stats as collect_stats
 from clew.indexing.kg_formats.files import GraphFile as GraphFile
 from clew.indexing.kg_formats.files import graph_file as graph_file
 from clew.indexing.kg_import import GraphImporter as GraphImporter
@@ -20,12 +18,11 @@ from clew.indexing.parts import commit_staged as commit_staged
 from clew.indexing.parts import parse_part as parse_part
 from clew.indexing.parts import stage_part as stage_part
 from clew.indexing.pipeline import choose_extractor as choose_extractor
-from clew.indexing.pruning import free_ids as free_ids
-from clew.indexing.pruning import note_renamed as note_renamed
-from clew.indexing.pruning import settle_sources as settle_sources
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
 from clew.indexing.report import IndexingReport as IndexingReport
+from clew.indexing.report import IndexStats as IndexStats
+from clew.indexing.report import collect_stats as collect_stats
 from clew.indexing.resolution.entity_decisions import split_passages as split_passages
 from clew.indexing.selected_snapshot import PassageSelection as PassageSelection
 from clew.indexing.selected_snapshot import discard_selections as discard_selections
@@ -33,6 +30,9 @@ from clew.indexing.selected_snapshot import ensure_selected_snapshot as ensure_s
 from clew.indexing.selected_snapshot import select_passages as select_passages
 from clew.indexing.selected_snapshot import selected_snapshot_folder as selected_snapshot_folder
 from clew.indexing.shredding import drop_unused_vectors as drop_unused_vectors
+from clew.indexing.shredding import free_ids as free_ids
+from clew.indexing.shredding import note_renamed as note_renamed
+from clew.indexing.shredding import settle_sources as settle_sources
 from clew.indexing.shredding import shred as shred
 from clew.indexing.snapshot_builder import ensure_snapshot as ensure_snapshot
 from clew.indexing.sources.folder_state import FolderAbsentError as FolderAbsentError

@@ -3,8 +3,7 @@
 from hashlib import blake2b
 from typing import Any
 
-from clew.indexing.extraction.object_extractor import given_extractor_name
-from clew.indexing.extraction.registry import asks_model, open_extractor
+from clew.indexing.extraction.registry import asks_model, given_extractor_name, open_extractor
 from clew.indexing.pipeline import EXTRACTION_CALLS
 from clew.models.encoders.registry import accept_encoder, open_encoder
 from clew.models.torch_threads import check_device

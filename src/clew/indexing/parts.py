@@ -15,11 +15,10 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from clew.errors import IndexFormatError, InputError
-from clew.indexing.part_documents import PartComparison, compare_documents, hash_file
-from clew.indexing.part_record import WrittenPart, read_object
+from clew.indexing.part_documents import PartComparison, WrittenPart, compare_documents, hash_file, read_object
 from clew.indexing.pipeline import IndexWriter
 from clew.indexing.report import IndexingReport
-from clew.indexing.selection import Part
+from clew.indexing.selected_snapshot import Part
 from clew.store.document_ids import StoredDocuments
 from clew.store.passage_table import PassageTable
 from clew.store.schema import canonical_json

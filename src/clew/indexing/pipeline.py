@@ -21,7 +21,7 @@ from clew.indexing.part_documents import DocumentRecorder
 from clew.indexing.repeated_extraction import documents_with_failures, extract_again
 from clew.indexing.report import IndexingReport
 from clew.indexing.resolution.document_aliases import extraction_fingerprint
-from clew.indexing.selection import ALL_DOCUMENTS, ChangedDocument, DocumentSelector, Part
+from clew.indexing.selected_snapshot import ALL_DOCUMENTS, ChangedDocument, DocumentSelector, Part
 from clew.protocols import Encoder, Extractor
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Progress

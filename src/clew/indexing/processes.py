@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, ProviderError
 from clew.indexing.batches import BatchRunner, BatchWriter, WrittenBatch, guess_passages
-from clew.indexing.selection import ChangedDocument
+from clew.indexing.selected_snapshot import ChangedDocument
 
 if TYPE_CHECKING:
     if sys.platform == "win32":

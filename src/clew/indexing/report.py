@@ -1,8 +1,16 @@
-"""The result of an indexing run."""
+"""The result of an indexing run.
+
+Counts of what an index version holds, with the settings it was made with.
+"""
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from clew.graph.snapshot.snapshot import Snapshot, named_arrays
 from clew.indexing.sources.reading_report import ReadingReport
+from clew.store.kg_shards import StoredGraph, stored_graphs
+from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import read_manifest, snapshot_folder
 from clew.types import Failure
 
 
@@ -35,3 +43,54 @@ class IndexingReport:
         self.failures += other.failures
         self.remaining += other.remaining
         self.stop_error = self.stop_error or other.stop_error
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """Counts of one index version."""
+
+    version: int  # of the table of passages
+    documents: int
+    passages: int
+    entities: int
+    relations: int
+    triples: int
+    imported_triples: int
+    graphs: tuple[StoredGraph, ...]  # imported graphs
+    mentions: int
+    equivalences: int  # pairs of synonyms
+    titled_passages: int  # passages whose title is an entity
+    walk_edges: int  # undirected edges of the graph that walks follow
+    sentences: int
+    sentence_bytes: int  # bytes of all that is stored of sentences
+    sentence_vector_bytes: int  # bytes of their vectors alone
+    manifest: dict[str, Any]  # what the snapshot was made from, and the checksums of its files
+
+
+def collect_stats(table: PassageTable, snapshot: Snapshot) -> IndexStats:
+    """Return the counts of a table's version and its snapshot."""
+    return IndexStats(
+        version=table.version,
+        documents=len(table.stored_documents()),
+        passages=len(snapshot.passage_ids),
+        entities=len(snapshot.entities),
+        relations=len(snapshot.relations),
+        triples=len(snapshot.triples),
+        imported_triples=int(snapshot.imported.sum()),
+        graphs=tuple(stored_graphs(table.iter_shards(["metadata"]))),
+        mentions=len(snapshot.mentions.indices),
+        equivalences=len(snapshot.equivalences.indices) // 2,
+        titled_passages=int((snapshot.title_entities >= 0).sum()),
+        walk_edges=len(snapshot.walk.indices) // 2,
+        sentences=len(snapshot.sentences),
+        sentence_bytes=_sentence_bytes(snapshot),
+        sentence_vector_bytes=sum(part.vectors.nbytes for part in snapshot.columns.sentences),
+        manifest=read_manifest(snapshot_folder(table)),
+    )
+
+
+def _sentence_bytes(snapshot: Snapshot) -> int:
+    """Return the bytes of sentences in a snapshot and in its segments that a search reads."""
+    own = sum(array.nbytes for name, array in named_arrays(snapshot) if name.startswith("sentence_rows."))
+    parts = snapshot.columns.sentences
+    return own + sum(part.indptr.nbytes + part.spans.nbytes + part.vectors.nbytes for part in parts)

@@ -3,19 +3,24 @@
 To shred, everything goes that may hold text of a removed document: older versions of the table, derived data that were
 not made from the newest version, replies of language models, and what was sent to a server for the index. Each step
 may be repeated, so that a run that was killed is finished by the next one.
+
+Documents of a folder that it has no longer: removed where that is wanted, else named in the report of the run.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 from clew.errors import IndexLockedError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.indexing.report import IndexingReport
 from clew.indexing.snapshot_builder import ensure_snapshot
+from clew.indexing.sources.discovery import printable_path
 from clew.indexing.sources.folder_state import forget_watched
 from clew.indexing.sources.register import SourceRegister
+from clew.indexing.sources.source_folder import SourceFolder
 from clew.indexing.vector_lists import discard_lists
 from clew.models.llm.reply_cache import ReplyCache
 from clew.protocols import Encoder
@@ -27,6 +32,7 @@ from clew.store.segment_files import discard_segments, read_segment_names, segme
 from clew.store.snapshot_files import snapshot_folder
 from clew.store.vector_cache import VectorCache, text_keys
 from clew.store.writer_lock import PINS_FOLDER, pinned_versions
+from clew.text.counts import format_count
 from clew.types import Progress
 
 VECTORS = "vectors.lance"
@@ -136,3 +142,58 @@ def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(texts)
     while block := list(islice(rest, _BLOCK_TEXTS)):
         yield block
+
+
+_MAX_NOTES = 5
+
+
+def settle_sources(register: SourceRegister, table: PassageTable, report: IndexingReport, *, prune: bool) -> None:
+    """Remove the documents that the folders of a run have no longer, or note them, after all was read.
+
+    A folder that has no file to be read may be one that is not mounted: nothing of it is removed, which is noted.
+    """
+    note_renamed(register, report)
+    if report.stop_error is not None:
+        return
+    found = [(folder, list(dict.fromkeys(register.find_missing(folder)))) for folder in register.folders_read]
+    if not any(documents for _, documents in found):
+        return
+    stored = table.stored_documents()
+    pruned: list[str] = []
+    for folder, documents in found:
+        present = [id_ for id_ in documents if id_ in stored]
+        if present and prune and folder.has_files:
+            pruned += present
+        elif present:
+            report.notes.append(_describe(folder, len(present), prune=prune))
+    if pruned:
+        gone = dict.fromkeys(pruned)
+        table.delete(list(gone))
+        report.removed += len(gone)
+        register.forget(gone.__contains__)
+
+
+def free_ids(table: PassageTable, documents: Collection[str]) -> None:
+    """Let other files have the ids of documents that were removed, where the files that had them are gone."""
+    SourceRegister(source_register_path(table.location)).forget_absent(documents)
+
+
+def note_renamed(register: SourceRegister, report: IndexingReport) -> None:
+    """Note the files whose id is not their path."""
+    report.notes += [
+        f"{renamed.item} has the id {renamed.id!r}: {renamed.other} is another file of its name"
+        for renamed in register.renamed[:_MAX_NOTES]
+    ]
+    if (more := len(register.renamed) - _MAX_NOTES) > 0:
+        have = format_count(more, "more file has an id", "more files have ids")
+        report.notes.append(f"{have} with the names of their folders")
+
+
+def _describe(folder: SourceFolder, count: int, *, prune: bool) -> str:
+    name = printable_path(folder.path)
+    documents = format_count(count, "document")
+    if prune:
+        stay = "stays" if count == 1 else "stay"
+        return f"{documents} of {name} {stay}: it has no file that can be read; clew remove removes them by their ids"
+    verb = "is" if count == 1 else "are"
+    return f"{documents} of {name} {verb} no longer there: --prune removes what is gone"

@@ -1,15 +1,23 @@
 """The graph snapshot of a version of the passages table, built once, in a temporary folder that is then renamed.
 
 Its manifest states all inputs and the hash of each file. Equal contents give equal bytes, in whatever order they came.
+
+All that a snapshot depends on, as its manifest states it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import final
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.arrays import IntArray
 from clew.errors import IndexFormatError
@@ -18,28 +26,29 @@ from clew.graph.segments.flat import store_passages
 from clew.graph.segments.passage_columns import PassageColumns
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.snapshot.snapshot import Snapshot, named_arrays, save_places, with_mentions
+from clew.graph.string_array import StringArray
 from clew.indexing.imported_graphs import has_mentions, match_mentions, read_imported_graph
 from clew.indexing.merging.corrected_arrays import with_corrected_entities
-from clew.indexing.merging.known_match_files import StoredMatches
-from clew.indexing.merging.match_text_files import StoredMatchTexts
+from clew.indexing.merging.known_matches import StoredMatches
+from clew.indexing.merging.match_texts import StoredMatchTexts
 from clew.indexing.merging.memory_needs import merge_workspace
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import Workspace
 from clew.indexing.resolution.entity_decisions import CorrectedEntities, apply_decisions
-from clew.indexing.segments.opened_parts import OpenedParts
-from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
-from clew.indexing.snapshot_inputs import describe_inputs
+from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments
 from clew.indexing.snapshot_synonyms import add_synonyms
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
-from clew.store.array_folder import ArrayFolder
+from clew.store.array_file import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
 from clew.store.entity_decisions import effective_decisions, read_decisions
+from clew.store.kg_shards import stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import read_segment_names, segments_folder
 from clew.store.snapshot_files import (
     DECISION_PROBLEMS,
     MANIFEST_FILE,
+    SNAPSHOT_FORMAT,
     hash_files,
     is_complete,
     read_manifest,
@@ -49,6 +58,43 @@ from clew.store.snapshot_files import (
 from clew.store.writer_lock import pinned_versions
 from clew.text.bm25 import LEXICAL, BM25Index
 from clew.types import Progress
+
+
+def describe_inputs(segments: Sequence[Segment], table: PassageTable) -> dict[str, Any]:
+    """Return all that a snapshot depends on, as its manifest states it."""
+    passages = [segment.passages for segment in segments]
+    extractors: Counter[str] = Counter()
+    for part in passages:
+        rows = np.bincount(part.extractors, minlength=len(part.extractor_names)).tolist()
+        extractors.update({name: rows for name, rows in zip(part.extractor_names, rows, strict=True) if rows})
+    shards = list(table.iter_shards(["metadata", "document_hash"]))
+    hashes = [_arrow_strings(part.document_hashes).unique() for part in passages]
+    hashes += [chunk.cast(pa.large_string()) for rows in shards for chunk in rows["document_hash"].chunks]
+    return {
+        "recipe": SNAPSHOT_FORMAT,
+        "lexical": BM25Index.fingerprint(),
+        "settings": table.settings,
+        "corpus": _hash_sorted(hashes),
+        "documents": len(np.unique(np.concatenate([np.zeros(0, "u8"), *(p.document_id_hashes for p in passages)]))),
+        "passages": sum(map(len, segments)),
+        "graphs": [graph.to_json() for graph in stored_graphs(shards)],
+        "extractors": dict(sorted(extractors.items())),
+        "failures": int(sum(part.failed.sum() for part in passages)),
+    }
+
+
+def _arrow_strings(strings: StringArray) -> pa.LargeStringArray:
+    buffers = [None, pa.py_buffer(strings.offsets), pa.py_buffer(strings.data)]
+    return pa.Array.from_buffers(pa.large_string(), len(strings), buffers)
+
+
+def _hash_sorted(parts: Sequence[pa.Array]) -> str:
+    """Return a hash of the distinct hashes of documents, each of which covers the document's id and content."""
+    texts = pa.chunked_array(parts, pa.large_string()).unique()
+    _, offsets, data = texts.take(pc.sort_indices(texts)).buffers()
+    digest = blake2b(offsets, digest_size=16)
+    digest.update(data or b"")
+    return digest.hexdigest()
 
 
 @final

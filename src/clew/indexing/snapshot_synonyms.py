@@ -12,17 +12,14 @@ from clew.errors import IndexFormatError
 from clew.graph.snapshot.snapshot import Snapshot, with_equivalences
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
-from clew.indexing.resolution.comparison_lists import VectorRows
-from clew.indexing.resolution.packed_names import first_rows
-from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
-from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
-from clew.indexing.resolution.synonyms import EXACT_NAMES, find_synonyms
+from clew.indexing.resolution.pair_cache import PairCache, VectorRows, first_rows, load_pairs, save_pairs
+from clew.indexing.resolution.synonyms import EXACT_NAMES, find_relative_synonyms, find_synonyms
 from clew.protocols import Encoder
+from clew.store.array_file import VectorFile
 from clew.store.atomic import atomic_folder, temporary_folder
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import hash_files, snapshot_problems, write_manifest
 from clew.store.vector_cache import VectorCache
-from clew.store.vector_file import VectorFile
 from clew.text.normalization import tokens
 from clew.types import Progress, count_progress
 

@@ -26,7 +26,7 @@ from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
 from clew.retrievers.spec import OpenRetriever, RetrieverEntry
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
+from clew.store.weights_io import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
 from clew.types import Evidence, Filter
 
 NO_PASSAGES = "the index holds no passages, so none was found: add documents with `clew index`"

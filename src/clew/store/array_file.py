@@ -2,9 +2,17 @@
 
 The format is that of safetensors: the length of a header, the header as JSON, the arrays. It is written here array by
 array, without a second copy of them all in memory.
+
+Folders of `.npy` files, of which those that an earlier folder has already are linked and not written again.
+
+Rows of numbers in a file, read and written by blocks, so that memory holds a small part of them at any time.
 """
 
+import io
 import json
+import mmap
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,6 +23,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.arrays import FloatArray
 from clew.arrays.mapped_files import MappedFile
 from clew.errors import IndexFormatError
 from clew.store.atomic import atomic_file
@@ -135,3 +144,90 @@ def _content_hash(arrays: Mapping[str, NDArray[Any]]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
         digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+@final
+class ArrayFolder:
+    """Writes arrays into a new folder and hashes them on the way.
+
+    `earlier` is a folder of the same kind with the hashes of its files, by name. A file of equal content is a hard link
+    to that one, or written where the file system has no such links.
+    """
+
+    def __init__(self, folder: Path, earlier: Path | None = None, hashes: Mapping[str, str] | None = None) -> None:
+        self.hashes: dict[str, str] = {}
+        self.linked: list[str] = []
+        self._folder = folder
+        self._earlier = earlier
+        self._known = hashes or {}
+
+    def write(self, name: str, array: NDArray[Any]) -> None:
+        """Write an array (...,) as `NAME.npy`."""
+        header = io.BytesIO()
+        array = np.asarray(array, order="C")
+        np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+        digest = blake2b(header.getvalue(), digest_size=16)
+        digest.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
+        file = f"{name}.npy"
+        self.hashes[file] = digest.hexdigest()
+        if not self._link(file, len(header.getvalue()) + array.nbytes):
+            with (self._folder / file).open("wb") as stream:
+                stream.write(header.getvalue())
+                array.tofile(stream)
+
+    def _link(self, file: str, size: int) -> bool:
+        """Link the earlier folder's file in if it is the same; its content was hashed when it was written."""
+        if self._earlier is None or self._known.get(file) != self.hashes[file]:
+            return False
+        try:
+            if (self._earlier / file).stat().st_size != size:
+                return False
+            os.link(self._earlier / file, self._folder / file)
+        except OSError:
+            return False
+        self.linked.append(file)
+        return True
+
+
+RESIDENT_BYTES = 64 << 20
+"""Bytes of the file that stay in memory once they were read or written, at most, and those of one request more."""
+_PAGE_BYTES = 4096
+
+
+@final
+class VectorFile:
+    """Rows (rows, dimension) in a new file, both at least 1; the file may be removed while this is in use.
+
+    Attributes:
+        shape: (rows, dimension).
+    """
+
+    def __init__(self, path: Path, rows: int, dimension: int) -> None:
+        self.shape = rows, dimension
+        with path.open("w+b") as stream:
+            stream.truncate(rows * dimension * np.dtype(np.float32).itemsize)
+            self._mapping = mmap.mmap(stream.fileno(), 0)
+        self._rows: FloatArray = np.frombuffer(self._mapping, dtype=np.float32).reshape(self.shape)
+        self._resident_bytes = 0
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> FloatArray:
+        """Return a copy of some rows."""
+        found: FloatArray = self._rows[rows]
+        found = found.copy() if isinstance(rows, slice) else found
+        self._note(len(found))
+        return found
+
+    def __setitem__(self, rows: slice | NDArray[np.integer], values: FloatArray) -> None:
+        """Write some rows."""
+        self._rows[rows] = values
+        self._note(len(values))
+
+    def _note(self, rows: int) -> None:
+        self._resident_bytes += rows * (self._rows.strides[0] + _PAGE_BYTES)  # a row reaches into another page
+        if self._resident_bytes > RESIDENT_BYTES:
+            if sys.platform != "win32":  # which has nothing like it
+                self._mapping.madvise(mmap.MADV_DONTNEED)
+            self._resident_bytes = 0

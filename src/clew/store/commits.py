@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from clew.errors import ClewError, IndexFormatError, ProviderError
 from clew.store.dataset import forget_newest, open_dataset, open_existing
-from clew.store.deletion_checksums import checksum_properties, next_checksums
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location
 from clew.store.read_back import (
@@ -20,7 +19,14 @@ from clew.store.read_back import (
     flush_paths,
     manifest_path,
 )
-from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
+from clew.store.row_seal import (
+    RowSeal,
+    check_rows_sealed,
+    checksum_properties,
+    compute_seal,
+    next_checksums,
+    stored_seal,
+)
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -1,4 +1,7 @@
-"""Detection of damage in the stored passages of one version."""
+"""Detection of damage in the stored passages of one version.
+
+Verification of an index on disk.
+"""
 
 import json
 from collections import Counter
@@ -14,19 +17,27 @@ import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError
 from clew.store.crash_probe import crashing_fragments
-from clew.store.deletion_checksums import deletion_path, fragments_with_deletions, stored_checksums
+from clew.store.dataset import no_index_error, open_dataset
 from clew.store.error_mapping import map_errors
-from clew.store.integrity import find_damaged_rows, vector_dimension
+from clew.store.integrity import find_damaged_rows, settings_from_schema, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
-from clew.store.location import Location
+from clew.store.location import Location, locate
 from clew.store.read_back import check_stored_deletion
-from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
+from clew.store.row_seal import (
+    compute_seal,
+    deletion_path,
+    describe_mismatch,
+    fragments_with_deletions,
+    stored_checksums,
+    stored_seal,
+)
 from clew.store.schema import SENTENCE_COLUMNS
 from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import LanceFragment
+
 
 _UNIT_TOLERANCE = 1e-3
 _BATCH_ROWS = 64  # a shard of a graph may have several MB
@@ -212,3 +223,21 @@ def _document_problems(rows: pa.Table) -> Iterator[Problem]:
             yield Problem(f"document {document_id!r} has {passages}, not {size}", (document_id,))
         elif sorted(ordinal for ordinal, _, _ in states) != list(range(len(states))):
             yield Problem(f"document {document_id!r} has a gap in the order of its passages", (document_id,))
+
+
+_MAX_PROBLEMS = 100
+
+
+def verify(location: str | Path | Location) -> list[str]:
+    """Read every passage of the newest version and return its problems, one sentence each; no index is an error."""
+    location = locate(location)
+    try:
+        dataset = open_dataset(location)
+    except IndexFormatError as error:
+        return [f"the newest version cannot be opened: {error}"]
+    if dataset is None:
+        raise no_index_error(location)
+    settings_from_schema(dataset.schema, location.name)
+    problems = inspect(dataset, location)
+    more = [f"... and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
+    return [problem.text for problem in problems[:_MAX_PROBLEMS]] + more

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from clew.errors import IndexFormatError, ProviderError
-from clew.store.deletion_checksums import (
+from clew.store.error_mapping import map_errors
+from clew.store.location import Location
+from clew.store.row_seal import (
     compute_checksum,
     deletion_path,
     fragments_with_deletions,
     stored_checksums,
 )
-from clew.store.error_mapping import map_errors
-from clew.store.location import Location
 
 if TYPE_CHECKING:
     from lance import LanceDataset

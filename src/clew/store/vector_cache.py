@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from clew.arrays import FloatArray, LongArray
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
 from clew.protocols import Encoder
+from clew.store.array_file import VectorFile
 from clew.store.atomic import atomic_folder
 from clew.store.error_mapping import is_unwritable, map_errors
-from clew.store.vector_file import VectorFile
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexFormatError, InputError
 from clew.store.commits import commit_restore
 from clew.store.dataset import open_dataset
-from clew.store.deletion_checksums import deletion_path
 from clew.store.error_mapping import map_errors
 from clew.store.inspection import inspect
 from clew.store.location import Location
+from clew.store.row_seal import deletion_path
 from clew.text.counts import format_count
 
 if TYPE_CHECKING:

@@ -1,12 +1,14 @@
 """Hyper-parameters of the training loop and of the objectives: the parts that recipes are composed of.
 
 No module here or above it in a recipe loads torch, so that the command line can show its options at once.
+
+Settings of `clew adapt`; loading this module loads no torch.
 """
 
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import Field
@@ -119,3 +121,12 @@ class RetrievalLoss:
         check_fields(self)
         if min(self.forms) < 0 or not sum(self.forms):
             raise InputError(f"forms is {self.forms}: wanted no frequency below 0, and one above it")
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptRecipe(CheckedRecord):
+    """Adaptation of weights to an index; their shape stays."""
+
+    questions: Annotated[int, Field(ge=1, description="Questions made of the index, at most.")] = 1500
+    loss: RetrievalLoss = field(default_factory=RetrievalLoss)
+    loop: Recipe = field(default_factory=lambda: Recipe(epochs=1, rate=2e-4, average=0.98))

@@ -24,7 +24,7 @@ from clew.graph.snapshot.snapshot import (
     with_equivalences,
 )
 from clew.graph.string_array import StringArray
-from clew.store.array_folder import ArrayFolder
+from clew.store.array_file import ArrayFolder
 from clew.types import Passage, Triple
 from clew_lab.graph.snapshot_diff import diff_snapshots
 from tests.built_snapshots import (

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.index import Index
 from clew.indexing.merging import known_matches, title_matches
-from clew.indexing.merging.known_match_files import NAMES_FILE, StoredMatches
-from clew.indexing.merging.known_matches import KnownMatches, NameHashes
+from clew.indexing.merging.known_matches import NAMES_FILE, KnownMatches, NameHashes, StoredMatches
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.segments import vocabularies as segment_vocabularies
 from clew.indexing.segments.maker import make_segment

@@ -20,12 +20,12 @@ from clew.indexing.merging.memory_needs import (
 )
 from clew.indexing.merging.merge import merge_segments
 from clew.indexing.merging.workspace import RESIDENT_BYTES, FileWorkspace, MemoryWorkspace, Workspace
-from clew.indexing.resolution.comparison_lists import count_lists
+from clew.indexing.resolution.pair_cache import count_lists
 from clew.indexing.segments.maker import make_segment
+from clew.store.array_file import VectorFile
 from clew.store.atomic import temporary_folder
 from clew.store.schema import PassageRow
 from clew.store.snapshot_files import read_manifest, snapshot_folder
-from clew.store.vector_file import VectorFile
 from clew.types import Document, ignore_progress
 from tests.faults.commands import run_clew
 from tests.indexing.merging.corpora import corpora

@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.indexing.resolution.relative_synonyms import find_relative_synonyms
+from clew.indexing.resolution.synonyms import find_relative_synonyms
 from clew.settings import Settings
 from clew.types import Document
 

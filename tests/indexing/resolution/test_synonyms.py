@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.string_array import StringArray
-from clew.indexing.resolution import comparison_lists, synonyms
+from clew.indexing.resolution import pair_cache, synonyms
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import Synonyms, find_synonyms
-from clew.store.vector_file import VectorFile
+from clew.store.array_file import VectorFile
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -277,7 +277,7 @@ def test_many_names_are_compared_by_blocks_as_whole_arrays_are(
     monkeypatch.setattr(synonyms, "EXACT_NAMES", 100)
     monkeypatch.setattr(synonyms, "_BLOCK_ROWS", 32)
     monkeypatch.setattr(synonyms, "_BLOCK_COLUMNS", 64)
-    monkeypatch.setattr(comparison_lists, "_BLOCK_SUMS", 64 * 16)
+    monkeypatch.setattr(pair_cache, "_BLOCK_SUMS", 64 * 16)
     random = np.random.default_rng(seed)
     centres = normalise(random.normal(size=(200, 16)))
     vectors = normalise(np.repeat(centres, 3, axis=0) + 0.1 * random.normal(size=(600, 16)))

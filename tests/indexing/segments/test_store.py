@@ -9,8 +9,7 @@ from clew.graph.segments.flat import flatten_segment
 from clew.graph.segments.segment import Segment
 from clew.indexing.segments import store
 from clew.indexing.segments.maker import make_segment
-from clew.indexing.segments.opened_parts import OpenedParts
-from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments, write_segment
+from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments, write_segment
 from clew.store.array_file import ArrayFile
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import segments_folder

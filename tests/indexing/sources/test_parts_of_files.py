@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.selection import Part
+from clew.indexing.selected_snapshot import Part
 from clew.indexing.sources import record_files, records
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure

@@ -14,10 +14,10 @@ from clew.index import Index
 from clew.index import open as open_index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.frag.hop_predictor import CLASSIFIER, TERMS, WORDS
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.text.counts import format_count
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
-from clew.training.result import TrainingResult
+from clew.training.loop import TrainingResult
 from clew.types import Progress
 from clew_lab.training.fitting.path_ranker import PathRecipe
 from clew_lab.training.recipes.frag import train_frag_hops, train_frag_paths

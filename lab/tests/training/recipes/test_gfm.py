@@ -21,16 +21,14 @@ from clew.query.chain_features import CHAIN_FEATURES
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE, distinct_names
 from clew.training.data.gfm_examples import FORMS, GFMExamples
 from clew.training.distributed import ProcessGroup, single_process
-from clew.training.hyperparameters import Recipe, RetrievalLoss
-from clew.training.loop import train
+from clew.training.hyperparameters import AdaptRecipe, Recipe, RetrievalLoss
+from clew.training.loop import TrainingResult, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss
 from clew.training.recipes.gfm_adapt import adapt_gfm
-from clew.training.recipes.gfm_adapt_recipe import AdaptRecipe
-from clew.training.result import TrainingResult
 from clew.types import Document
 from clew_lab.gfm.settings import GFMPaper
 from clew_lab.training.hyperparameters import CompletionRecipe

@@ -24,7 +24,7 @@ from clew.store.writer_lock import writer_lock
 from clew.training.checkpoint import exclusive_lock
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, open_corpus_index
 from clew.training.hyperparameters import Recipe
-from clew.training.result import TrainingResult
+from clew.training.loop import TrainingResult
 from clew.types import Document
 from clew_lab.amr import amr_document_graph as meaning_graphs
 from clew_lab.amr.reranker import load_any_reranker

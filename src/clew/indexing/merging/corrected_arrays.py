@@ -17,7 +17,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringWriter
-from clew.indexing.merging.triple_order import DistinctTriples, distinct_triples
+from clew.indexing.merging.passage_facts import DistinctTriples, distinct_triples
 from clew.indexing.resolution.entity_decisions import CorrectedEntities
 
 

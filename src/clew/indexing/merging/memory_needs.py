@@ -19,13 +19,13 @@ from clew.arrays.free_memory import return_free_memory
 from clew.errors import InputError
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.indexing.merging.workspace import RESIDENT_BYTES, FileWorkspace, Workspace, usual_workspace
-from clew.indexing.resolution.comparison_lists import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
+from clew.indexing.resolution.pair_cache import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
 from clew.indexing.resolution.synonyms import EXACT_NAMES
 from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
+from clew.store.array_file import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
 from clew.store.atomic import temporary_folder
 from clew.store.kg_shards import stored_graphs
 from clew.store.passage_table import PassageTable
-from clew.store.vector_file import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
 from clew.types import Progress
 
 MERGE_PROCESS_BYTES = 400_000_000

@@ -21,16 +21,23 @@ from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringWriter, mix_strings, take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
-from clew.indexing.merging.entity_names import NamedKeys, name_entities
 from clew.indexing.merging.known_matches import MatchMemory, NoMatches, find_matches
 from clew.indexing.merging.match_texts import MatchTexts, make_vocabulary, read_match_texts
-from clew.indexing.merging.passage_facts import LINK_RELATION, PassageFacts, Scratch, SegmentNumbers, find_facts
-from clew.indexing.merging.passage_order import PassageOrder, order_passages
-from clew.indexing.merging.passage_rows import order_mentions, order_triples
+from clew.indexing.merging.passage_facts import (
+    LINK_RELATION,
+    DistinctTriples,
+    NamedKeys,
+    PassageFacts,
+    Scratch,
+    SegmentNumbers,
+    distinct_triples,
+    find_facts,
+    name_entities,
+)
+from clew.indexing.merging.passage_rows import PassageOrder, order_mentions, order_passages, order_triples
 from clew.indexing.merging.sentence_rows import SegmentLinks, merge_sentences, name_sentences
 from clew.indexing.merging.title_matches import TitleMatches, make_name_table, without_own_titles
 from clew.indexing.merging.title_names import TitleNames, name_titles
-from clew.indexing.merging.triple_order import DistinctTriples, distinct_triples
 from clew.indexing.merging.vocabularies import (
     JoinedVocabulary,
     check_texts,
@@ -40,7 +47,7 @@ from clew.indexing.merging.vocabularies import (
     union_of_hashes,
 )
 from clew.indexing.merging.workspace import Workspace, usual_workspace
-from clew.indexing.segments.opened_parts import ChainedParts, OpenedParts
+from clew.indexing.segments.store import ChainedParts, OpenedParts
 from clew.models.threads import map_in_threads
 
 MatchTextSource = Callable[[Sequence[Segment], Sequence[TitleMatches], int], Sequence[MatchTexts]]

@@ -1,18 +1,26 @@
 """The facts of each passage of a segment: entities it mentions, triples it states, and how names are written.
 
 An entity is a number of the joined keys of all segments, until they are numbered among the entities.
+
+Sorting of triples by counting: millions in seconds, with one number for each beside the triples themselves.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
+from clew.graph.csr import Adjacency
 from clew.graph.segments.segment import Ragged, Segment
+from clew.graph.string_array import StringArray
+from clew.graph.string_kernels import take_strings
+from clew.indexing.merging.match_texts import MatchTexts
 from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
-from clew.indexing.merging.title_names import TitleNames
+from clew.indexing.merging.title_names import TitleNames, pack_pairs
+from clew.indexing.merging.vocabularies import JoinedVocabulary
 
 LINK_RELATION = "links to"
 _NO_KEY = -2  # in place of the only key of a form; -1: it may mean several
@@ -214,3 +222,194 @@ def _find_facts(  # type: ignore[no-untyped-def]  # noqa: C901
         out_mentions, mentioned[:m].copy(), weights[:m].copy(), out_triples, triples[:t].copy(),
         other_forms[:o].copy(), match_forms[:f].copy(),
     )  # fmt: skip
+
+
+_INSERTION_LIMIT = 32  # up to this size, sorting by insertion is the fastest
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class DistinctTriples:
+    """The T distinct triples of stated and imported ones."""
+
+    triples: IntArray  # (T, 3) head, relation, tail; sorted
+    passages: Adjacency  # T rows, the passages that state a triple
+    imported: BoolArray  # (T,) whether an imported graph has it
+
+
+def distinct_triples(triples: IntArray, passages: IntArray, head_count: int) -> DistinctTriples:
+    """Return the distinct ones of triples (n, 3), whose heads are below `head_count`.
+
+    `passages` (n,) state them, ascending, -1 for one of an imported graph; those stand at the end.
+    """
+    order = sort_triples(triples, head_count)
+    out, indptr, indices, imported = _distinct(triples, passages, order)
+    return DistinctTriples(out, Adjacency(indptr, indices, np.ones(len(indices), dtype=np.float32)), imported)
+
+
+def sort_triples(triples: IntArray, head_count: int) -> IntArray:
+    """Return the stable order (n,) that sorts triples (n, 3) by head, below `head_count`, relation and tail."""
+    order: IntArray = _sort_triples(triples, head_count)
+    return order
+
+
+@njit
+def _sort_triples(triples, head_count):  # type: ignore[no-untyped-def]
+    count = len(triples)
+    starts = np.zeros(head_count + 1, dtype=np.int64)
+    for i in range(count):
+        starts[triples[i, 0] + 1] += 1
+    for head in range(head_count):
+        starts[head + 1] += starts[head]
+    order = np.empty(count, dtype=np.int32)
+    cursor = starts[:-1].copy()
+    for i in range(count):
+        head = triples[i, 0]
+        order[cursor[head]] = i
+        cursor[head] += 1
+    keys = np.empty(_INSERTION_LIMIT, dtype=np.int64)
+    for head in range(head_count):
+        begin, size = starts[head], starts[head + 1] - starts[head]
+        if size < 2:
+            continue
+        if size > _INSERTION_LIMIT:
+            many = np.empty(size, dtype=np.int64)
+            for i in range(size):
+                entry = order[begin + i]
+                many[i] = np.int64(triples[entry, 1]) << 32 | np.int64(triples[entry, 2])
+            permutation = np.argsort(many, kind="mergesort")  # stable
+            run = order[begin : begin + size].copy()
+            for i in range(size):
+                order[begin + i] = run[permutation[i]]
+            continue
+        for i in range(size):
+            entry = order[begin + i]
+            key = np.int64(triples[entry, 1]) << 32 | np.int64(triples[entry, 2])
+            j = i
+            while j > 0 and keys[j - 1] > key:
+                keys[j] = keys[j - 1]
+                order[begin + j] = order[begin + j - 1]
+                j -= 1
+            keys[j] = key
+            order[begin + j] = entry
+    return order
+
+
+@njit
+def _differ(triples, one, other):  # type: ignore[no-untyped-def]
+    return (
+        triples[one, 0] != triples[other, 0]
+        or triples[one, 1] != triples[other, 1]
+        or triples[one, 2] != triples[other, 2]
+    )
+
+
+@njit
+def _distinct(triples, passages, order):  # type: ignore[no-untyped-def]
+    size = len(order)
+    distinct = stated = 0
+    for i in range(size):
+        entry = order[i]
+        before = order[i - 1]
+        is_new = i == 0 or _differ(triples, entry, before)
+        distinct += is_new
+        stated += passages[entry] >= 0 and (is_new or passages[before] != passages[entry])
+    out = np.empty((distinct, 3), dtype=np.int32)
+    indptr = np.zeros(distinct + 1, dtype=np.int64)
+    indices = np.empty(stated, dtype=np.int32)
+    imported = np.zeros(distinct, dtype=np.bool_)
+    row, count = -1, 0
+    for i in range(size):
+        entry = order[i]
+        before = order[i - 1]
+        is_new = i == 0 or _differ(triples, entry, before)
+        if is_new:
+            row += 1
+            out[row, 0], out[row, 1], out[row, 2] = triples[entry, 0], triples[entry, 1], triples[entry, 2]
+        if passages[entry] < 0:
+            imported[row] = True
+        elif is_new or passages[before] != passages[entry]:
+            indices[count] = passages[entry]
+            count += 1
+        indptr[row + 1] = count
+    return out, indptr, indices, imported
+
+
+_TITLE_COUNT = 1 << 40  # of a title as its own passage writes it, which outweighs all uses elsewhere
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedKeys:
+    """The entities that passages name, among k keys."""
+
+    used: BoolArray  # (k,) whether a key is an entity
+    names: StringArray  # the displayed name of each, in the order of the keys
+
+
+def name_entities(
+    segments: Sequence[Segment],
+    facts: Sequence[PassageFacts],
+    texts: Sequence[MatchTexts],
+    forms: JoinedVocabulary,
+    form_keys: Sequence[IntArray],
+    single: IntArray,
+) -> NamedKeys:
+    """Return the entities with their names.
+
+    `forms` joins the forms of the segments and then those of their matches; `form_keys` are for each segment the keys
+    of its forms, and `single` (k,) is that of `TitleNames`. Equally frequent forms: the first in code-point order.
+    """
+    counts = np.zeros(len(forms), dtype=np.int64)
+    key_of_form = np.full(len(forms), -1, dtype=np.int32)
+    uses = [np.zeros(0, dtype=np.int64)]
+    for number, (segment, own, match, keys) in enumerate(zip(segments, facts, texts, form_keys, strict=True)):
+        numbers, match_numbers = forms.numbers[number], forms.numbers[len(segments) + number]
+        key_of_form[numbers] = keys
+        counts[numbers] += own.form_counts
+        titles = segment.titles.forms[segment.titles.keys >= 0]
+        counts[numbers] += np.bincount(titles, minlength=len(numbers)) * _TITLE_COUNT
+        uses.append(pack_pairs(own.other_forms[:, 0], numbers[own.other_forms[:, 1]]))
+        uses.append(pack_pairs(own.match_forms[:, 0], match_numbers[match.forms[own.match_forms[:, 1]]]))
+    other, other_counts = np.unique(np.concatenate(uses), return_counts=True)
+    del uses
+    best = _most_frequent(counts, key_of_form, single, other, other_counts, forms.texts.data, forms.texts.offsets)
+    used = best >= 0
+    return NamedKeys(used, take_strings(forms.texts, best[used]))
+
+
+@njit
+def _is_before(data, offsets, one, other):  # type: ignore[no-untyped-def]
+    """Return whether string `one` comes before string `other` in the order of code points, which is that of bytes."""
+    begin, other_begin = offsets[one], offsets[other]
+    size, other_size = offsets[one + 1] - begin, offsets[other + 1] - other_begin
+    for byte in range(min(size, other_size)):
+        a, b = data[begin + byte], data[other_begin + byte]
+        if a != b:
+            return a < b
+    return size < other_size
+
+
+@njit
+def _most_frequent(counts, key_of_form, single, other, other_counts, data, offsets):  # type: ignore[no-untyped-def]
+    """Return for each key (k,) the form with the highest count, the first in code-point order of several; -1 for none.
+
+    A form counts for the single key that it means, and as often as `other_counts` for the key of `other` (a key << 32 |
+    a form). Where a pair has counts of both kinds, its sum comes last and is the highest of the three.
+    """
+    best = np.full(len(single), -1, dtype=np.int32)
+    best_counts = np.zeros(len(single), dtype=np.int64)
+    for i in range(len(counts) + len(other)):
+        if i < len(counts):
+            if counts[i] == 0:
+                continue
+            form, key, count = i, single[key_of_form[i]], counts[i]
+        else:
+            pair = other[i - len(counts)]
+            key, form = pair >> 32, pair & 0xFFFFFFFF
+            count = other_counts[i - len(counts)]
+            if counts[form] > 0 and single[key_of_form[form]] == key:
+                count += counts[form]
+        if count > best_counts[key] or (count == best_counts[key] and _is_before(data, offsets, form, best[key])):
+            best[key], best_counts[key] = form, count
+    return best

@@ -23,7 +23,7 @@ from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
 from clew.indexing.merging.title_names import TitleNames
 from clew.indexing.merging.vocabularies import positions_of_hashes, union_of_hashes
 from clew.indexing.merging.workspace import Workspace
-from clew.indexing.segments.opened_parts import OpenedParts
+from clew.indexing.segments.store import OpenedParts
 
 
 class SegmentLinks(NamedTuple):

@@ -4,6 +4,8 @@ A name is a number of the joined keys of all segments, and so is a title: the ke
 that are common words in the corpus, or stand for many titles, are not linked.
 
 Source: the measurements in docs/decisions. Differs from the source: nothing.
+
+The displayed name of each entity: its most frequent form; a title as its own documents write it most often.
 """
 
 from collections.abc import Sequence
@@ -76,16 +78,16 @@ def _named_titles(
 ) -> tuple[IntArray, IntArray]:
     """Return the distinct pairs of a name and a title, sorted."""
     pairs = [np.zeros(0, dtype=np.int64)]
-    headings = [_pack(is_title[:0], is_title[:0])]
+    headings = [pack_pairs(is_title[:0], is_title[:0])]
     documents = [np.zeros(0, dtype=np.uint64)]
     for segment, numbers in zip(segments, keys.numbers, strict=True):
         titles = segment.titles
         rows, names = _titled_entries(titles.names, titles.keys)
-        pairs.append(np.unique(_pack(numbers[names], numbers[titles.keys[rows]])))
+        pairs.append(np.unique(pack_pairs(numbers[names], numbers[titles.keys[rows]])))
         rows, names = _titled_entries(titles.headings, titles.keys)
         usable = have_space(segment.names.keys.texts, names) & ~is_title[numbers[names]]
         rows, names = rows[usable], names[usable]
-        headings.append(_pack(numbers[names], numbers[titles.keys[rows]]))
+        headings.append(pack_pairs(numbers[names], numbers[titles.keys[rows]]))
         documents.append(segment.passages.document_id_hashes[rows])
     pairs.append(_of_one_document(np.concatenate(headings), np.concatenate(documents)))
     distinct = np.unique(np.concatenate(pairs))
@@ -111,7 +113,8 @@ def _of_one_document(pairs: LongArray, documents: HashArray) -> LongArray:
     return pairs[np.isin(names, name[starts[document_counts == 1]])]
 
 
-def _pack(high: np.ndarray, low: np.ndarray) -> LongArray:
+def pack_pairs(high: np.ndarray, low: np.ndarray) -> LongArray:
+    """Return pairs (m,) of numbers below 2^31 as one number each, which sorts as the pairs do."""
     return high.astype(np.int64) << 32 | low.astype(np.int64)
 
 

@@ -12,7 +12,7 @@ from clew.arrays.kernels import njit
 from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import StringSlots, copy_strings, unequal_row
-from clew.indexing.segments.opened_parts import OpenedParts
+from clew.indexing.segments.store import OpenedParts
 from clew.models.threads import map_in_threads
 
 _MERGE_RATIO = 16  # from this share on, walking both lists costs less than a binary search for each hash

@@ -1,14 +1,32 @@
-"""Storage of the pairs that an earlier synonym search found, so that the next one compares only new names."""
+"""Storage of the pairs that an earlier synonym search found, so that the next one compares only new names.
 
+Names as packed strings: sorted and compared without a Python object for each.
+
+Lists of vectors that are compared with each other, where comparing all pairs would take too long.
+
+A vector is in the lists of the few random directions that it points to most, and two vectors are compared where they
+share a list. Which lists a vector is in depends on that vector alone, to the last bit: directions are random signs, and
+vectors are rounded to integers, so that sums are exact on every machine. So a name that comes later is compared as if
+all had come at once.
+
+Source: Andoni et al., "Practical and Optimal LSH for Angular Distance" (2015), cross-polytope hashing.
+Differs from the source: directions are random signs in place of rotated axes; one table with the best few directions of
+each vector in place of many tables.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, Protocol, final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray, IntArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError, ProviderError
+from clew.graph.string_array import StringArray
 
 KEY_BYTES = 16
 _FORMAT = 2
@@ -68,3 +86,95 @@ def load_pairs(folder: Path) -> PairCache:
     if not is_consistent:
         raise IndexFormatError(f"the arrays of the pair cache in {folder} do not match; {advice}")
     return cache
+
+
+def count_distinct_names(names: Sequence[str]) -> int:
+    """Return how many of the names differ."""
+    return len(_to_arrow(names).unique()) if isinstance(names, StringArray) else len(set(names))
+
+
+def rank_names(names: Sequence[str]) -> LongArray:
+    """Return for each of n distinct names its place (n,) among them in the order of code points."""
+    ranks = np.empty(len(names), dtype=np.int64)
+    if isinstance(names, StringArray):  # the bytes of UTF-8 have the order of code points
+        order = np.asarray(pc.sort_indices(_to_arrow(names)))
+    else:
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
+    ranks[order] = np.arange(len(names))
+    return ranks
+
+
+def first_rows(names: StringArray) -> LongArray:
+    """Return the first position (d,) of each of d distinct names, ascending."""
+    numbers = _to_arrow(names).dictionary_encode().indices.to_numpy()
+    rows: LongArray = np.sort(np.unique(numbers, return_index=True)[1])
+    return rows
+
+
+def _to_arrow(names: StringArray) -> pa.Array:
+    buffers = [None, *(pa.py_buffer(np.ascontiguousarray(part)) for part in (names.offsets, names.data))]
+    return pa.Array.from_buffers(pa.large_binary(), len(names), buffers)
+
+
+LISTS_PER_VECTOR = 6
+_MEMBERS_PER_LIST = 384  # on average: comparing takes about as long as finding the lists
+_SCALE = 1 << 12  # vectors are rounded to this fraction; sums stay below 2**24, where single precision is exact
+_BLOCK_SUMS = 1 << 22  # sums at once, 32 MB
+_SEED = 20
+COMPARISON_BLOCK_BYTES = 6 * 8 * _BLOCK_SUMS
+"""Memory of the sums that are sorted at once, and of the blocks of similarities."""
+
+
+class VectorRows(Protocol):
+    """Unit vectors (n, d) that are read by rows: an array, or a file of them."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, d)."""
+
+    def __len__(self) -> int:
+        """Return n."""
+
+    def __getitem__(self, rows: Any, /) -> FloatArray:
+        """Return some rows, by a slice or by numbers."""
+
+
+def count_lists(vectors: int) -> int:
+    """Return the number of lists for some number of vectors: a power of two, so that it rarely changes."""
+    wanted = max(1, vectors * LISTS_PER_VECTOR // _MEMBERS_PER_LIST)
+    return 1 << (wanted - 1).bit_length()
+
+
+def assign_lists(vectors: VectorRows, lists: int) -> IntArray:
+    """Return the lists (n, at most `LISTS_PER_VECTOR`) of unit vectors (n, d), ascending."""
+    count = min(LISTS_PER_VECTOR, lists)
+    signs = np.random.default_rng(_SEED).integers(0, 2, size=(vectors.shape[1], lists)).astype(np.float32) * 2 - 1
+    assigned = np.empty((len(vectors), count), dtype=np.int32)
+    rows = max(1, _BLOCK_SUMS // lists)
+    for start in range(0, len(vectors), rows):
+        sums = np.rint(vectors[start : start + rows] * np.float32(_SCALE)) @ signs
+        # Equal sums are ordered by their lists' numbers, so that the choice never depends on a partition's order.
+        keys = sums.astype(np.int64) * lists - np.arange(lists)
+        best = np.argpartition(-keys, count - 1, axis=1)[:, :count]
+        best.sort(axis=1)
+        assigned[start : start + rows] = best
+    return assigned
+
+
+def members_by_list(assigned: IntArray, lists: int) -> Iterator[tuple[int, LongArray]]:
+    """Yield each of `lists` lists with two members or more, and these (m,), ascending, of those `assigned` (n, c)."""
+    flat = assigned.ravel()
+    order = np.argsort(flat, kind="stable")
+    rows = order // assigned.shape[1]
+    bounds = np.searchsorted(flat[order], np.arange(lists + 1))
+    for list_ in range(lists):
+        if bounds[list_ + 1] - bounds[list_] > 1:
+            yield list_, rows[bounds[list_] : bounds[list_ + 1]]
+
+
+def is_first_shared(assigned: IntArray, left: LongArray, right: LongArray, list_: int) -> BoolArray:
+    """Return for pairs (m,) in a list whether it is the first that both are in, of those `assigned` (n, c) to all."""
+    shared = assigned[left][:, :, None] == assigned[right][:, None, :]
+    first = np.where(shared.any(axis=2), assigned[left], np.iinfo(np.int32).max).min(axis=1)
+    is_first: BoolArray = first == list_
+    return is_first

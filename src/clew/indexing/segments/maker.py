@@ -19,8 +19,7 @@ from clew.graph.segments.segment import (
 )
 from clew.graph.string_array import StringArray
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
-from clew.indexing.segments.aliases import use_full_names
-from clew.indexing.segments.names import PassageNames, list_lengths, read_names
+from clew.indexing.segments.names import PassageNames, list_lengths, read_names, use_full_names
 from clew.indexing.segments.sentences import read_sentences
 from clew.indexing.segments.vocabularies import Numbering, hash_texts, make_ragged, make_vocabulary, mark_used
 from clew.indexing.segments.word_counts import count_words

@@ -1,8 +1,16 @@
-"""The names in passages: those of mentions and of the ends of triples, titles, aliases, headings and links."""
+"""The names in passages: those of mentions and of the ends of triples, titles, aliases, headings and links.
+
+The documents and names that a link may lead to, in the order in which they are tried.
+
+The names of passages that are aliases, taken for the full names that they stand for in their document.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +18,67 @@ import pyarrow.compute as pc
 
 from clew.arrays import IntArray
 from clew.graph.segments.segment import Ragged, SegmentTitles, Vocabulary
-from clew.indexing.segments.link_targets import link_hashes
 from clew.indexing.segments.vocabularies import Numbering, make_ragged, make_vocabulary, mark_used, take
-from clew.text.normalization import name_key, strip_parentheses
+from clew.store.schema import ALIAS_RELATION
+from clew.text.normalization import key_hash, name_key, strip_parentheses
+
+_EXTENSION = re.compile(r"\.\w{1,5}$")
+_NO_TARGETS = (0, 0, 0, 0, 0)
+
+
+def link_hashes(link: str, document_id: str, salt: int) -> tuple[int, ...]:
+    """Return hashes of the two ids of documents and the three keys of names that a link may mean; 0 for none.
+
+    The ids are its path as written, and relative to the folder of the document it stands in; the names are its path,
+    its file name, and that without an extension. A link without a path gives zeros.
+    """
+    path = unquote(link.split("#")[0].split("?")[0]).strip()
+    if not path:
+        return _NO_TARGETS
+    file_name = path.rstrip("/").rsplit("/", 1)[-1]
+    stem = file_name.rsplit(".", 1)[0] if _EXTENSION.search(file_name) else file_name
+    keys = [name_key(name.replace("_", " ")) for name in (path, file_name, stem)]
+    documents = path, join_path(PurePosixPath(document_id).parent, path)
+    return tuple(key_hash(text, salt) if text else 0 for text in (*documents, *keys))
+
+
+def join_path(folder: PurePosixPath, path: str) -> str:
+    """Join a relative path to a folder, resolving `..`."""
+    parts: list[str] = []
+    for part in (*folder.parts, *PurePosixPath(path).parts):
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def use_full_names(rows: pa.Table) -> pa.Table:
+    """Return rows whose mentions and facts have full names in place of aliases; without aliases, the same rows.
+
+    Each passage's aliases hold for it alone. What is left is written like any other passage: places in the text, order
+    and facts stay.
+    """
+    relations = rows["triples"].combine_chunks().flatten().field("relation")
+    if not pc.any(pc.equal(relations, ALIAS_RELATION)).as_py():
+        return rows
+    mentions, triples = rows["mentions"].to_pylist(), rows["triples"].to_pylist()
+    for row, stated in enumerate(triples):
+        full = {t["head"]: t["tail"] for t in stated if t["relation"] == ALIAS_RELATION}
+        if full:
+            mentions[row] = [_with_full_names(mention, full) for mention in mentions[row]]
+            facts = [t for t in stated if t["relation"] != ALIAS_RELATION]
+            triples[row] = [_with_full_names(fact, full) for fact in facts]
+    for name, cells in (("mentions", mentions), ("triples", triples)):
+        place = rows.schema.get_field_index(name)
+        column = rows.schema.field(place)
+        rows = rows.set_column(place, column, pa.array(cells, type=column.type))
+    return rows
+
+
+def _with_full_names(cell: Mapping[str, Any], full: Mapping[str, str]) -> dict[str, Any]:
+    return {key: full.get(value, value) if key in ("name", "head", "tail") else value for key, value in cell.items()}
+
 
 HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 

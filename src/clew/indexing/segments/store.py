@@ -1,11 +1,14 @@
-"""The segments of an index on disk: made where they are missing, from the table alone, and discarded out of use."""
+"""The segments of an index on disk: made where they are missing, from the table alone, and discarded out of use.
+
+Sequences of what some segments hold, read one after the other, so that memory holds no more than one.
+"""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, final, overload
+from typing import TYPE_CHECKING, Generic, TypeVar, final, overload
 
 import numpy as np
 import pyarrow as pa
@@ -158,3 +161,49 @@ def _positions(ids: pa.StringArray, segment: Segment) -> LongArray | None:
     if positions.null_count:
         return None
     return np.sort(positions.to_numpy().astype(np.int64))
+
+
+SourceT = TypeVar("SourceT")
+PartT = TypeVar("PartT")
+
+
+@final
+class OpenedParts(Sequence[PartT], Generic[SourceT, PartT]):
+    """Something of each of some segments, or of other sources, taken whenever it is read."""
+
+    def __init__(self, sources: Sequence[SourceT], part: Callable[[SourceT], PartT]) -> None:
+        self._sources = sources
+        self._part = part
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    @overload
+    def __getitem__(self, index: int) -> PartT: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PartT]: ...
+    def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
+        if isinstance(index, slice):
+            return [self._part(source) for source in self._sources[index]]
+        return self._part(self._sources[index])
+
+
+@final
+class ChainedParts(Sequence[PartT], Generic[PartT]):
+    """The parts of several sequences, one sequence after the other."""
+
+    def __init__(self, *sequences: Sequence[PartT]) -> None:
+        self._places = [(sequence, position) for sequence in sequences for position in range(len(sequence))]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> PartT: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PartT]: ...
+    def __getitem__(self, index: int | slice) -> PartT | list[PartT]:
+        if isinstance(index, slice):
+            return [sequence[position] for sequence, position in self._places[index]]
+        sequence, position = self._places[index]
+        return sequence[position]

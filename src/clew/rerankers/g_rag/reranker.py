@@ -32,7 +32,7 @@ from clew.rerankers.g_rag.document_graph import (
 )
 from clew.rerankers.g_rag.weights import FeatureColumns, Shapes, TrainedDocumentGNN, load_reranker
 from clew.rerankers.text_scorer import sort_by_score
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER
+from clew.store.weights_io import CONFIG_FILE, PRETRAINED_FOLDER
 from clew.types import Evidence, Passage, Scored
 
 UNRANKED_NOTE = (

@@ -38,7 +38,7 @@ from clew.retrievers.frag.path_ranking import (
 from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings, KindSettings
 from clew.retrievers.frag.text_rankers import BI_ENCODER, BM25, RANKERS, TEMPERATURES, make_text_scorer
-from clew.store.pretrained import existing_weights
+from clew.store.weights_io import existing_weights
 
 Search = Literal["bfs", "shortest", "cheapest", "chains"]
 

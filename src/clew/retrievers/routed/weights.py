@@ -31,8 +31,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import QuestionWalk
 from clew.query.linking import LinkedQuestion
 from clew.store.atomic import atomic_file
-from clew.store.pretrained import CONFIG_FILE
-from clew.store.weights_io import CHECKSUM_KEY, add_checksum, check_checksum
+from clew.store.weights_io import CHECKSUM_KEY, CONFIG_FILE, add_checksum, check_checksum
 from clew.text.normalization import token_keys
 from clew.text.terms import STOP_WORDS
 

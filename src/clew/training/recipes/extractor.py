@@ -27,7 +27,7 @@ from clew.text.sentences import sentence_spans
 from clew.training.data.annotated_passages import read_annotated_passages, tag_words
 from clew.training.data.corpora import CORPUS_FILE, check_out_folder
 from clew.training.fitting.span_tagger import ExtractorRecipe, TaggedWords, train_tagger
-from clew.training.result import TrainingResult
+from clew.training.loop import TrainingResult
 from clew.types import Progress
 
 _BLOCK = 256  # passages that are read before progress is reported

@@ -19,13 +19,11 @@ from clew.store.atomic import discard
 from clew.training.data import corpora
 from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.gfm_examples import GraphView, make_examples
-from clew.training.data.held_out import split_holdout
-from clew.training.data.synthetic_questions import PathQuestionMaker
+from clew.training.data.synthetic_questions import PathQuestionMaker, split_holdout
 from clew.training.distributed import ProcessGroup
-from clew.training.loop import SINGLE_PROCESS, train
+from clew.training.hyperparameters import AdaptRecipe
+from clew.training.loop import SINGLE_PROCESS, TrainingResult, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.recipes.gfm_adapt_recipe import AdaptRecipe
-from clew.training.result import TrainingResult
 from clew.types import Progress
 
 LABELLED_SHARE = 0.25

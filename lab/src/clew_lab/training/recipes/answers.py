@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.answering.extractive import ExtractiveAnswerer
-from clew.answering.missing_names import missing_names
+from clew.answering.named_subject import missing_names
 from clew.answering.span_features import FEATURES, span_features
 from clew.answering.span_ranker import (
     SIGNALS,
@@ -40,7 +40,7 @@ from clew.text.answer_normalization import normalize_answer
 from clew.text.normalization import name_key
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, hash_file
-from clew.training.result import TrainingResult
+from clew.training.loop import TrainingResult
 from clew.types import Evidence, Progress, Question
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.fitting.span_ranker import (

@@ -37,8 +37,8 @@ from clew.training.fitting.hop_predictor import (
     accuracy,
     train_hop_predictor,
 )
+from clew.training.loop import TrainingResult
 from clew.training.recipes.router import read_feedback_log
-from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.fitting.hop_classifier import adapt_hop_classifier, train_hop_classifier

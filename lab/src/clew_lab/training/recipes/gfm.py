@@ -28,12 +28,10 @@ from clew.training.data.corpora import (
     hash_folders,
 )
 from clew.training.data.gfm_examples import GFMExamples, GraphView, count_gold_nodes, make_examples
-from clew.training.data.held_out import split_holdout
-from clew.training.data.synthetic_questions import PathQuestionMaker
+from clew.training.data.synthetic_questions import PathQuestionMaker, split_holdout
 from clew.training.distributed import ProcessGroup
-from clew.training.loop import SINGLE_PROCESS, train
+from clew.training.loop import SINGLE_PROCESS, TrainingResult, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion

@@ -26,7 +26,7 @@ from clew.retrievers.routed.weights import NAME, SIGNALS, RoutedWeights, compute
 from clew.store.atomic import atomic_file
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, QUESTIONS_PER_BATCH, hash_file
-from clew.training.result import TrainingResult
+from clew.training.loop import TrainingResult
 from clew.types import Progress, Question
 from clew_lab.training.fitting import routing
 from clew_lab.training.fitting.routing import RoutingObservations, RoutingRecipe

@@ -13,8 +13,7 @@ from clew.retrievers.subgraph.gcn import TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.distributed import ProcessGroup
 from clew.training.hyperparameters import Recipe
-from clew.training.loop import SINGLE_PROCESS, train
-from clew.training.result import TrainingResult
+from clew.training.loop import SINGLE_PROCESS, TrainingResult, train
 from clew.types import Progress
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.graph_readers.path_reader import PathGraphReader
