@@ -21,9 +21,8 @@ from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_c
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew.retrievers.subgraph.encoding import GraphEncoder, SubgraphSelector
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
-from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train

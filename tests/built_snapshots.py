@@ -12,7 +12,7 @@ from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, run_starts, unweighted_rows
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
 from clew.graph.segments.sentence_columns import StoredSentences
-from clew.graph.sentences.sentence_index import SentenceRows
+from clew.graph.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph

@@ -54,7 +54,7 @@ FORBIDDEN = {
 }
 # Every file and folder of retrievers/ is a retriever, which imports no other one, but for the registry and these.
 SHARED_BY_RETRIEVERS = {
-    "evidence", "object_retriever", "quoted_chains", "spec", "supporting_passages", "walk_paths",
+    "evidence", "object_retriever", "spec", "supporting_passages",
 }  # fmt: skip
 WRAPPERS = {"reranked"}  # what the registry puts around another retriever
 RETRIEVER_IMPORTS = {  # of retrievers that are built on another one
@@ -69,7 +69,7 @@ TRAINING_ORDER = {
     "fitting": {"data"},
     "data": set[str](),
 }
-TORCH = ("nn", "models", "answering.graph_readers", "training")
+TORCH = ("nn", "models", "training")
 TORCH_PACKAGES = {"torch", "torch_geometric", "transformers", "peft", "sentence_transformers"}
 TORCH_IN_FUNCTIONS = {"clew.retrievers.subgraph.settings"}
 NN_IN_FUNCTIONS = {

@@ -13,7 +13,7 @@ from typing import NoReturn
 from clew.errors import ClewError, InputError, MissingPackageError
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.providers import MODELS, parse_model_name
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 from clew.plugins.extras import describe_missing
 from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever

@@ -26,8 +26,7 @@ from clew.answering.question_types import (
     score_type_fit,
 )
 from clew.errors import InputError
-from clew.models.encoders.hashing import HashingEncoder
-from clew.models.encoders.null import NoEncoder
+from clew.models.encoders.hashing import HashingEncoder, NoEncoder
 from clew.types import Answer, Citation, Evidence, Mention, Passage, Path, Scored, SentenceChain, Triple
 
 SHIP = "The Polar Fox is a wooden ship built in 1911 in Tromso. Its captain was Ragna Holm. It carried 14 sailors."

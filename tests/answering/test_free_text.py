@@ -1,7 +1,14 @@
 """Answers in plain text: from paths with the path that the model copies, and from the question alone."""
 
-from clew.answering.free_text import NO_ANSWER_NOTE, UNAIDED_NOTE, TextPathAnswerer, UnaidedAnswerer
-from clew.answering.kg_paths import NO_PATH_NAMED_NOTE, OUTSIDE_NOTE, named_path
+from clew.answering.kg_paths import (
+    NO_ANSWER_NOTE,
+    NO_PATH_NAMED_NOTE,
+    OUTSIDE_NOTE,
+    UNAIDED_NOTE,
+    TextPathAnswerer,
+    UnaidedAnswerer,
+    named_path,
+)
 from clew.models.llm.prompts import path_text
 from clew.types import Evidence, Failure, Path, Prompt, Scored, Triple
 from tests.models.llm.scripted_model import COST, ScriptedModel

@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import numpy as np
-from clew.arrays.free_memory import return_free_memory
+from clew.arrays.mapped_files import return_free_memory
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1])

@@ -85,7 +85,7 @@ def test_a_budget_that_no_merge_keeps_is_refused(
 
 def test_what_the_index_holds_decides_before_anything_is_written(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    monkeypatch.setattr("clew.indexing.merging.memory_needs._LEAST_ENTRY_BYTES", 10**9)
+    monkeypatch.setattr("clew.indexing.merging.workspace._LEAST_ENTRY_BYTES", 10**9)
     for name in ("commit", "remove", "compact", "kg import", "reencode"):
         done = run_clew(*COMMANDS[name], "--index", "index", "--memory", "700MB")
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)

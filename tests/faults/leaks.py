@@ -33,8 +33,7 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
-from clew.models.llm.access import LLMClientFactory
-from clew.models.llm.prompts.graph_answer import build_prompt
+from clew.models.llm.provider_model import LLMClientFactory
 from clew.protocols import Answerer, Retriever
 from clew.query.entity_linker import LinkerSettings
 from clew.rerankers.registry import RERANKERS
@@ -46,6 +45,7 @@ from clew_lab.candidates.edge_explanations import explain_reranking
 from clew_lab.gfm.target_explanations import explain_target
 from clew_lab.graph_readers.path_reader import PathGraphReader
 from clew_lab.graph_readers.selected_subgraph import ask_subgraph
+from clew_lab.models.graph_answer import build_prompt
 from tests.models.llm.scripted_model import ScriptedModel
 from tests.small_index import make_index
 

@@ -166,14 +166,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a file that may not be read counts as damage",
-        "store/error_mapping.py",
+        "store/dataset.py",
         "    if any(sign in text for sign in _FORBIDDEN_SIGNS):\n",
         "    if False:\n",
         "store/test_error_mapping.py::test_each_foreign_error_has_a_clew_error",
     ),
     Mutation(
         "a version is restored without a look at its rows",
-        "store/versions.py",
+        "store/commits.py",
         "    if problems := inspect(older_dataset, location):\n",
         "    if problems := []:\n",
         "store/test_repair.py::test_a_version_with_a_changed_letter_is_not_restored",

@@ -15,7 +15,7 @@ from clew.indexing import pipeline
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.pipeline import IndexWriter
-from clew.models.encoders.null import NoEncoder
+from clew.models.encoders.hashing import NoEncoder
 from clew.settings import Settings
 from clew.store.schema import ALIAS_RELATION, ALIASES
 from clew.types import Document, Extraction, Failure, Passage, ignore_progress

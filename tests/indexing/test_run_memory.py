@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.merging.memory_needs import MERGE_PROCESS_BYTES
+from clew.indexing.merging.workspace import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import BatchLimits
 from clew.indexing.writer_settings import PROCESS_BYTES, affordable_workers, batch_limits, parse_memory
 from tests.faults.commands import make_voyage, write_lines

@@ -9,7 +9,7 @@ import clew
 from clew.errors import IndexFormatError
 from clew.graph.segments import list_search
 from clew.index import Index
-from clew.indexing.vector_lists import count_lists
+from clew.indexing.sentence_vectors import count_lists
 from clew.retrievers.dense import Dense
 from clew.retrievers.registry import parse_retriever
 from clew.store import segment_files

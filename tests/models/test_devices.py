@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.models.torch_threads import check_device, choose_device
+from clew.models.threads import check_device, choose_device
 
 
 def test_the_processor_is_always_there() -> None:
@@ -30,7 +30,7 @@ def test_an_unknown_device_is_refused() -> None:
 
 def test_auto_and_cpu_are_checked_without_torch() -> None:
     program = (
-        "import sys; from clew.models.torch_threads import check_device; check_device('auto'); check_device('cpu');"
+        "import sys; from clew.models.threads import check_device; check_device('auto'); check_device('cpu');"
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})

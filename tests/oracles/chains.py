@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clew.graph.paths.sentence_chains import ChainWeights
-from clew.graph.sentences.sentence_index import SentenceIndex
+from clew.graph.sentence_index import SentenceIndex
 
 Bridge = tuple[str, int]
 """("entity", e) or ("term", t)."""

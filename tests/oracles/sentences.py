@@ -16,7 +16,7 @@ SENTENCE_ROWS = ("entities", "terms", "entity_sentences", "term_sentences")
 
 @dataclass(frozen=True)
 class PlainSentences:
-    """The rows of `clew.graph.sentences.sentence_index.SentenceRows`."""
+    """The rows of `clew.graph.sentence_index.SentenceRows`."""
 
     offsets: list[int]
     entities: list[list[int]]

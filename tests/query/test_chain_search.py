@@ -9,10 +9,16 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, IntArray
 from clew.graph.paths.sentence_chains import ChainWeights
-from clew.graph.sentences.sentence_index import SentenceVectors
+from clew.graph.sentence_index import SentenceVectors
 from clew.index import Index
-from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains, QuestionVectors
-from clew.query.first_sentences import FirstWeights, sentences_of
+from clew.query.chain_search import (
+    ChainSearch,
+    ChainSearchConfig,
+    FirstWeights,
+    QuestionChains,
+    QuestionVectors,
+    sentences_of,
+)
 from clew.query.linking import LinkedQuestion
 from clew.text.bm25 import BM25Index
 from tests.oracles.chains import ChainOracle, OracleQuestion

@@ -11,7 +11,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_formats.files import graph_file
 from clew.protocols import fingerprint_of
-from clew.query.mediators import find_mediators
+from clew.query.relation_matching import find_mediators
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
 from clew.text.identifiers import is_identifier

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.query.conditions import MetadataColumns
 from clew.query.filters import parse_filter
-from clew.query.metadata_columns import MetadataColumns
 from tests.query.row_columns import RowColumns
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.graph.csr import build_adjacency
-from clew.graph.sentences.sentence_index import SentenceIndex
+from clew.graph.sentence_index import SentenceIndex
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.question_vectors import SimilarPassages
 from clew.query.scope import Scope

@@ -9,8 +9,7 @@ import pytest
 from clew.errors import InputError
 from clew.graph.paths.sentence_chains import ChainWeights
 from clew.index import Index
-from clew.query.chain_search import NO_SENTENCE_VECTORS, ChainSearchConfig
-from clew.query.first_sentences import FirstWeights
+from clew.query.chain_search import NO_SENTENCE_VECTORS, ChainSearchConfig, FirstWeights
 from clew.retrievers.chains import Chains
 from clew.types import Document, Evidence
 from tests.small_index import make_index, result_ids

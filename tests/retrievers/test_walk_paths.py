@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.retrievers.walk_paths import walk_path
+from clew.retrievers.supporting_passages import walk_path
 from clew.types import Document, Triple
 from clew.types import Path as Chain
 from tests.small_index import make_index

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.models.llm.prompts.graph_answer import build_prompt
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.graph_readers.path_reader import PathGraphReader
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
 from clew_lab.models.causal_lm import CausalModel
+from clew_lab.models.graph_answer import build_prompt
 from clew_lab.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew_lab.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
 from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, unit_vectors

@@ -12,9 +12,9 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.inference.subgraph_network import PRODUCT
 from clew.nn.query_gnn import export_arrays
+from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
 from clew.retrievers.subgraph.gcn_features import TEXT
-from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew_lab.nn.subgraph_policy import build_scorer
 from clew_lab.retrievers.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph

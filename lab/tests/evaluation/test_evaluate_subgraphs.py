@@ -7,12 +7,12 @@ import pytest
 
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.types import ignore_progress
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew_lab.evaluation.evaluate_subgraphs import MEASURES, count_truncated, evaluate_selector
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.models.causal_lm import CausalModel
+from clew_lab.models.graph_answer import build_prompt
 from clew_lab.retrievers.selectors import WholeGraph
 from clew_lab.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew_lab.training.recipes.subgraph import local_reader

@@ -9,9 +9,9 @@ import torch
 from transformers import BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadModel
 
 from clew.errors import InputError
-from clew.models.llm.prompts.graph_answer import build_prompt
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.models.causal_lm import CausalModel, LoadedModel
+from clew_lab.models.graph_answer import build_prompt
 from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, make_context
 from tests.models.tiny_llama import MAX_POSITIONS, write_tiny_llama
 

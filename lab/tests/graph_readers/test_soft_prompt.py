@@ -11,11 +11,11 @@ from peft import LoraConfig
 from safetensors.torch import save_file
 
 from clew.errors import InputError, MissingPackageError, ProviderError
-from clew.models.llm.prompts.graph_answer import build_prompt
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.protocols import TrainableGraphReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
 from clew_lab.models.causal_lm import CausalModel
+from clew_lab.models.graph_answer import build_prompt
 from clew_lab.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, make_context
 from tests.models.tiny_llama import write_tiny_llama

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from clew.errors import InputError, MissingPackageError, ProviderError
-from clew.models.llm.prompts.graph_answer import build_prompt
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.models.causal_lm import CausalModel
+from clew_lab.models.graph_answer import build_prompt
 from tests.answering.graph_readers.graph_contexts import CONTEXTS
 from tests.devices import DEVICES
 from tests.models.tiny_llama import MAX_POSITIONS, write_tiny_llama

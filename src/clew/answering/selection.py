@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import cast, final
 
 from clew.answering.extractive import ExtractiveAnswerer
-from clew.answering.free_text import TextPathAnswerer, UnaidedAnswerer
-from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
+from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer, TextPathAnswerer, UnaidedAnswerer
 from clew.answering.llm import LLMAnswerer
 from clew.answering.named_subject import HasWords
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker

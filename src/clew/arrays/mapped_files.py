@@ -1,6 +1,8 @@
 """Files mapped into memory without an open descriptor each, which `mmap` and `numpy.memmap` hold as long as they live.
 
 An index has some fifty files of arrays, and a process may open a limited number of descriptors, often 1024.
+
+Memory that is free inside this process, given back to the system.
 """
 
 import ctypes
@@ -90,3 +92,12 @@ def _library() -> Any:
     library.munmap.argtypes = [pointer, size]
     library.madvise.argtypes = [pointer, size, number]
     return library
+
+
+def return_free_memory() -> None:
+    """Give the C library's free memory back to the system, where it is glibc's; elsewhere it keeps some.
+
+    Arrays of less than 32 MB are not given back one by one, and greater ones are not put in their place.
+    """
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexLockedError, InputError, ProviderError
 from clew.index.version import EncoderOpener, IndexVersion
 from clew.models.encoders.registry import accept_encoder, open_encoder
-from clew.models.torch_threads import check_device
+from clew.models.threads import check_device
 from clew.plugins.arguments import check_count, check_string, check_strings, check_switch, describe_value
 from clew.protocols import Encoder, Extractor
+from clew.store.commits import StoredVersion
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import source_register_path, watched_state_path
 from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
-from clew.store.versions import StoredVersion
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
 

@@ -120,7 +120,7 @@ class CorrectableIndex(ChangeableIndex):
         Raises:
             InputError: The limit is negative, or no whole number.
         """
-        from clew.graph.names.similar_names import SimilarNames, list_name_parts
+        from clew.graph.similar_names import SimilarNames, list_name_parts
         from clew.query.entity_candidates import DuplicateSearch
         from clew.query.graph_browsing import GraphBrowser
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
 
 from clew.errors import InputError
-from clew.graph.names.similar_names import choose_entities
+from clew.graph.similar_names import choose_entities
 from clew.query.scope import Scope
 from clew.store.entity_decisions import FORGET, RENAME, SPLIT, EntityDecision
 from clew.text.counts import format_count

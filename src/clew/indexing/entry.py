@@ -1,7 +1,14 @@
-"""The parts of indexing that an index needs, in one module, which it imports when it first adds something."""
+"""The parts of indexing that an index needs, in one module, which it imports when it first adds something.
+
+The settings of a new index: which are stored in it, and a hash of all that decides what it would hold.
+"""
+
+from hashlib import blake2b
+from typing import Any
 
 from clew.indexing.chunking import Chunker as Chunker
 from clew.indexing.extraction.registry import accept_extractor as accept_extractor
+from clew.indexing.extraction.registry import asks_model, given_extractor_name
 from clew.indexing.extraction.registry import check_index_extractor as check_index_extractor
 from clew.indexing.extraction.registry import open_extractor as open_extractor
 from clew.indexing.imported_graphs import match_mentions as match_mentions
@@ -10,13 +17,11 @@ from clew.indexing.kg_formats.files import graph_file as graph_file
 from clew.indexing.kg_import import GraphImporter as GraphImporter
 from clew.indexing.kg_import import GraphReport as GraphReport
 from clew.indexing.kg_import import clean_graph_name as clean_graph_name
-from clew.indexing.merging.memory_needs import check_merge_memory as check_merge_memory
-from clew.indexing.new_index import choose_settings as choose_settings
-from clew.indexing.new_index import hash_new_index_settings as hash_new_index_settings
-from clew.indexing.new_index import stored_settings as stored_settings
+from clew.indexing.merging.workspace import check_merge_memory as check_merge_memory
 from clew.indexing.parts import commit_staged as commit_staged
 from clew.indexing.parts import parse_part as parse_part
 from clew.indexing.parts import stage_part as stage_part
+from clew.indexing.pipeline import EXTRACTION_CALLS
 from clew.indexing.pipeline import choose_extractor as choose_extractor
 from clew.indexing.reencoding import ReencodingReport as ReencodingReport
 from clew.indexing.reencoding import reencode as reencode
@@ -44,5 +49,53 @@ from clew.indexing.sources.stream import check_ids as check_ids
 from clew.indexing.sources.stream import open_source as open_source
 from clew.indexing.writer_settings import WriterTools as WriterTools
 from clew.indexing.writer_settings import make_writer as make_writer
-from clew.store.staging import StagingFolder as StagingFolder
+from clew.models.encoders.registry import accept_encoder, open_encoder
+from clew.models.threads import check_device
+from clew.protocols import Encoder, Extractor
+from clew.settings import Settings
+from clew.store.atomic import StagingFolder as StagingFolder
+from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES
 from clew.store.vector_cache import discard_vectors as discard_vectors
+
+
+def choose_settings(settings: Settings, device: str | None, given: object = None) -> tuple[Settings, Encoder]:
+    """Return the settings of a new index on a device, and its encoder; errors are those of `create`.
+
+    `given` is an encoder in the place of the one that the settings name, None for that one.
+    """
+    chosen = settings if device is None else settings.model_copy(update={"device": device})
+    check_device(chosen.device)
+    if given is None:
+        return chosen, open_encoder(chosen.encoder, device=chosen.device)
+    encoder = accept_encoder(given)
+    return chosen.model_copy(update={"encoder": encoder.name}), encoder
+
+
+def stored_settings(chosen: Settings, encoder: Encoder, extractor: Extractor | None = None) -> dict[str, Any]:
+    """Return the settings that are stored in an index; `extractor` is one that was given as an object."""
+    others = {
+        name: getattr(chosen, name)
+        for name in ("synonym_names", "synonym_relative")
+        if getattr(chosen, name) != Settings.model_fields[name].default
+    }
+    return {
+        "encoder": encoder.name,
+        "encoder_fingerprint": encoder.fingerprint,
+        "extractor": chosen.new_extractor if extractor is None else given_extractor_name(extractor),
+        "passage_tokens": chosen.passage_tokens,
+        "passage_overlap": chosen.passage_overlap,
+        SENTENCES: chosen.sentences,
+        "synonym_threshold": chosen.synonym_threshold,
+        "max_synonyms": chosen.max_synonyms,
+        EXTRACTION_CALLS: chosen.extraction_calls,
+        **others,  # indexes made before have none
+        **({ALIASES: chosen.aliases} if chosen.aliases != WITHOUT_ALIASES else {}),
+    }
+
+
+def hash_new_index_settings(settings: Settings, device: str | None = None) -> str:
+    """Return a hash of all that decides what a new index holds beside its documents; errors are those of `create`."""
+    chosen, encoder = choose_settings(settings, device)
+    stored = stored_settings(chosen, encoder)
+    content = "" if asks_model(chosen.new_extractor) else open_extractor(chosen.new_extractor).fingerprint
+    return blake2b(repr((sorted(stored.items()), content)).encode(), digest_size=6).hexdigest()

@@ -16,12 +16,12 @@ from pathlib import Path
 from clew.errors import IndexLockedError, ProviderError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.report import IndexingReport
+from clew.indexing.sentence_vectors import discard_lists
 from clew.indexing.snapshot_builder import ensure_snapshot
 from clew.indexing.sources.discovery import printable_path
 from clew.indexing.sources.folder_state import forget_watched
 from clew.indexing.sources.register import SourceRegister
 from clew.indexing.sources.source_folder import SourceFolder
-from clew.indexing.vector_lists import discard_lists
 from clew.models.llm.reply_cache import ReplyCache
 from clew.protocols import Encoder
 from clew.store.atomic import discard, remove_leftovers

@@ -31,13 +31,12 @@ from clew.indexing.imported_graphs import has_mentions, match_mentions, read_imp
 from clew.indexing.merging.corrected_arrays import with_corrected_entities
 from clew.indexing.merging.known_matches import StoredMatches
 from clew.indexing.merging.match_texts import StoredMatchTexts
-from clew.indexing.merging.memory_needs import merge_workspace
 from clew.indexing.merging.merge import merge_segments
-from clew.indexing.merging.workspace import Workspace
+from clew.indexing.merging.workspace import Workspace, merge_workspace
 from clew.indexing.resolution.entity_decisions import CorrectedEntities, apply_decisions
 from clew.indexing.segments.store import OpenedParts, OpenedSegments, SegmentFile, ensure_segments
+from clew.indexing.sentence_vectors import ensure_lists
 from clew.indexing.snapshot_synonyms import add_synonyms
-from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
 from clew.store.array_file import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers

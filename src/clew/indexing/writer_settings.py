@@ -13,12 +13,11 @@ from clew.indexing.batches import BatchRunner, BatchWriter
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.registry import asks_model, open_extractor
-from clew.indexing.merging.memory_needs import MERGE_PROCESS_BYTES
+from clew.indexing.merging.workspace import MERGE_PROCESS_BYTES
 from clew.indexing.pipeline import EXTRACTION_CALLS, BatchLimits, IndexWriter
 from clew.indexing.processes import MIN_ENCODED_PASSAGES, MIN_PASSAGES, GrowingRunner, ProcessRunner
-from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.hashing import HashingEncoder, NoEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
-from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.registry import OPENAI_EMBEDDINGS, open_index_encoder
 from clew.models.threads import worker_count
 from clew.plugins.arguments import FROM_PYTHON

@@ -12,7 +12,7 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.errors import ProviderError
 from clew.models.hub import check_model, hash_weights
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 from clew.models.validation import map_load_errors, replace_surrogates
 from clew.plugins.extras import import_extra
 

@@ -1,14 +1,119 @@
-"""One thread beside the caller, threads for many parts of the same work, and values that no fork may share."""
+"""One thread beside the caller, threads for many parts of the same work, and values that no fork may share.
 
+The device that torch runs on, and its threads on the processor.
+"""
+
+import ctypes
+import importlib.util
 import os
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Generic, TypeVar, final
 
 from clew.arrays.threads import map_in_threads as map_in_threads
 from clew.arrays.threads import worker_count as worker_count
-from clew.models.torch_threads import keep_child_in_one_thread
+from clew.errors import InputError
+from clew.plugins.extras import import_extra
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch's kernels in the calling thread alone.
+
+    A parallel kernel waits for its slowest thread: on two cores shared with five processes a question took 15 ms in
+    one thread and 200 ms in two, and one batch per worker ran two to three times as fast as two threads per batch.
+    torch's `set_num_threads` would change the whole process, so OpenMP and MKL are set directly; where they are absent
+    (macOS, Windows) only the speed differs.
+    """
+    import torch
+
+    torch.get_num_threads()  # torch sets the count of a thread on first use, which would undo ours
+    library = _kernel_library()
+    if library is None:
+        yield
+        return
+    openmp = library.omp_get_max_threads()
+    library.omp_set_num_threads(1)
+    mkl = library.MKL_Set_Num_Threads_Local(1)
+    try:
+        yield
+    finally:
+        library.MKL_Set_Num_Threads_Local(mkl)
+        library.omp_set_num_threads(openmp)
+
+
+def one_thread_worker_count() -> int:
+    """Return the number of workers that run kernels under `one_thread`: torch's thread count, 1 where unsupported."""
+    import torch
+
+    return torch.get_num_threads() if _kernel_library() else 1
+
+
+def keep_child_in_one_thread() -> None:
+    """Run torch's kernels in the thread that a fork left, where the process had loaded torch.
+
+    The other threads of OpenMP are not in the child, whose first parallel kernel would wait for them for ever.
+    """
+    # Not imported: a thread that was loading torch at the fork holds the lock of that import for ever.
+    file = getattr(sys.modules.get("torch"), "__file__", None)
+    library = None if file is None else _open_library(Path(file).parent)
+    if library is not None:
+        library.omp_set_num_threads(1)
+        library.MKL_Set_Num_Threads_Local(1)
+
+
+def _kernel_library() -> ctypes.CDLL | None:
+    import torch
+
+    return _open_library(Path(torch.__file__).parent)
+
+
+@cache
+def _open_library(folder: Path) -> ctypes.CDLL | None:
+    """Return torch's library of kernels, given the package's folder; None where it cannot be told its threads."""
+    path = folder / "lib" / "libtorch_cpu.so"
+    if not path.exists():
+        return None
+    library = ctypes.CDLL(str(path))
+    symbols = ("omp_get_max_threads", "omp_set_num_threads", "MKL_Set_Num_Threads_Local")
+    return library if all(hasattr(library, name) for name in symbols) else None
+
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def check_device(name: str) -> None:
+    """Raise an InputError where a device is unknown, or this machine lacks it; "auto" and "cpu" load no torch."""
+    if name not in ("auto", "cpu"):
+        choose_device(name)
+
+
+def choose_device(name: str) -> str:
+    """Return the name of a torch device: "auto" is a CUDA device where torch can use one, else the processor.
+
+    Raises InputError where there is no such device, or torch cannot use it on this machine; MissingPackageError where
+    a device is asked for and torch is not installed.
+    """
+    if name not in DEVICES:
+        raise InputError(
+            f"the device is {name!r}; wanted one of {', '.join(DEVICES)}: give another --device, or correct "
+            "clew.toml or CLEW_DEVICE"
+        )
+    if name == "cpu" or (name == "auto" and importlib.util.find_spec("torch") is None):
+        return "cpu"
+    torch = import_extra("torch", "train", f"the device {name!r}", "use cpu")
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    backend = torch.cuda if name == "cuda" else torch.backends.mps
+    if not backend.is_available():
+        raise InputError(f"the device is {name!r}, and torch finds none on this machine: use cpu, or repair the driver")
+    return name
+
 
 ResultT = TypeVar("ResultT")
 

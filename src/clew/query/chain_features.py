@@ -6,9 +6,8 @@ Source: none; docs/decisions has what each kind of number gains.
 import numpy as np
 
 from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray
-from clew.graph.sentences.sentence_index import SentenceIndex
-from clew.query.chain_search import QuestionChains, shares_of_best
-from clew.query.first_sentences import sentences_of
+from clew.graph.sentence_index import SentenceIndex
+from clew.query.chain_search import QuestionChains, sentences_of, shares_of_best
 
 CHAIN_FEATURES = (
     "sentence", "sentence share", "sentence of remainder", "words", "other words", "one sentence", "two sentences",

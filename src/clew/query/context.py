@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
-from clew.graph.names.similar_names import PARTS
 from clew.graph.segments.flat import unflatten_stored_passages
 from clew.graph.segments.list_search import ListSearch
 from clew.graph.segments.passage_columns import StoredPassages
 from clew.graph.segments.vector_lists import unflatten_lists
+from clew.graph.similar_names import PARTS
 from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.graph.snapshot.snapshot import GivenNames, Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
@@ -26,10 +26,10 @@ from clew.models.threads import BackgroundThread
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel, TokenEncoder
 from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionVectors
+from clew.query.conditions import COLUMN_PARTS, MetadataColumns
 from clew.query.entity_linker import NAMES_BY_RULES, EntityLinker, LinkerSettings, ModelNames, NearestNameLinker
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.late_interaction import StoredTokens, store_tokens
-from clew.query.metadata_columns import COLUMN_PARTS, MetadataColumns
 from clew.query.question_linker import QuestionLinker
 from clew.query.question_vectors import PendingVector, SimilarPassages
 from clew.query.relation_matching import RelationTexts, end_examples

@@ -26,7 +26,7 @@ from typing import final
 import numpy as np
 
 from clew.arrays import BoolArray
-from clew.graph.names.similar_names import SimilarNames
+from clew.graph.similar_names import SimilarNames
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.spellings import find_spelling
 from clew.query.graph_browsing import GraphBrowser

@@ -19,7 +19,7 @@ from typing import Any, final
 
 from numpy.typing import NDArray
 
-from clew.graph.names.similar_names import SimilarNames, list_name_parts
+from clew.graph.similar_names import SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.visible_names import NameTable
 from clew.text.gazetteer import looks_like_name

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.conditions import OWN_FIELDS
 from clew.query.contents import GraphContents, IndexedDocuments, IndexedEntity
-from clew.query.metadata_columns import OWN_FIELDS
 from clew.query.scope import Scope
 from clew.text.places import read_filter_fields
 

@@ -10,10 +10,10 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.conditions import OWN_FIELDS, MetadataColumns
 from clew.query.entity_linker import EntityLinker
 from clew.query.filters import parse_filter
 from clew.query.hidden_ties import HiddenTies
-from clew.query.metadata_columns import OWN_FIELDS, MetadataColumns
 from clew.query.question_linker import QuestionLinker
 from clew.query.visible_names import NameTable, VisibleNames, graph_entities
 from clew.types import Filter, Passage, Scored

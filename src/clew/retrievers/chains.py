@@ -14,14 +14,12 @@ import numpy as np
 from clew.arrays import BoolArray, top_order
 from clew.graph.paths.sentence_chains import ChainWeights
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
-from clew.query.chain_search import ChainSearch, ChainSearchConfig
+from clew.query.chain_search import ChainSearch, ChainSearchConfig, FirstWeights
 from clew.query.context import IndexContext
-from clew.query.first_sentences import FirstWeights
 from clew.query.graph_walk import NO_MATCH
 from clew.query.scope import Scope
-from clew.retrievers.evidence import PassageRetriever, make_evidence
-from clew.retrievers.quoted_chains import ChainQuoter
-from clew.retrievers.walk_paths import explain_walk
+from clew.retrievers.evidence import ChainQuoter, PassageRetriever, make_evidence
+from clew.retrievers.supporting_passages import explain_walk
 from clew.types import Evidence
 
 

@@ -1,14 +1,30 @@
-"""Evidence made of passages, paths and notes, and what retrievers share: checks, and the loop over questions."""
+"""Evidence made of passages, paths and notes, and what retrievers share: checks, and the loop over questions.
+
+Chains of sentences as people read them: quoted sentences, and the names and words that join them.
+"""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from clew.arrays import BoolArray
+import numpy as np
+
+from clew.arrays import BoolArray, IntArray
 from clew.errors import InputError
+from clew.graph.paths.sentence_chains import SentenceChains
+from clew.graph.sentence_index import SentenceIndex
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.spellings import are_tied, find_spelling
 from clew.plugins.arguments import check_count, check_strings
 from clew.query.scope import Scope
-from clew.types import Evidence, Filter, Passage, Path, Scored, Usage
+from clew.text.bm25 import BM25Index
+from clew.text.gazetteer import COMMON_WORDS
+from clew.text.normalization import fold, key_hash, tokens
+from clew.text.sentences import without_headings
+from clew.text.terms import terms_of_words
+from clew.types import Citation, Evidence, Filter, Passage, Path, Scored, SentenceChain, Usage
 
 EMPTY_QUESTION = "the question is empty: nothing was searched"
 NO_NAME = "no name in the question: dense ranking"
@@ -68,3 +84,77 @@ def insert_empty_questions(questions: Sequence[str], evidence: Iterable[Evidence
     """Return the evidence of all questions, given that of those that are not empty, in order."""
     results = iter(evidence)
     return [next(results) if question.strip() else empty_question_evidence() for question in questions]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainQuoter:
+    """Quotes the chains of one index."""
+
+    snapshot: Snapshot
+    lexical: BM25Index
+    sentences: SentenceIndex
+
+    def quote(
+        self, chains: SentenceChains, passages: IntArray, allowed: BoolArray
+    ) -> tuple[Scored[SentenceChain], ...]:
+        """Return the distinct chains of at least two sentences that some passages (n,) stand in, best first.
+
+        The names that join them are as the later passage writes them. Under a filter, whose allowed passages are (P,),
+        a chain over a name that it does not write is left out; one over a function word is always.
+        """
+        if not len(chains.passages):
+            return ()
+        at = np.minimum(chains.passages.searchsorted(passages), len(chains.passages) - 1)
+        at = at[chains.passages[at] == passages]
+        at = at[np.argsort(-chains.scores[at], kind="stable")]
+        sentences, bridges = chains.rows(at)
+        quotes = self._cite(np.unique(sentences[sentences >= 0]))
+        found: dict[tuple[int, ...], Scored[SentenceChain]] = {}
+        for row, joined, score in zip(sentences.tolist(), bridges.tolist(), chains.scores[at].tolist(), strict=True):
+            members = tuple(sentence for sentence in row if sentence >= 0)
+            if len(members) > 1 and members not in found:
+                cited = tuple(quotes[sentence] for sentence in members)
+                names = [
+                    self._name(bridge, before, quote, allowed)
+                    for bridge, (before, quote) in zip(joined, pairwise(cited), strict=False)
+                ]
+                joints = tuple(name for name in names if name is not None)
+                if len(joints) == len(names):
+                    found[members] = Scored(SentenceChain(cited, joints), score)
+        return tuple(found.values())
+
+    def _cite(self, sentences: IntArray) -> dict[int, Citation]:
+        passages = np.searchsorted(self.sentences.offsets, sentences, "right") - 1
+        spans = self.sentences.spans[sentences]
+        read = {passage: self.snapshot.passage(passage) for passage in set(passages.tolist())}
+        rows = zip(sentences.tolist(), passages.tolist(), spans.tolist(), strict=True)
+        return {
+            sentence: read[passage].cite(*without_headings(read[passage].text, start, end))
+            for sentence, passage, (start, end) in rows
+        }
+
+    def _name(self, bridge: int, before: Citation, citation: Citation, allowed: BoolArray) -> str | None:
+        """Return the name of an entity, or the word that a term is of, as a sentence has it.
+
+        None for a pronoun or another word that says nothing of what it joins, and where only passages beside the
+        allowed ones say that the entity has a name of this passage, or that it and the name in the sentence before are
+        of one.
+        """
+        sentence, passage = citation.quote, self.snapshot.position(citation.passage_id)
+        if bridge >= 0:
+            found = find_spelling(self.snapshot, passage, bridge, allowed)
+            if allowed.all():
+                return found or self.snapshot.entities[bridge]
+            other = find_spelling(self.snapshot, self.snapshot.position(before.passage_id), bridge, allowed)
+            return found if found and are_tied(self.snapshot, bridge, found, other, allowed) else None
+        wanted = int(self.lexical.terms[-1 - bridge])
+        words = tokens(sentence)
+        spans = [
+            (term, word.start, word.end) for term, word in zip(terms_of_words(w.key for w in words), words, strict=True)
+        ]
+        # In a script without spaces two neighbouring letters are a term, too.
+        spans += [
+            (one.key + other.key, one.start, other.end) for one, other in pairwise(words) if one.end == other.start
+        ]
+        word = next((sentence[start:end] for term, start, end in spans if term and key_hash(term) == wanted), "")
+        return None if fold(word) in COMMON_WORDS else word

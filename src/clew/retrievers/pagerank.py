@@ -12,7 +12,7 @@ from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.query.scope import Scope
 from clew.retrievers.evidence import PassageRetriever, make_evidence
-from clew.retrievers.walk_paths import explain_walk
+from clew.retrievers.supporting_passages import explain_walk
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence
 

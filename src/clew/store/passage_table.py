@@ -12,7 +12,18 @@ import pyarrow as pa
 
 from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.store.atomic import remove_leftovers
-from clew.store.commits import TableChange, commit_change, commit_restore, commit_rewrite, create_table, known_seal
+from clew.store.commits import (
+    StoredVersion,
+    TableChange,
+    commit_change,
+    commit_restore,
+    commit_rewrite,
+    create_table,
+    known_seal,
+    list_versions,
+    remove_unnamed_files,
+    restore_to,
+)
 from clew.store.dataset import open_dataset, open_existing
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import INTEGRITY_COLUMNS, add_integrity_columns, stored_schema
@@ -21,7 +32,6 @@ from clew.store.passage_version import PassageVersion, in_predicate
 from clew.store.read_back import check_data_files, manifest_path, newest_version
 from clew.store.removal import Removal, remove_documents
 from clew.store.row_seal import RowSeal
-from clew.store.versions import StoredVersion, list_versions, remove_unnamed_files, restore_to
 from clew.store.writer_lock import pinned_versions
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import torch
 from torch import distributed
 
 from clew.errors import InputError
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 
 Item = TypeVar("Item")
 

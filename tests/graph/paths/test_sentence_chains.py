@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.paths.sentence_chains import NO_BRIDGE, ChainQuestion, ChainWeights, SentenceChains, search_chains
-from clew.graph.sentences.sentence_index import SentenceIndex
+from clew.graph.sentence_index import SentenceIndex
 from tests.oracles.chains import Bridge, ChainOracle, OracleQuestion
 
 

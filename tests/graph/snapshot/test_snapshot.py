@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
 from clew.graph.segments.passage_columns import PassageColumns, StoredPassages
-from clew.graph.sentences.sentence_index import SentenceRows
+from clew.graph.sentence_index import SentenceRows
 from clew.graph.snapshot.snapshot import (
     GivenNames,
     Snapshot,

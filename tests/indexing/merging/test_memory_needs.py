@@ -11,15 +11,18 @@ from clew.errors import InputError
 from clew.graph.segments.segment import Segment
 from clew.index import Index
 from clew.indexing import snapshot_builder, snapshot_synonyms
-from clew.indexing.merging import memory_needs, workspace
-from clew.indexing.merging.memory_needs import (
+from clew.indexing.merging import workspace
+from clew.indexing.merging.merge import merge_segments
+from clew.indexing.merging.workspace import (
     MERGE_PROCESS_BYTES,
+    RESIDENT_BYTES,
+    FileWorkspace,
+    MemoryWorkspace,
+    Workspace,
     check_merge_memory,
     count_comparison_bytes,
     measure_needs,
 )
-from clew.indexing.merging.merge import merge_segments
-from clew.indexing.merging.workspace import RESIDENT_BYTES, FileWorkspace, MemoryWorkspace, Workspace
 from clew.indexing.resolution.pair_cache import count_lists
 from clew.indexing.segments.maker import make_segment
 from clew.store.array_file import VectorFile
@@ -114,7 +117,7 @@ def test_a_budget_below_the_least_is_refused_before_anything_is_added(
         index.add([TOWN], memory=least - 1)
     assert index.table.open_latest().version == version
     assert not spaces
-    monkeypatch.setattr(memory_needs, "_LEAST_TEXT_BYTES", 100_000)  # as if the town were what makes it too much
+    monkeypatch.setattr(workspace, "_LEAST_TEXT_BYTES", 100_000)  # as if the town were what makes it too much
     before = check_merge_memory(index.table, index.table.dimension, 10**12, ignore_progress).least
     with pytest.raises(InputError, match="what was committed is kept"):
         index.add([TOWN], memory=before)
@@ -136,7 +139,7 @@ def test_needs_grow_with_what_is_merged() -> None:
 def test_distinct_texts_are_counted_from_a_share_of_their_hashes(count: int) -> None:
     hashes = np.unique(np.random.default_rng(1).integers(0, 2**64, count, dtype=np.uint64))
     parts = [hashes[: count // 2], hashes[count // 3 :], hashes[:0]]
-    estimate = memory_needs._count_distinct(parts)
+    estimate = workspace._count_distinct(parts)
     assert abs(estimate - count) <= 4 * math.sqrt(64 * count)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from clew.graph.csr import Adjacency
 from clew.graph.segments.segment import CollisionError, Segment
-from clew.graph.sentences.sentence_index import SentenceRows
+from clew.graph.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph

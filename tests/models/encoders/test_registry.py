@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError, MissingPackageError, ProviderError
-from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.hashing import HashingEncoder, NoEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.minilm import MiniLM
-from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.registry import fp32_weights, open_encoder, open_index_encoder
 from clew.models.encoders.sentence_transformer import SentenceTransformerEncoder
 from clew.protocols import Encoder

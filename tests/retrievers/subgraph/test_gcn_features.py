@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew.retrievers.subgraph.encoding import GraphEncoder, node_similarity
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     SCALAR_COUNT,
@@ -21,7 +21,6 @@ from clew.retrievers.subgraph.gcn_features import (
     walk_prior,
     walk_shares,
 )
-from clew.retrievers.subgraph.selectors import node_similarity
 
 WIDTH = 16
 ENCODER = HashingEncoder(WIDTH)

@@ -7,9 +7,9 @@ import torch
 from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.inference.subgraph_network import PRODUCT
 from clew.nn.query_gnn import export_arrays
+from clew.retrievers.subgraph.encoding import node_similarity
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, make_node_batch
 from clew.retrievers.subgraph.gcn_features import TEXT, walk_prior, walk_shares
-from clew.retrievers.subgraph.selectors import node_similarity
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, build_scorer
 from lab.tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH, make_question_graph

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 from clew.errors import InputError, ProviderError
 from clew.inference.subgraph_network import PRODUCT, SUM
 from clew.nn.query_gnn import export_arrays
+from clew.retrievers.subgraph.encoding import node_similarity
 from clew.retrievers.subgraph.gcn import TrainedScorer, load_scorer, make_node_batch, save_scorer
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
@@ -22,7 +23,6 @@ from clew.retrievers.subgraph.gcn_features import (
     walk_prior,
     walk_shares,
 )
-from clew.retrievers.subgraph.selectors import node_similarity
 from clew.retrievers.subgraph.settings import Inputs, ScorerSettings
 from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, build_scorer
 from lab.tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH

@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.protocols import Reranker, Retriever
 from clew.query.context import IndexContext
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
-from clew.retrievers.quoted_chains import ChainQuoter
+from clew.retrievers.evidence import ChainQuoter
 from clew.types import Filter, Passage, Scored
 from clew_lab.candidates.explained_targets import is_same_name, propose_names
 from clew_lab.nn.edge_gradients import edge_gradients

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from clew.arrays import BoolArray
-from clew.graph.names.similar_names import choose_entities
+from clew.graph.similar_names import choose_entities
 from clew.query.misspelt_names import UnknownNames
 from clew.query.scope import Scope
 from clew.text.normalization import key_hash, name_key

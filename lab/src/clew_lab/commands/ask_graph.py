@@ -12,7 +12,7 @@ from clew.commands.output import print_json
 from clew.commands.progress import progress_on_stderr
 from clew.commands.strict_filters import apply_strict
 from clew.errors import InputError
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 from clew_lab.commands.options import DtypeOption
 from clew_lab.graph_readers.reader_files import describe_reader, open_reader
 from clew_lab.graph_readers.selected_subgraph import ask_subgraph, subgraph_source

@@ -15,7 +15,7 @@ from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import Run, execute
 from clew.evaluation.scoring import build_report, compare, score
 from clew.index import Index, create
-from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.provider_model import LLMClientFactory
 from clew.plugins.records import SettingsRecord
 from clew.protocols import Retriever
 from clew.query.context import IndexContext

@@ -13,8 +13,8 @@ from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import compare_means, mean_interval
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
+from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
-from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS
 from clew.types import Progress

@@ -9,7 +9,7 @@ from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.evaluation.answer_metrics import containment, first_choice
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
-from clew.retrievers.subgraph.selectors import SubgraphSelector
+from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.text.normalization import name_key
 from clew_lab.datasets.graph_datasets import AccuracyRule
 from clew_lab.evaluation.kgqa_metrics import CHARACTERS_PER_TOKEN

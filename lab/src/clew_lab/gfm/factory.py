@@ -11,7 +11,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.inference.query_network import QueryNetwork
 from clew.models.encoders.registry import open_encoder, reads_vectors_of
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder
 from clew.query.context import IndexContext

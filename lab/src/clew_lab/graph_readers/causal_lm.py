@@ -42,7 +42,7 @@ class CausalReader:
 
     Args:
         model: May be shared by several readers.
-        prompt: Joins question and graph, such as `clew.models.llm.prompts.graph_answer.build_prompt`.
+        prompt: Joins question and graph, such as `clew_lab.models.graph_answer.build_prompt`.
         batch_size: Examples per forward pass, at least 1.
         max_context_tokens: Limit of the graph's text, at least 1, which loses whole lines at its end; the model's own
             limit of positions applies as well.

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.registry import reads_vectors_of
-from clew.models.llm.prompts import graph_answer
 from clew.store.atomic import atomic_file
 from clew_lab.graph_readers.causal_lm import MAX_CONTEXT_TOKENS, CausalReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
+from clew_lab.models import graph_answer
 from clew_lab.models.causal_lm import CausalModel
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from clew.errors import InputError, ProviderError
 from clew.models.hub import check_model, hash_weights
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 from clew.models.validation import first_line, map_load_errors, replace_surrogates
 from clew.plugins.extras import import_package
 

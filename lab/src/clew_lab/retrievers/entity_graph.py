@@ -23,7 +23,7 @@ from clew.query.graph_walk import NO_MATCH, mix_restart
 from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.retrievers.evidence import PassageRetriever, make_evidence
-from clew.retrievers.walk_paths import mention_triple
+from clew.retrievers.supporting_passages import mention_triple
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Path, Scored
 

@@ -19,7 +19,7 @@ from clew.errors import InputError
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.query.context import IndexContext
-from clew.query.mediators import Mediators, mediators_fingerprint, mediators_setting, open_mediators
+from clew.query.relation_matching import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.subgraph.gcn import GCNSelector, build_gcn_subgraph

@@ -19,20 +19,20 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import BudgetError
-from clew.models.llm.prompts import fact_filter
 from clew.plugins.records import SettingsRecord, setting
 from clew.protocols import LanguageModel
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
-from clew.retrievers.walk_paths import mention_triple
+from clew.retrievers.supporting_passages import mention_triple
 from clew.types import Evidence, Filter, Path, Reply, Scored, Usage
 from clew_lab.graph.phrase_graph import build_phrase_graph
 from clew_lab.graph.power_iteration import PowerWalk
+from clew_lab.models import fact_filter
 
 if TYPE_CHECKING:
-    from clew.models.llm.prompts.fact_filter import FactNumbers
+    from clew_lab.models.fact_filter import FactNumbers
 
 TOP_TRIPLES = 5
 TOP_PHRASES = 5

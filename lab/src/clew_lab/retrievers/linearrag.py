@@ -28,7 +28,7 @@ from pydantic import Field
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.csr import Adjacency
-from clew.graph.sentences.sentence_index import SentenceIndex, SentenceVectors
+from clew.graph.sentence_index import SentenceIndex, SentenceVectors
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
 from clew.query.context import IndexContext

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import IntArray, LongArray, expand_ranges, top_order
-from clew.graph.subgraphs.induced import LocalGraph
+from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.query.relation_matching import PathScorer, RelationPath
 
 

@@ -17,12 +17,12 @@ import numpy as np
 from clew.arrays import BoolArray
 from clew.graph.paths.relation_paths import relation_codes
 from clew.graph.subgraphs.fact_graph import FactGraph
-from clew.graph.subgraphs.induced import LocalGraph
+from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
 from clew.query.masking import mask_names
-from clew.query.mediators import Mediators, mediators_fingerprint, mediators_setting, open_mediators
+from clew.query.relation_matching import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.frag.path_ranking import RelationPathRanker

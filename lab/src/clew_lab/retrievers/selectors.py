@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.arrays import FloatArray, IntArray, top_order
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
-from clew.retrievers.subgraph.selectors import PerGraphSelector, node_similarity, similarity
+from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity, similarity
 from clew_lab.graph.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
 
 TOP_NODES, TOP_EDGES = 3, 5

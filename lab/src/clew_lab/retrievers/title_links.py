@@ -18,7 +18,7 @@ from clew.query.context import IndexContext
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, make_evidence
 from clew.retrievers.spec import OpenRetriever
-from clew.retrievers.walk_paths import walk_path
+from clew.retrievers.supporting_passages import walk_path
 from clew.types import Evidence, Filter, Path, Scored
 
 START_PASSAGES = 5

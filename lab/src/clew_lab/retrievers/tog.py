@@ -21,12 +21,12 @@ import numpy as np
 
 from clew.arrays import BoolArray, DoubleArray
 from clew.graph.subgraphs.fact_graph import FactGraph
-from clew.graph.subgraphs.induced import LocalGraph
+from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.models.validation import replace_surrogates
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import TextScorer
 from clew.query.context import IndexContext
-from clew.query.mediators import Mediators, mediators_fingerprint, mediators_setting, open_mediators
+from clew.query.relation_matching import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.frag.text_rankers import (

@@ -7,8 +7,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray
 from clew.graph.subgraphs.fact_graph import FactGraph
-from clew.graph.subgraphs.induced import LocalGraph, explored_graph
-from clew.graph.subgraphs.k_hop import neighbourhood
+from clew.graph.subgraphs.k_hop import LocalGraph, explored_graph, neighbourhood
 from clew.query.linking import TopicEntities
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC

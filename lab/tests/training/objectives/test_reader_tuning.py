@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.protocols import TrainableGraphReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
 from clew_lab.models.causal_lm import CausalModel
+from clew_lab.models.graph_answer import build_prompt
 from clew_lab.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew_lab.training.objectives.reader_tuning import ReaderExample, ReaderTuning
 from clew_lab.training.trainable_parameters import ReaderParameters, as_trainable, swap_parameters

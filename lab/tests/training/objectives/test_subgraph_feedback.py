@@ -20,7 +20,6 @@ from clew.graph.subgraphs.textual_graph import (
     build_context,
     induced_subgraph,
 )
-from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.retrievers.subgraph.gcn import make_node_batch
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
@@ -29,6 +28,7 @@ from clew_lab.datasets.graph_datasets import GraphQuestion
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
 from clew_lab.models.causal_lm import CausalModel
+from clew_lab.models.graph_answer import build_prompt
 from clew_lab.nn.subgraph_policy import NodeBatch, build_scorer, sample_without_replacement, selection_log_probability
 from clew_lab.training.data.graph_questions import EncodedQuestion
 from clew_lab.training.hyperparameters import FeedbackObjective, FeedbackRecipe

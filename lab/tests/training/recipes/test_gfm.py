@@ -15,7 +15,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.registry import DEFAULT_ENCODER
-from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.provider_model import LLMClientFactory
 from clew.nn.query_gnn import QueryGNN
 from clew.query.chain_features import CHAIN_FEATURES
 from clew.retrievers.gfm.passage_graphs import FEATURES

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, distribution, version
 
 from clew.commands.health.findings import FAULT, OK, WARNING, Finding
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 from clew.text.counts import format_count
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

@@ -17,7 +17,7 @@ import numpy as np
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import run_starts
-from clew.graph.subgraphs.induced import LocalGraph
+from clew.graph.subgraphs.k_hop import LocalGraph
 
 MAX_EDGES = 400_000  # read for one level
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.paths.chain_steps import best_steps, cover_words, find_steps, first_of_best, passages_of
-from clew.graph.sentences.sentence_index import SentenceIndex
+from clew.graph.sentence_index import SentenceIndex
 
 SentenceSimilarity = Callable[[IntArray], FloatArray]
 """Function from sentences (n,) to their cosines (n, 2) with the question and with its remainder."""

@@ -17,7 +17,7 @@ from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import InputError
 from clew.graph.paths.simple_paths import PathSet, entities_at
-from clew.graph.subgraphs.induced import LocalGraph
+from clew.graph.subgraphs.k_hop import LocalGraph
 
 
 def shortest_paths(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import InputError
-from clew.graph.subgraphs.induced import LocalGraph
+from clew.graph.subgraphs.k_hop import LocalGraph
 
 DAMPING = 0.8
 EPSILON = 1e-5

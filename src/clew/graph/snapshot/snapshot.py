@@ -28,7 +28,7 @@ from clew.graph.segments.passage_columns import (
     PlacedStrings,
     StoredPassages,
 )
-from clew.graph.sentences.sentence_index import SentenceIndex, SentenceRows, index_sentences
+from clew.graph.sentence_index import SentenceIndex, SentenceRows, index_sentences
 from clew.graph.snapshot.spellings import prefer_displayed, write_triple
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray

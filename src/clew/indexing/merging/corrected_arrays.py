@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from clew.arrays import IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, unweighted_rows
-from clew.graph.sentences.sentence_index import MAX_BRIDGE_PASSAGES, MIN_ENTITY_PASSAGES, SentenceRows
+from clew.graph.sentence_index import MAX_BRIDGE_PASSAGES, MIN_ENTITY_PASSAGES, SentenceRows
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray

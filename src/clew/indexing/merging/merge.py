@@ -15,7 +15,7 @@ import numpy as np
 from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, run_starts
 from clew.graph.segments.segment import Ragged, Segment, Vocabulary
-from clew.graph.sentences.sentence_index import SentenceRows
+from clew.graph.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
@@ -34,8 +34,15 @@ from clew.indexing.merging.passage_facts import (
     find_facts,
     name_entities,
 )
-from clew.indexing.merging.passage_rows import PassageOrder, order_mentions, order_passages, order_triples
-from clew.indexing.merging.sentence_rows import SegmentLinks, merge_sentences, name_sentences
+from clew.indexing.merging.passage_rows import (
+    PassageOrder,
+    SegmentLinks,
+    merge_sentences,
+    name_sentences,
+    order_mentions,
+    order_passages,
+    order_triples,
+)
 from clew.indexing.merging.title_matches import TitleMatches, make_name_table, without_own_titles
 from clew.indexing.merging.title_names import TitleNames, name_titles
 from clew.indexing.merging.vocabularies import (

@@ -1,19 +1,40 @@
-"""Limits of a merge: how many threads it takes, and whether the arrays that it has finished stay in memory."""
+"""Limits of a merge: how many threads it takes, and whether the arrays that it has finished stay in memory.
 
+Memory that a merge takes, and the workspace that keeps it within a budget.
+
+A merge with all its arrays in memory is the fastest; one that moves what is finished to files takes about half. What is
+needed follows from the counts of the segments: of texts (names, words, relations), of which there is one copy, and of
+entries (mentions, triples, terms of passages and of sentences).
+"""
+
+import math
 import mmap
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, final, overload
 from weakref import WeakSet
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.arrays.free_memory import return_free_memory
+from clew.arrays import HashArray
+from clew.arrays.mapped_files import return_free_memory
+from clew.errors import InputError
+from clew.graph.segments.segment import CollisionError, Segment
 from clew.graph.string_array import StringArray
+from clew.indexing.resolution.pair_cache import COMPARISON_BLOCK_BYTES, LISTS_PER_VECTOR, count_lists
+from clew.indexing.resolution.synonyms import EXACT_NAMES
+from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
 from clew.models.threads import worker_count
+from clew.store.array_file import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
+from clew.store.atomic import temporary_folder
+from clew.store.kg_shards import stored_graphs
+from clew.store.passage_table import PassageTable
+from clew.types import Progress
 
 ValueT = TypeVar("ValueT")
 RESIDENT_BYTES = 64 << 20
@@ -174,3 +195,112 @@ def _mapping_of(array: NDArray[Any]) -> mmap.mmap | None:
     while isinstance(base, np.ndarray):
         base = base.base
     return base.obj if isinstance(base, memoryview) and isinstance(base.obj, mmap.mmap) else None
+
+
+MERGE_PROCESS_BYTES = 400_000_000
+"""Memory of a process with its libraries, its encoder, the segments being read, and compiled code being prepared."""
+GRAPH_TRIPLE_BYTES = 190
+"""Memory of a triple of an imported graph while it is read and merged, measured with ten million."""
+_TEXT_BYTES, _ENTRY_BYTES = 60, 16  # of a merge in memory, measured: 80 to 95% of this
+_THREAD_BYTES = 100_000_000  # of several threads that work at once
+_LEAST_TEXT_BYTES, _LEAST_ENTRY_BYTES = 30, 8  # of one with files
+_NAME_COPIES, _NAME_BYTES = 2, 700  # copies of the vectors of names, and a name as an object, when they are compared
+# Of a name whose vector lies in a file: its text twice, hashes of it, of its vector and of those of earlier runs, its
+# rank, its lists, and the order of all lists, each with what sorting it takes.
+_LISTED_NAME_BYTES = 2 * 40 + 3 * 24 + 2 * 8 + LISTS_PER_VECTOR * (4 + 3 * 8)
+_SAMPLE = 64  # distinct texts are counted in this share of all hashes
+_LEAST_RESIDENT = 16 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MergeNeeds:
+    """The bytes that a process takes for a merge."""
+
+    in_memory: int  # with all arrays in memory
+    least: int  # with what is finished in files
+
+
+def measure_needs(segments: Sequence[Segment], graph_triples: int = 0, dimension: int = 0) -> MergeNeeds:
+    """Return what the merge of segments takes; `dimension` is that of the vectors of names, 0 for none."""
+    names = _count_distinct([segment.names.keys.hashes for segment in segments])
+    vocabularies: tuple[Callable[[Segment], HashArray], ...] = (
+        lambda segment: segment.names.forms.hashes,
+        lambda segment: segment.facts.relations.hashes,
+        lambda segment: segment.tokens.vocabulary.hashes,
+        lambda segment: segment.terms.hashes,
+    )
+    texts = names + sum(_count_distinct([hashes(segment) for segment in segments]) for hashes in vocabularies)
+    entries = sum(map(_count_entries, segments))
+    vectors = count_comparison_bytes(names, dimension)
+    in_memory = _TEXT_BYTES * texts + _ENTRY_BYTES * entries
+    least = _LEAST_TEXT_BYTES * texts + _LEAST_ENTRY_BYTES * entries
+    other = MERGE_PROCESS_BYTES + GRAPH_TRIPLE_BYTES * graph_triples
+    return MergeNeeds(other + _THREAD_BYTES + in_memory + vectors, other + max(least, vectors))
+
+
+def count_comparison_bytes(names: int, dimension: int) -> int:
+    """Return the memory for comparing a number of names, without the pairs found, 12 bytes each."""
+    if not dimension:
+        return 0
+    if names <= EXACT_NAMES:
+        return names * (_NAME_COPIES * 4 * dimension + _NAME_BYTES)
+    directions = count_lists(names) * 4 * dimension
+    return names * _LISTED_NAME_BYTES + 2 * directions + COMPARISON_BLOCK_BYTES + RESIDENT_VECTOR_BYTES
+
+
+def check_merge_memory(table: PassageTable, dimension: int, memory: int, progress: Progress) -> MergeNeeds:
+    """Return what the merge of a version takes.
+
+    Raises:
+        InputError: The budget, in bytes, is lower than the least that it takes.
+    """
+    segments = OpenedSegments(_ensure_segments(table, progress), RESIDENT_BYTES)
+    triples = sum(graph.triples for graph in stored_graphs(table.iter_shards(["metadata"])))
+    needs = measure_needs(segments, triples, dimension)
+    if memory < needs.least:
+        raise InputError(
+            f"--memory is {memory / 10**6:.0f}MB, and the merge of {sum(map(len, segments)):,} passages takes "
+            f"at least {math.ceil(needs.least / 10**6)}MB: give that; what was committed is kept, and is not done again"
+        )
+    return needs
+
+
+@contextmanager
+def merge_workspace(table: PassageTable, dimension: int, memory: int, progress: Progress) -> Iterator[Workspace]:
+    """Yield the workspace of a merge of a version that keeps a budget of bytes, 0 for none.
+
+    Raises:
+        InputError: The budget is lower than the least that the merge takes.
+    """
+    if not memory:
+        yield usual_workspace()
+        return
+    needs = check_merge_memory(table, dimension, memory, progress)
+    if memory >= needs.in_memory:
+        yield usual_workspace()
+        return
+    return_free_memory()
+    pa.default_memory_pool().release_unused()
+    share = (memory - needs.least) // 4
+    with temporary_folder(table.location.derived / "merge") as folder:
+        yield FileWorkspace(folder, min(RESIDENT_BYTES, _LEAST_RESIDENT + share))
+
+
+def _ensure_segments(table: PassageTable, progress: Progress, salt: int = 0) -> list[SegmentFile]:
+    try:
+        return ensure_segments(table, progress, salt)
+    except CollisionError:
+        return _ensure_segments(table, progress, salt + 1)
+
+
+def _count_entries(segment: Segment) -> int:
+    lists = segment.facts.mentions, segment.facts.triples, segment.sentences.terms
+    return sum(len(part.values) for part in lists) + len(segment.terms.terms)
+
+
+def _count_distinct(parts: Sequence[HashArray]) -> int:
+    """Return about how many distinct hashes there are in ascending lists, without reading more than a share of them."""
+    limit = np.uint64(2**64 // _SAMPLE)
+    sampled = [part[: part.searchsorted(limit)] for part in parts]
+    return _SAMPLE * len(np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *sampled])))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import IntArray, LongArray
-from clew.graph.names.similar_names import choose_entities
+from clew.graph.similar_names import choose_entities
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.spellings import find_spelling
 from clew.store.entity_decisions import FORGET, MERGE, RENAME, SPLIT, EntityDecision

@@ -1,4 +1,4 @@
-"""Vectors from spelling alone, without weights or torch, equal on every machine.
+"""Encoders without weights: hashed words, and none.
 
 Source: Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009 (signed hashing); Bojanowski et
 al., "Enriching Word Vectors with Subword Information", 2017 (character n-grams with word boundaries).
@@ -19,6 +19,7 @@ from clew.models.validation import require_unicode
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
+
 
 _GRAM_SIZES = (3, 4, 5)
 _GRAM_WEIGHT = 0.5  # a whole word has 1, and a word of six letters about twelve n-grams
@@ -118,3 +119,34 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     mixed = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
+
+
+@final
+class NoEncoder:
+    """Encoder of an index without embeddings; encoding raises an `InputError`."""
+
+    @property
+    def name(self) -> str:
+        """The name to open this encoder by."""
+        return "none"
+
+    @property
+    def dimension(self) -> int:
+        """Always 0."""
+        return 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Always "none"."""
+        return "none"
+
+    def encode(self, texts: Sequence[str]) -> "FloatArray":
+        """Raise an `InputError`."""
+        raise InputError(
+            f"{len(texts)} texts to encode, but this index was built with --encoder none; "
+            "build with --encoder all-MiniLM-L6-v2-int8, or use a retriever that needs no vectors, such as bm25"
+        )
+
+    def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
+        """Raise an `InputError`."""
+        return self.encode(texts)

@@ -14,7 +14,7 @@ from clew.errors import ProviderError
 from clew.models.encoders.deterministic_batches import GPU_BATCH_TOKENS, encode_rows
 from clew.models.encoders.int8_minilm import MAX_TOKENS, TOKENIZER_BATCH
 from clew.models.hub import check_weights
-from clew.models.torch_threads import choose_device, one_thread, one_thread_worker_count
+from clew.models.threads import choose_device, one_thread, one_thread_worker_count
 from clew.models.validation import require_unicode
 from clew.plugins.extras import import_extra
 

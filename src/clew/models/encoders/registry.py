@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
-from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.hashing import HashingEncoder, NoEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.minilm import ALL_MINILM_L6_V2, FP32_MINILM, MODEL_FILES, MiniLM, bert_fingerprint
-from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.models.validation import first_line
 from clew.plugins.arguments import FROM_PYTHON

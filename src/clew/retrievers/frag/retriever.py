@@ -24,13 +24,18 @@ from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.paths.relation_paths import relation_codes
 from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.fact_graph import FactGraph
-from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edges, local_graph
-from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
+from clew.graph.subgraphs.k_hop import (
+    LocalGraph,
+    Neighbourhood,
+    explored_graph,
+    filter_edges,
+    local_graph,
+    neighbourhood,
+)
 from clew.models.validation import replace_surrogates
 from clew.protocols import TextScorer, fingerprint_of
 from clew.query.masking import MaskedQuestion, mask_names
-from clew.query.mediators import Mediators, mediators_fingerprint
-from clew.query.relation_matching import PathScorer
+from clew.query.relation_matching import Mediators, PathScorer, mediators_fingerprint
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.frag.hop_predictor import HOP_CLASSES, HopPredictor

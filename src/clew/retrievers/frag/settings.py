@@ -18,8 +18,7 @@ from clew.models.encoders.registry import open_encoder, reads_vectors_of
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
-from clew.query.mediators import mediators_setting, open_mediators
-from clew.query.relation_matching import RelationTexts
+from clew.query.relation_matching import RelationTexts, mediators_setting, open_mediators
 from clew.retrievers.frag.hop_predictor import (
     CLASSIFIER,
     TERMS,

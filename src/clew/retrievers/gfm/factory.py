@@ -12,13 +12,13 @@ from clew.inference.query_network import QueryNetwork
 from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
+from clew.retrievers.evidence import ChainQuoter
 from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
-from clew.retrievers.quoted_chains import ChainQuoter
 
 _PROJECTION_BATCH = 8192
 

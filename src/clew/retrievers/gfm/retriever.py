@@ -29,12 +29,11 @@ from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import LinkedQuestion
 from clew.query.question_vectors import PendingVector, link_and_encode
 from clew.query.scope import Scope
-from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
+from clew.retrievers.evidence import ChainQuoter, check_k, empty_question_evidence, make_evidence
 from clew.retrievers.gfm.batch import GraphBatch, WholeGraph, collate
 from clew.retrievers.gfm.explanations import EdgePathBuilder, most_important_walks
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
-from clew.retrievers.quoted_chains import ChainQuoter
 from clew.types import Evidence, Filter, Path, Scored, SentenceChain
 
 _ONE_THREAD_NODES = 5_000  # beyond this several cores are faster than one

@@ -3,18 +3,21 @@
 Source: He et al., "G-Retriever" (2024), for vectors of the texts of nodes and relations and of the question, compared
 by cosine. Differs from the source: beside the whole question there is one whose topic nodes' names are masked, and
 relations are also compared with its words one by one.
+
+The seam of what selects a subgraph, `SubgraphSelector`, and the similarity of its nodes.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self, final
+from typing import Protocol, Self, final
 
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.models.encoders.memory import VectorMemory
 from clew.query.masking import find_relation_words, mask_names
 from clew.query.relation_matching import match_words
@@ -164,3 +167,39 @@ def _first_distinct(texts: Iterable[str], limit: int) -> list[str]:
             break
         distinct[text] = None
     return list(distinct)
+
+
+class PerGraphSelector(ABC):
+    """A `SubgraphSelector` whose selection on a graph does not depend on the other graphs."""
+
+    __slots__ = ()
+
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
+        """Return the selection of each query (see `SubgraphSelector`); raises InputError for a budget below 1."""
+        if budget < 1:
+            raise InputError(f"a part of a graph of {budget} nodes: ask for at least 1")
+        return [self.select_one(query, budget) for query in queries]
+
+    @abstractmethod
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return the selection on one graph; `budget` is at least 1."""
+
+
+def node_similarity(query: GraphQuery) -> FloatArray:
+    """Return the cosine (n,) of every node's text with the question."""
+    return similarity(query.graph.node_vectors, query.question_vector)
+
+
+def similarity(vectors: FloatArray, question: FloatArray) -> FloatArray:
+    """Return the cosines (n,) of unit rows (n, d) with a unit vector (d,)."""
+    return np.asarray(vectors @ question if len(vectors) else np.zeros(0), dtype=np.float32)
+
+
+class SubgraphSelector(Protocol):
+    """Questions on textual graphs in, the part of each graph that a reader gets out."""
+
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
+        """Return for each question a part of its graph of at most `budget` nodes, whose order means nothing.
+
+        Raises InputError where `budget` is below 1.
+        """

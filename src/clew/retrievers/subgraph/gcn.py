@@ -24,9 +24,9 @@ from clew.inference.subgraph_network import NodeInput, SubgraphNetwork, likelies
 from clew.models.encoders.registry import reads_vectors_of
 from clew.plugins.tracing import trace_calls
 from clew.query.context import IndexContext
+from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity
 from clew.retrievers.subgraph.gcn_features import node_features, node_offsets, walk_prior, walk_shares
 from clew.retrievers.subgraph.retriever import SubgraphRetriever
-from clew.retrievers.subgraph.selectors import PerGraphSelector, node_similarity
 from clew.retrievers.subgraph.settings import GCNSubgraph, ScorerSettings
 from clew.store.weights_io import check_layers, read_weights, write_weights
 

@@ -15,7 +15,7 @@ import numpy as np
 from clew.arrays import DoubleArray, FloatArray, LongArray
 from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.inference.relational_sums import FIRST, EdgeGroups, sum_messages
-from clew.retrievers.subgraph.selectors import node_similarity
+from clew.retrievers.subgraph.encoding import node_similarity
 
 TEXT: Final = "text"
 QUESTION: Final = "question"

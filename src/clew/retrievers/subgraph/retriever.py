@@ -19,8 +19,7 @@ from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.ppr.local_ppr import DAMPING, best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph
-from clew.graph.subgraphs.induced import LocalGraph, explored_graph, local_graph
-from clew.graph.subgraphs.k_hop import neighbourhood
+from clew.graph.subgraphs.k_hop import LocalGraph, explored_graph, local_graph, neighbourhood
 from clew.graph.subgraphs.textual_graph import (
     EncodedGraph,
     GraphContext,
@@ -35,8 +34,7 @@ from clew.query.linking import NOTE_NAMES, TopicEntities
 from clew.query.masking import find_relation_words, mask_names
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
-from clew.retrievers.subgraph.encoding import MaskedText
-from clew.retrievers.subgraph.selectors import SubgraphSelector, node_similarity
+from clew.retrievers.subgraph.encoding import MaskedText, SubgraphSelector, node_similarity
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
 from clew.text.counts import format_count

@@ -1,6 +1,6 @@
 """The prompt for a question on a graph's tables."""
 
-from clew.models.llm.prompts.graph_answer import build_prompt
+from clew_lab.models.graph_answer import build_prompt
 
 GRAPH = "node_id,node_attr\n0,Fram {question}\n\nsrc,edge_attr,dst\n"
 

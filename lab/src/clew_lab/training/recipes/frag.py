@@ -11,8 +11,7 @@ from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, relation_codes
 from clew.graph.subgraphs.fact_graph import FactGraph
-from clew.graph.subgraphs.induced import explored_graph
-from clew.graph.subgraphs.k_hop import neighbourhood
+from clew.graph.subgraphs.k_hop import explored_graph, neighbourhood
 from clew.index import Index
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
 from clew.models.encoders.minilm import FP32_MINILM

@@ -12,13 +12,13 @@ from typing import Literal
 import torch
 
 from clew.errors import InputError
-from clew.models.llm.prompts import graph_answer
-from clew.models.torch_threads import choose_device
+from clew.models.threads import choose_device
 from clew.protocols import LOCAL_READER, Encoder
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.graph_readers.reader_files import save_reader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
+from clew_lab.models import graph_answer
 from clew_lab.models.causal_lm import CausalModel
 from clew_lab.models.prompt_tuning import init_prompt_tuning
 from clew_lab.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings

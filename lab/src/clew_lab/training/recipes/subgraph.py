@@ -9,8 +9,8 @@ from clew.graph.subgraphs.textual_graph import build_context
 from clew.models.encoders.memory import VectorMemory
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
+from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.retrievers.subgraph.gcn import TrainedScorer
-from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.distributed import ProcessGroup
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import SINGLE_PROCESS, TrainingResult, train

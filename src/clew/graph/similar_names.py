@@ -2,7 +2,7 @@
 
 Memory is a few arrays, of about 80 bytes a name: the keys of names, and hashes of their parts in ascending order.
 
-Source: see `clew.graph.names.spelling_kernels`; shortened forms have none. Differs from the source: nothing more.
+Source: see `clew.graph.spelling_kernels`; shortened forms have none. Differs from the source: nothing more.
 
 The entity that a person means by a name, among those that have it.
 """
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import IntArray
-from clew.graph.names.spelling_kernels import (
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.spelling_kernels import (
     ACRONYM,
     CONNECTOR,
     FULL_NAME,
@@ -27,7 +28,6 @@ from clew.graph.names.spelling_kernels import (
     list_parts,
     near_names,
 )
-from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
 from clew.graph.string_kernels import take_strings
 from clew.text.normalization import key_hash, name_key, strip_parentheses

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clew.graph.names.similar_names import EditFloors, SimilarNames, list_name_parts
+from clew.graph.similar_names import EditFloors, SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key

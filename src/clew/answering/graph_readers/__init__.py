@@ -1,1 +1,0 @@
-"""Readers of subgraphs: local rules, causal language models and soft prompts."""

@@ -1,1 +1,0 @@
-"""Names of an index by their spelling."""

@@ -1,1 +1,0 @@
-"""Sentences of passages, and what joins them."""
