@@ -37,9 +37,7 @@ class GraphFileOptions:
 
     format_: Annotated[
         str | None,
-        typer.Option(
-            "--format", help="tsv, csv, jsonl, json, ntriples, turtle or graphml, if the suffix does not tell."
-        ),
+        typer.Option("--format", help="tsv, csv, jsonl, json, ntriples or turtle, if the suffix does not tell."),
     ] = None
     names: Annotated[
         list[str] | None,
@@ -65,9 +63,7 @@ class GraphFileOptions:
 def import_graph(
     file: Annotated[
         str,
-        typer.Argument(
-            help="Triples: TSV, CSV, JSON (lines), N-Triples, Turtle, GraphML, also .gz; or a gfmrag folder."
-        ),
+        typer.Argument(help="Triples: TSV, CSV, JSON (lines), N-Triples or Turtle, also .gz."),
     ],
     index: IndexOption,
     name: Annotated[str | None, typer.Option(help="Name of the graph in the index; default: the file's name.")] = None,

@@ -218,7 +218,7 @@ class ChangeableIndex(IndexVersion):
         """Import a graph, in the place of what was imported by the same name.
 
         Args:
-            source: A file of triples: TSV, CSV, JSON lines, N-Triples, Turtle or GraphML, each also as `.gz`; or what
+            source: A file of triples: TSV, CSV, JSON lines, N-Triples or Turtle, each also as `.gz`; or what
                 `graph_file` makes of a file and options.
             name: Of the graph in this index; the file's name if None.
             strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import networkx as nx
 import pytest
 import rdflib
 from hypothesis import given, settings
@@ -104,16 +103,14 @@ def test_other_encodings_are_read_when_they_are_named(tmp_path: Path, encoding: 
     assert read_statements(path, encoding=encoding) == [row]
 
 
-def test_a_json_file_is_a_list_of_records_or_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_json_file_is_a_list_of_records_or_several(tmp_path: Path) -> None:
     rows = [["a", "b", "c"], {"head": "d", "relation": "e", "tail": 1892}, ["x"], {"h": "é", "r": "]", "t": '"'}]
     wanted = [("a", "b", "c"), ("d", "e", "1892"), ("é", "]", '"')]
     as_list, several = json.dumps(rows, indent=2), "\n".join(map(json.dumps, rows))
-    for size in (1, 7, 1 << 20):
-        monkeypatch.setattr("clew.indexing.kg_formats.files._PART_CHARACTERS", size)
-        for name, text in (("list.json", as_list), ("several.json", several)):
-            statements = read_statements(write_file(tmp_path / name, text))
-            assert [one for one in statements if isinstance(one, tuple)] == wanted
-            assert list_faults(statements)[0].startswith(f"{name}: record 3: no triple")
+    for name, text in (("list.json", as_list), ("several.json", several)):
+        statements = read_statements(write_file(tmp_path / name, text))
+        assert [one for one in statements if isinstance(one, tuple)] == wanted
+        assert list_faults(statements)[0].startswith(f"{name}: record 3: no triple")
     compressed = write_file(tmp_path / "list.json.gz", gzip.compress(as_list.encode()))
     assert len(read_statements(compressed)) == 4
 
@@ -135,13 +132,6 @@ def test_a_json_file_that_is_none(tmp_path: Path, text: str, why: str) -> None:
         read_statements(write_file(tmp_path / "g.json", text))
 
 
-def test_a_json_record_without_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.indexing.kg_formats.json_file.MAX_RECORD_CHARACTERS", 10_000)
-    monkeypatch.setattr("clew.indexing.kg_formats.files._PART_CHARACTERS", 1_000)
-    with pytest.raises(InputError, match="record 1 is no JSON, or has more than 10,000 characters"):
-        read_statements(write_file(tmp_path / "g.json", '[["a", "' + "b" * 100_000))
-
-
 def test_a_line_may_be_a_question_with_its_whole_graph(tmp_path: Path) -> None:
     """RoG's records of CWQ bring graphs of megabytes."""
     graph = [[f"m.{number:07}", "people.person.place_of_birth", "m.01"] for number in range(30_000)]
@@ -152,7 +142,7 @@ def test_a_line_may_be_a_question_with_its_whole_graph(tmp_path: Path) -> None:
 
 def test_a_line_of_json_without_end_is_malformed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clew.indexing.kg_formats.files.MAX_RECORD_CHARACTERS", 10_000)
-    monkeypatch.setattr("clew.indexing.kg_formats.jsonl.MAX_RECORD_CHARACTERS", 10_000)
+    monkeypatch.setattr("clew.indexing.kg_formats.json_records.MAX_RECORD_CHARACTERS", 10_000)
     path = write_file(tmp_path / "g.jsonl", '["a", "' + "b" * 100_000 + '\n["c", "d", "e"]\n')
     fault, triple = read_statements(path)
     assert "a line has more than 10,000 characters" in str(fault)
@@ -373,63 +363,6 @@ def test_turtle_without_rdflib_names_the_package_to_install(tmp_path: Path, monk
         read_statements(write_file(tmp_path / "g.ttl", "<a:a> <a:b> <a:c> ."))
 
 
-def test_graphml_of_networkx(tmp_path: Path) -> None:
-    graph = nx.MultiDiGraph()
-    graph.add_node("n0", label="Fram")
-    graph.add_node("n1", name="Colin Archer")
-    graph.add_node("alone")
-    graph.add_edge("n0", "n1", relation="built by")
-    graph.add_edge("n0", "n1", relation="designed by")
-    graph.add_edge("n1", "n1")
-    path = tmp_path / "g.graphml"
-    nx.write_graphml(graph, path)
-    statements = read_statements(path)
-    assert [statement for statement in statements if isinstance(statement, EntityNames)] == [
-        EntityNames("n0", "Fram", is_listed=True),
-        EntityNames("n1", "Colin Archer", is_listed=True),
-        EntityNames("alone", is_listed=True),
-    ]
-    assert list_triples(statements) == [
-        ("n0", "built by", "n1"),
-        ("n0", "designed by", "n1"),
-        ("n1", "related to", "n1"),
-    ]
-
-
-GRAPHML = '<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
-
-
-def test_graphml_of_yed_nested_and_broken_elements(tmp_path: Path) -> None:
-    text = GRAPHML.format(
-        '<key id="d0" for="node" yfiles.type="nodegraphics"/><graph edgedefault="undirected">'
-        '<node id="a"><data key="d0"><y:ShapeNode><y:NodeLabel>Fram</y:NodeLabel></y:ShapeNode></data>'
-        '<graph><node id="b"><data key="label">Inner &amp; small</data></node></graph></node>'
-        '\n<node/>\n<edge source="a" target=""/><edge source="a" target="b" label="holds"/></graph>'
-    )
-    statements = read_statements(write_file(tmp_path / "g.graphml", text))
-    assert statements == [
-        EntityNames("b", "Inner & small", is_listed=True),
-        EntityNames("a", "Fram", is_listed=True),
-        MalformedStatement("g.graphml:3", "a node: a name is empty"),
-        MalformedStatement("g.graphml:4", "an edge: a name is empty"),
-        ("a", "holds", "b"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ("<graphml><graph>", "not GraphML"),
-        ("<html></html>", "no graphml element"),
-        ("no xml", "not GraphML"),
-        ('<!DOCTYPE g [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><graphml>&b;</graphml>', "declares the entity 'a'"),
-    ],
-)
-def test_xml_that_cannot_be_used_is_one_clear_error(tmp_path: Path, content: str, why: str) -> None:
-    with pytest.raises(InputError, match=why):
-        read_statements(write_file(tmp_path / "g.graphml", content))
-
-
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -530,18 +463,3 @@ def test_long_lines_are_not_held_in_memory() -> None:
 def test_addresses_in_words(address: str, segment: str, words: str) -> None:
     assert last_segment(address) == segment
     assert relation_to_words(address) == words
-
-
-@pytest.mark.parametrize("before", [b"<!-- ", b'<node id="'])
-def test_graphml_with_a_tag_or_comment_of_megabytes_is_refused(tmp_path: Path, before: bytes) -> None:
-    file = tmp_path / "long.graphml"
-    file.write_bytes(b"<graphml><graph>" + before + b"a" * 3_000_000 + b'"--></graph></graphml>')
-    with pytest.raises(InputError, match="a tag or comment has more than 1048576 bytes"):
-        list(graph_file(file).statements())
-
-
-def test_graphml_with_megabytes_of_text_and_tags_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "large.graphml"
-    nodes = b"".join(b'<node id="n%d"/>' % number for number in range(60_000))
-    file.write_bytes(b"<graphml><graph><desc>" + b"words " * 500_000 + b"</desc>" + nodes + b"</graph></graphml>")
-    assert len(list(graph_file(file).statements())) == 60_000

@@ -15,13 +15,12 @@ from clew.errors import InputError
 from clew.graph.exports.graphml import write_graphml
 from clew.graph.exports.jsonld import write_jsonld
 from clew.graph.exports.neo4j import NODES, RELATIONSHIPS, write_nodes, write_relationships
-from clew.indexing.kg_formats.stage1 import format_stage1
 from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
 from clew.store.schema import read_extractions
 from clew.text.counts import format_count
 from clew.types import Extraction, Question
-from clew_lab.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions
+from clew_lab.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions, format_stage1
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.extraction.export import GFMRAG_LINES, LAYOUTS, ExtractedPassage, format_extractions
 

@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.graphml import read_graphml
-from clew.indexing.kg_formats.json_file import read_json_file
-from clew.indexing.kg_formats.jsonl import read_json_statements
+from clew.indexing.kg_formats.json_records import read_json_file, read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
-from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
 from clew.indexing.kg_formats.statements import (
     CUT,
     MAX_LINE_CHARACTERS,
@@ -45,9 +42,7 @@ FILE_KINDS = {
     "json": (".json",),
     "ntriples": (".nt", ".ntriples"),
     "turtle": (".ttl", ".turtle"),
-    "graphml": (".graphml",),
 }
-STAGE1 = "stage1"  # a folder of the package gfmrag
 UTF8 = "utf-8"
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -56,7 +51,6 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _HEAD_BYTES = 4096
-_PART_CHARACTERS = 1 << 20
 
 _RowReader = Callable[[Iterator[CellRow | MalformedStatement], str], Iterator[Statement]]
 
@@ -66,7 +60,7 @@ class GraphFile:
     """A graph file, created and checked by `graph_file`."""
 
     path: Path  # path of the file, which may end in `.gz`
-    kind: str  # one of `FILE_KINDS`, or `STAGE1`
+    kind: str  # one of `FILE_KINDS`
     encoding: str  # encoding of the text
     delimiter: str  # delimiter between cells
     names: tuple[Path, ...] = ()  # files with names of its entities: id, label, further names
@@ -82,11 +76,8 @@ class GraphFile:
             yield from drop_relations(statements, self.dropped)
 
     def _all_statements(self) -> Generator[Statement]:
-        if self.kind == STAGE1:
-            yield from read_stage1(self.path, self.encoding)
-        else:
-            with _open_bytes(self.path, self.encoding) as stream:
-                yield from self._parse(stream, printable_path(self.path.name))
+        with _open_bytes(self.path, self.encoding) as stream:
+            yield from self._parse(stream, printable_path(self.path.name))
         for path in self.names:
             yield from self._table_statements(path, read_name_rows)
         for path in self.mentions:
@@ -126,12 +117,10 @@ class GraphFile:
                     require_statement(statements, kind, place, noun)
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
-        if self.kind == "graphml":
-            return read_graphml(stream, file_name, None if self.encoding == UTF8 else self.encoding)
         if self.kind == "turtle":
             return read_turtle(_read_text(stream, self.encoding), file_name)
         if self.kind == "json":
-            return _read_json(stream, self.encoding, file_name)
+            return read_json_file(_read_text(stream, self.encoding), file_name)
         if self.kind == "jsonl":
             return read_json_statements(read_text_lines(stream, self.encoding, MAX_RECORD_CHARACTERS), file_name)
         lines = read_text_lines(stream, self.encoding)
@@ -149,22 +138,18 @@ def graph_file(
     names: Sequence[str | Path] = (),
     mentions: Sequence[str | Path] = (),
 ) -> GraphFile:
-    """Return a graph file (`.gz` too), or gfmrag's folder, after checking options and first bytes; InputError else.
+    """Return a graph file (`.gz` too) after checking options and first bytes; InputError else.
 
     The kind is one of `FILE_KINDS`, None for that of the suffix; `encoding` a Python codec; the delimiter of cells a
     tab by default, and in CSV a comma or another character. `names` are tables by tabs (`.csv`: commas) of entity,
     label, further names; `mentions` tables of entity, and document or passage.
     """
     graph_path, tables, places = Path(path), tuple(map(Path, names)), tuple(map(Path, mentions))
-    is_folder = kind in (None, STAGE1) and is_stage1(graph_path)
-    for option, files in (("", () if is_folder else (graph_path,)), ("--names", tables), ("--mentions", places)):
+    for option, files in (("", (graph_path,)), ("--names", tables), ("--mentions", places)):
         for file in files:
             if not file.is_file():
                 wanted = f"for {option} give a table" if option else "give a graph file"
                 raise InputError(f'"{printable_path(file)}" is no file; {wanted} (see clew kg import --help)')
-    if is_folder:
-        _check_encoding(encoding)
-        return GraphFile(graph_path, STAGE1, encoding, ",", tables, places)
     file_kind = kind or _kind_of_suffix(graph_path)
     if file_kind not in FILE_KINDS:
         suffixes = " ".join(suffix for kind_suffixes in FILE_KINDS.values() for suffix in kind_suffixes)
@@ -209,21 +194,6 @@ def _read_text(stream: IO[bytes], encoding: str) -> str:
     text = _decode(stream, encoding)
     try:
         return text.read()
-    finally:
-        text.detach()  # the caller closes the stream
-
-
-def _read_json(stream: IO[bytes], encoding: str, file_name: str) -> Iterator[Statement]:
-    with closing(_read_parts(stream, encoding)) as parts:  # before the stream, also if not read whole
-        yield from read_json_file(parts, file_name)
-
-
-def _read_parts(stream: IO[bytes], encoding: str) -> Generator[str]:
-    """Yield a text in parts, undecodable bytes as lone surrogates."""
-    text = _decode(stream, encoding)
-    try:
-        while part := text.read(_PART_CHARACTERS):
-            yield part
     finally:
         text.detach()  # the caller closes the stream
 
