@@ -44,12 +44,6 @@ def containment(reply: str, answers: Sequence[str]) -> float:
     return _best_over_answers(answers, lambda answer: float(_contains_sequence(answer_tokens(answer), words)))
 
 
-def first_choice(reply: str, choices: Sequence[str]) -> str:
-    """Return which of some choices, of one word each, comes first in a reply; "" for none."""
-    by_key = {normalize_answer(choice): choice for choice in choices}
-    return next((by_key[word] for word in answer_tokens(reply) if word in by_key), "")
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerScores:
     """Means of exact match, token F1 and containment over questions, 0 to 1."""

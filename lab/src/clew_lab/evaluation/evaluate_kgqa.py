@@ -14,7 +14,7 @@ from clew.answering.feedback_log import log_feedback
 from clew.answering.kg_paths import PathAnswerer, full_reply
 from clew.arrays import DoubleArray
 from clew.errors import InputError
-from clew.evaluation.reports import EvaluationReport, RetrieverSummary
+from clew.evaluation.scoring import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import Comparison, compare_means
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
