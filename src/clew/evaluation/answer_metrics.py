@@ -9,16 +9,27 @@ Differs from the source:
   and RoG is this of letters instead of whole words; letters are in `clew_lab.evaluation.published_accuracy`.
 """
 
+import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clew.errors import InputError
-from clew.text.answer_normalization import normalize_answer
 from clew.types import Question
 
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_ASCII_MARKS = frozenset(string.punctuation)
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+
+
+def normalize_answer(text: str) -> str:
+    """Fold case and Unicode forms, and drop punctuation, English articles and extra space."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    bare = "".join(c for c in folded if c not in _ASCII_MARKS and not unicodedata.category(c).startswith("P"))
+    words = _ARTICLES.sub(" ", bare)
+    return " ".join((words if words.strip() else bare if bare.strip() else folded).split())
 
 
 def answer_tokens(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from clew.arrays import BoolArray, IntArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import setting
-from clew.text.identifiers import is_identifier
+from clew.text.normalization import is_identifier
 
 UNLABELLED, HEADS_OF, LISTED = "unlabelled", "heads-of", "file"
 FORMS = "unlabelled, heads-of:PREFIX (several joined by +), or file:PATH with an id or name on each line"

@@ -13,8 +13,8 @@ from docx.oxml import parse_xml
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.conversion import convert
-from clew.indexing.sources.office_files import convert_file
-from clew.indexing.sources.readers.sheet_layout import read_layout
+from clew.indexing.sources.converter_process import convert_file
+from clew.indexing.sources.readers.spreadsheet import read_layout
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 

@@ -10,7 +10,7 @@ import pytest
 
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.conversion import convert
-from clew.indexing.sources.readers import sheet_layout
+from clew.indexing.sources.readers import spreadsheet
 from clew.types import Place
 
 Rows = Sequence[Sequence[Any]]
@@ -143,6 +143,6 @@ def test_formulas_without_a_stored_value_are_noted_and_empty_strings_are_not() -
 def test_formulas_are_counted_once_wherever_a_block_of_the_file_ends(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sheet_layout, "_BLOCK", block)
+    monkeypatch.setattr(spreadsheet, "_BLOCK", block)
     note = read([["route", "adult"], ["Molde", 49], *[["Return", f"=B{n}*2"] for n in range(2, 9)]]).notes[0]
     assert note.startswith("7 formulas have no stored value")

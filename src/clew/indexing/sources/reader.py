@@ -13,6 +13,7 @@ from typing import IO
 
 from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.conversion import KINDS
+from clew.indexing.sources.converter_process import convert_file
 from clew.indexing.sources.discovery import (
     CODE_SUFFIXES,
     JSON_LINES_SUFFIXES,
@@ -26,7 +27,6 @@ from clew.indexing.sources.discovery import (
 )
 from clew.indexing.sources.encodings import UTF_8, decode_bytes
 from clew.indexing.sources.front_matter import read_front_matter
-from clew.indexing.sources.office_files import convert_file
 from clew.indexing.sources.plain_text import (
     check_text,
     make_code_document,

@@ -7,7 +7,7 @@ id while it exists, and while its whole folder is absent or empty, as a drive th
 is removed from the index meanwhile; a new folder that has at least half of the files of such a one, with the same paths
 and contents, is that folder, moved.
 
-The register of an index is a file of lines beside it (`register_lines`). A line is written before its document is
+The register of an index is a file of lines beside it (see `source_folder`). A line is written before its document is
 committed, so that a run that is killed leaves no document without one; of two lines with one id the later is that of
 the file that has it. Ids that a file states itself, as `id` of JSON lines, belong to no file: they replace documents of
 any source.
@@ -19,8 +19,13 @@ from pathlib import Path
 from typing import IO, NamedTuple, final
 
 from clew.indexing.sources.discovery import RECORD_SUFFIXES, SourceFile, find_sources
-from clew.indexing.sources.register_lines import RegisterEntry, folder_line, hash_contents, read_entries
-from clew.indexing.sources.source_folder import SourceFolder
+from clew.indexing.sources.source_folder import (
+    RegisterEntry,
+    SourceFolder,
+    folder_line,
+    hash_contents,
+    read_entries,
+)
 from clew.store.atomic import atomic_file
 from clew.store.document_ids import IdSet
 from clew.store.error_mapping import map_errors

@@ -1,18 +1,21 @@
-"""Documents and paths, as users give them, as one stream of documents."""
+"""Documents and paths, as users give them, as one stream of documents; and reading ahead to its first document."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourceFile, find_sources
 from clew.indexing.sources.reader import ReadingProgress, check_paths, read_documents, source_bytes
+from clew.indexing.sources.reading_report import ReadingReport
 from clew.indexing.sources.records import STANDARD_COLUMNS, RecordColumns
 from clew.indexing.sources.register import SourceRegister
 from clew.plugins.arguments import check_string, check_strings
 from clew.types import Document, Failure, Progress
 
 Source = Document | Failure | str | Path
+_STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +125,47 @@ def _check_document(document: Document) -> None:
                 f"metadata {key!r:.80} of the document {document.id!r:.80} is nested; "
                 "use strings, finite numbers, booleans and lists of them"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """Sources, what failed before their first document, and whether there is one.
+
+    Attributes:
+        items: For `Index.add`: the sources; where standard input was read, which can be done but once, the failures of
+            the files, and the documents and failures of standard input.
+        failures: Before the first document, or all where there is none.
+        has_document: Whether there is a document.
+        reading: How the files were read so far.
+    """
+
+    items: Sequence[str] | Iterator[Document | Failure]
+    failures: list[Failure]
+    has_document: bool
+    reading: ReadingReport
+
+
+def read_ahead(sources: Sequence[str], columns: RecordColumns) -> ReadAhead:
+    """Read sources, paths or "-" for standard input, until the first document, files before standard input.
+
+    Raises InputError where a path does not exist.
+    """
+    progress, failures = ReadingProgress(), list[Failure]()
+    files = [source for source in sources if source != _STANDARD_INPUT]
+    if files and _skip_failures(read_documents(files, progress=progress, columns=columns), failures) is not None:
+        return ReadAhead(sources, failures, has_document=True, reading=progress.report)
+    if len(files) == len(sources):
+        return ReadAhead(sources, failures, has_document=False, reading=progress.report)
+    rest = read_documents([_STANDARD_INPUT], columns=columns)
+    first = _skip_failures(rest, failures)
+    items = chain(failures, () if first is None else (first,), rest)
+    return ReadAhead(items, failures, first is not None, progress.report)
+
+
+def _skip_failures(items: Iterator[Document | Failure], failures: list[Failure]) -> Document | None:
+    """Return the first document, None where there is none; the failures before it are added to a list."""
+    for item in items:
+        if not isinstance(item, Failure):
+            return item
+        failures.append(item)
+    return None
