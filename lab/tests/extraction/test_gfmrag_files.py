@@ -142,7 +142,7 @@ def test_faults_of_tables_name_the_table(tmp_path: Path) -> None:
     assert "Exception ignored" not in malformed.err
     assert not (tmp_path / "index").exists()
     with pytest.raises(InputError, match=r"bad.tsv:1"):
-        graph_file(tmp_path / "kg.tsv", mentions=[tmp_path / "bad.tsv"]).check()
+        list(graph_file(tmp_path / "kg.tsv", mentions=[tmp_path / "bad.tsv"]).statements(strict=True))
 
 
 def test_an_entity_with_the_name_of_a_document_has_a_name_of_its_own() -> None:

@@ -221,7 +221,7 @@ class ChangeableIndex(IndexVersion):
             source: A file of triples: TSV, CSV, JSON lines, N-Triples or Turtle, each also as `.gz`; or what
                 `graph_file` makes of a file and options.
             name: Of the graph in this index; the file's name if None.
-            strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.
+            strict: Whether a file that has a fault is refused, and nothing changed; else faults are counted.
             memory: Bytes that the merge may use; 0 for what is usual.
 
         Raises:
@@ -237,11 +237,8 @@ class ChangeableIndex(IndexVersion):
         check_switch(strict, "strict")
         file = source if isinstance(source, entry.GraphFile) else entry.graph_file(source)
         called = entry.clean_graph_name(file.path.name if name is None else name)
-        file.require_content()
-        if strict:
-            file.check()
         started = time.perf_counter()
-        with self._writing(memory), closing(file.statements()) as statements:
+        with self._writing(memory), closing(file.statements(strict=strict)) as statements:
             report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
         if report.mentions:
             unmatched = entry.match_mentions(self.table, self.snapshot)[2]

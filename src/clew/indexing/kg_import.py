@@ -13,7 +13,7 @@ from clew.indexing.kg_formats.statements import (
     MalformedStatement,
     RawTriple,
     Statement,
-    no_triples_message,
+    nothing_stated,
 )
 from clew.store.kg_shards import (
     DECISION_GRAPH,
@@ -123,7 +123,8 @@ class GraphImporter:
         self._read_statements(statements, report)
         if not self._shard_count:
             first = next(iter(report.faults), None)
-            raise InputError(no_triples_message(name, report.malformed, first, report.dropped))
+            place = f"the file of {name!r}"
+            raise InputError(nothing_stated(place, "triple", report.malformed, first, report.dropped))
         self._write()
         shards = shards_by_graph(self._stored_hashes).get(name, ())
         stale = [id_ for id_ in shards if int(id_[len(name) + 1 :]) >= self._shard_count]

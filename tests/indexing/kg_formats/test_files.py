@@ -177,7 +177,7 @@ def test_a_malformed_line_is_reported_with_its_number_and_the_others_are_read(tm
     assert fault.startswith("g.tsv:2: ")
     assert reason in fault
     with pytest.raises(InputError, match=r"g\.tsv:2: .*nothing was imported"):
-        graph_file(path).check()
+        list(graph_file(path).statements(strict=True))
 
 
 def test_names_of_ten_kilobytes_are_kept(tmp_path: Path) -> None:

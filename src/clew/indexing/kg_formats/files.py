@@ -67,23 +67,28 @@ class GraphFile:
     mentions: tuple[Path, ...] = ()  # files with mentions of its entities: entity, document or passage
     dropped: tuple[str, ...] = ()  # prefixes of relations whose triples are left out
 
-    def statements(self) -> Generator[Statement]:
-        """Yield the statements of the file, then of its tables; InputError: unreadable, cut off, wrong encoding."""
-        if not self.dropped:
-            yield from self._all_statements()
-            return
+    def statements(self, *, strict: bool = False) -> Generator[Statement]:
+        """Yield the statements of the file, then of its tables.
+
+        InputError: it is unreadable, cut off or in another encoding, or a table has no row that can be used. With
+        `strict` so is the first malformed statement.
+        """
         with closing(self._all_statements()) as statements:
-            yield from drop_relations(statements, self.dropped)
+            for statement in statements:
+                if strict and isinstance(statement, MalformedStatement):
+                    raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
+                yield statement
 
     def _all_statements(self) -> Generator[Statement]:
         with _open_bytes(self.path, self.encoding) as stream:
-            yield from self._parse(stream, printable_path(self.path.name))
+            statements = self._parse(stream, printable_path(self.path.name))
+            yield from drop_relations(statements, self.dropped) if self.dropped else statements
         for path in self.names:
-            yield from self._table_statements(path, read_name_rows)
+            yield from self._table_statements(path, read_name_rows, EntityNames, "name")
         for path in self.mentions:
-            yield from self._table_statements(path, read_mention_rows)
+            yield from self._table_statements(path, read_mention_rows, EntityMention, "mention")
 
-    def _table_statements(self, path: Path, read_rows: _RowReader) -> Generator[Statement]:
+    def _table_statements(self, path: Path, read_rows: _RowReader, kind: type, noun: str) -> Generator[Statement]:
         file_name = printable_path(path.name)
         with (
             _open_bytes(path, self.encoding) as stream,
@@ -91,30 +96,7 @@ class GraphFile:
         ):
             is_csv = _kind_of_suffix(path) == "csv"
             rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
-            yield from read_rows(rows, file_name)
-
-    def check(self) -> None:
-        """Read the whole file; a malformed statement is an InputError."""
-        with closing(self.statements()) as statements:
-            for statement in statements:
-                if isinstance(statement, MalformedStatement):
-                    raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
-
-    def require_content(self) -> None:
-        """Read the file up to its first triple, and each table up to its first row that can be used.
-
-        An InputError where a file has none or cannot be read.
-        """
-        with closing(self.statements()) as statements:
-            require_statement(statements, tuple, f"the file of {printable_path(self.path.name)!r}", "triple")
-        for paths, read_rows, kind, noun in (
-            (self.names, read_name_rows, EntityNames, "name"),
-            (self.mentions, read_mention_rows, EntityMention, "mention"),
-        ):
-            for path in paths:
-                place = f"the file {printable_path(path.name)!r} of --{noun}s"
-                with closing(self._table_statements(path, read_rows)) as statements:
-                    require_statement(statements, kind, place, noun)
+            yield from require_statement(read_rows(rows, file_name), kind, f"the file {file_name!r} of --{noun}s", noun)
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
         if self.kind == "turtle":

@@ -49,18 +49,18 @@ def read_table_file(
     is_wanted: Callable[[str], bool] | None = None,
 ) -> Iterator[tuple[SourcedDocument | Failure, int]]:
     """Yield a document or failure for each row of a table, and the bytes of the file that were read by then."""
-    with _open_table(source, columns) as (text, encoding, delimiter):
+    with _open_table(source, columns) as (raw, text, encoding, delimiter):
         if encoding != UTF_8:
             report.encodings[source.item] = encoding
         if delimiter not in (",", "\t") or not columns.is_standard:
             report.columns[source.item] = _describe(delimiter, columns)
         for row in read_table_rows(text, delimiter, source.id, source.item, is_wanted, columns):
-            yield row, text.buffer.tell()
+            yield row, raw.tell()
 
 
 @contextmanager
-def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[TextIOWrapper, str, str]]:
-    """Yield the text of a table, its encoding, and what separates its cells; InputError where it is binary."""
+def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[IO[bytes], TextIOWrapper, str, str]]:
+    """Yield a table as bytes and as text, its encoding, and what separates its cells; InputError where it is binary."""
     with source.path.open("rb") as raw:
         encoding = _table_encoding(raw)
         raw.seek(0)
@@ -69,7 +69,7 @@ def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[Te
         with TextIOWrapper(raw, encoding=name, errors=errors, newline="") as text:
             delimiter = columns.delimiter or ("\t" if source.suffix == ".tsv" else _find_delimiter(text))
             text.seek(0)
-            yield text, encoding, delimiter
+            yield raw, text, encoding, delimiter
 
 
 def read_table_rows(
@@ -302,7 +302,7 @@ def _read_names(source: SourceFile, columns: RecordColumns) -> list[str]:
     """Return the columns or keys of a file in their order; none where it has no records, or cannot be read."""
     try:
         if source.suffix in TABLE_SUFFIXES:
-            with _open_table(source, columns) as (text, _, delimiter):
+            with _open_table(source, columns) as (_, text, _, delimiter):
                 rows = csv.reader(text, delimiter=delimiter, strict=True)
                 header = next((row for row in rows if any(cell.strip() for cell in row)), [])
                 return _read_header(header, STANDARD_COLUMNS)
