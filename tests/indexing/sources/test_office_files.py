@@ -5,54 +5,24 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import docx
+import pptx
 import pytest
 
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
-from tests.indexing.sources.reading import read_failure, read_single, write_file
-from tests.indexing.sources.test_readers import pdf_bytes
+from tests.indexing.sources.reading import pdf_bytes, read_failure, read_single, write_file
 
 
 def write_docx(path: Path) -> None:
-    kind = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-    styles = (
-        f'<w:styles xmlns:w="{kind}"><w:style w:type="paragraph" w:styleId="H"><w:name w:val="heading 1"/></w:style>'
-        "</w:styles>"
-    )
-    body = (
-        f'<w:document xmlns:w="{kind}"><w:body><w:p><w:pPr><w:pStyle w:val="H"/></w:pPr><w:r><w:t>Polar Ship</w:t>'
-        "</w:r></w:p><w:p><w:r><w:t>The Fram sailed north.</w:t></w:r></w:p></w:body></w:document>"
-    )
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(
-            "[Content_Types].xml",
-            f'<Types xmlns="{package}/content-types"><Default Extension="rels" ContentType="application/vnd.'
-            'openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>'
-            + "".join(
-                f'<Override PartName="/word/{part}.xml" ContentType="application/vnd.openxmlformats-officedocument.'
-                f'wordprocessingml.{kind_of_part}+xml"/>'
-                for part, kind_of_part in (("document", "document.main"), ("styles", "styles"))
-            )
-            + "</Types>",
-        )
-        archive.writestr(
-            "_rels/.rels",
-            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" Type="{office}/officeDocument" '
-            'Target="word/document.xml"/></Relationships>',
-        )
-        archive.writestr(
-            "word/_rels/document.xml.rels",
-            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" Type="{office}/styles" '
-            'Target="styles.xml"/></Relationships>',
-        )
-        archive.writestr("word/styles.xml", styles)
-        archive.writestr("word/document.xml", body)
+    document = docx.Document()
+    document.add_heading("Polar Ship", 1)
+    document.add_paragraph("The Fram sailed north.")
+    document.save(str(path))
 
 
 def write_pptx(path: Path) -> None:
-    presentation = pytest.importorskip("pptx").Presentation()
+    presentation = pptx.Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[1])
     slide.shapes.title.text = "Polar Ship"
     slide.placeholders[1].text = "The Fram sailed north."
@@ -60,21 +30,7 @@ def write_pptx(path: Path) -> None:
 
 
 def write_pdf(path: Path) -> None:
-    stream = b"BT /F1 12 Tf 72 700 Td (The Fram sailed north.) Tj ET"
-    parts = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font 5 0 R >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>",
-    ]
-    data, offsets = b"%PDF-1.4\n", []
-    for number, part in enumerate(parts, 1):
-        offsets.append(len(data))
-        data += b"%d 0 obj\n%s\nendobj\n" % (number, part)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    end = b"xref\n0 6\n0000000000 65535 f \n%strailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
-    path.write_bytes(data + end % (table, len(data)))
+    path.write_bytes(pdf_bytes([["The Fram sailed north."]]))
 
 
 def write_html(path: Path) -> None:

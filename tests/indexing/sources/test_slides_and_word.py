@@ -1,7 +1,5 @@
 """Line breaks of slides, tracked changes and content controls of Word files."""
 
-import io
-
 import docx
 import pptx
 import pytest
@@ -10,7 +8,7 @@ from docx.opc.part import Part
 from docx.oxml import parse_xml
 from pptx.util import Inches
 
-from clew.indexing.sources.conversion import convert
+from tests.indexing.sources.reading import read_one, saved
 
 KIND = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
@@ -24,10 +22,7 @@ def read_word(*blocks: str) -> str:
     document = docx.Document()
     for block in blocks:
         document.element.body.append(parse_xml(block.replace(">", f" {KIND}>", 1)))
-    file = io.BytesIO()
-    document.save(file)
-    (contents,) = convert(".docx", file.getvalue())
-    return contents.text
+    return read_one(".docx", saved(document.save)).text
 
 
 def test_line_breaks_of_slides_part_words() -> None:
@@ -39,10 +34,10 @@ def test_line_breaks_of_slides_part_words() -> None:
     table = slide.shapes.add_table(1, 1, 0, 0, 9, 9).table
     table.cell(0, 0).text = "Carl\vBell"
     slide.notes_slide.notes_text_frame.text = "See the\vlog"
-    file = io.BytesIO()
-    presentation.save(file)
-    (contents,) = convert(".pptx", file.getvalue())
-    assert contents.text == "Crew of the Fram\n\nAnna Reid\nbuilt it\n\nCarl Bell\n\nNotes: See the\nlog"
+    assert (
+        read_one(".pptx", saved(presentation.save)).text
+        == "Crew of the Fram\n\nAnna Reid\nbuilt it\n\nCarl Bell\n\nNotes: See the\nlog"
+    )
 
 
 def test_tracked_insertions_are_text_and_deletions_are_none() -> None:
@@ -105,9 +100,7 @@ def test_notes_of_a_word_file_stand_below_what_refers_to_them(kind: str, word: s
         document.part.package,
     )
     document.part.relate_to(part, f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}s")
-    file = io.BytesIO()
-    document.save(file)
-    (contents,) = convert(".docx", file.getvalue())
+    contents = read_one(".docx", saved(document.save))
     assert contents.text == (
         f"The harbour is deep.\n{word}: Measured by Anna Reid. In 1892.\n\nIt is old.\n\nLeith\n{word}: By rail."
     )
