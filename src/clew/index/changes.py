@@ -90,7 +90,7 @@ class ChangeableIndex(IndexVersion):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
             entry.settle_sources(source.register, self.table, report, prune=prune)
-        report.reading = source.read.report
+        report.reading = source.report
         report.seconds = time.perf_counter() - started
         return report
 

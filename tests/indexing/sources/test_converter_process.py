@@ -14,7 +14,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.indexing.sources.conversion import convert
-from clew.indexing.sources.converter_process import ConversionLimits, ConverterProcess
+from clew.indexing.sources.converter_process import ConverterProcess
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.readers.web import MAX_DEPTH
 from clew.text.counts import MEBIBYTE
@@ -26,7 +26,7 @@ needs_limits = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="
 
 @pytest.fixture(scope="module")
 def converter() -> Iterator[ConverterProcess]:
-    made = ConverterProcess(ConversionLimits(seconds=1, memory=256 * MEBIBYTE, file_size=MEBIBYTE))
+    made = ConverterProcess(seconds=1, memory=256 * MEBIBYTE, file_size=MEBIBYTE)
     yield made
     made.close()
 

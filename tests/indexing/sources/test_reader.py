@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.sources.reader import ReadingProgress, read_documents
+from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.types import Document, Failure, Place, PlaceStart
 from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
@@ -66,10 +66,10 @@ def test_links_out_of_a_folder_are_not_read_and_one_note_counts_them(tmp_path: P
 
 
 def read_with_report(folder: Path) -> ReadingReport:
-    progress = ReadingProgress()
-    documents = only_documents(list(read_documents([folder], progress=progress)))
+    report = ReadingReport()
+    documents = only_documents(list(read_documents([folder], report=report)))
     assert [document.id for document in documents] == ["deep/one.txt"]
-    return progress.report
+    return report
 
 
 def test_a_given_path_may_be_a_link(tmp_path: Path) -> None:

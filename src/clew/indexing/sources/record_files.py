@@ -29,6 +29,7 @@ from clew.indexing.sources.records import (
     make_row_document,
     parse_json,
 )
+from clew.indexing.sources.tables import csv_rows
 from clew.text.counts import format_count
 from clew.types import Document, Failure
 
@@ -84,18 +85,12 @@ def read_table_rows(
 
     Of a row that is not wanted (see `read_json_lines`) no document is made.
     """
-    csv.field_size_limit(_MAX_CELL_CHARACTERS)
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
     seen = False
-    while True:
-        line = rows.line_num + 1
+    for line, row in csv_rows(lines, delimiter, _MAX_CELL_CHARACTERS):
         try:
-            row = next(rows, None)
-            if row is None:
-                break
-            if not any(cell.strip() for cell in row):
-                continue
+            if isinstance(row, csv.Error):
+                raise InputError(f"not a row of a table: {row}; check its quotes")
             if header is None:
                 header = _read_header(row, columns)
                 continue
@@ -106,13 +101,12 @@ def read_table_rows(
                 if not is_wanted(row[column] if column < len(row) else f"{name}:{line}"):
                     continue
             yield SourcedDocument(f"{item}:{line}", make_row_document(header, row, f"{name}:{line}", columns))
-        except (csv.Error, InputError) as error:
+        except InputError as error:
             if header is None:
                 yield Failure(item, f"the header cannot be read: {error}")
                 return
             seen = True
-            reason = f"not a row of a table: {error}; check its quotes" if isinstance(error, csv.Error) else str(error)
-            yield Failure(f"{item}:{line}", reason)
+            yield Failure(f"{item}:{line}", str(error))
     if not seen:
         yield Failure(item, "empty: the file holds no row under a header")
 
@@ -303,9 +297,8 @@ def _read_names(source: SourceFile, columns: RecordColumns) -> list[str]:
     try:
         if source.suffix in TABLE_SUFFIXES:
             with _open_table(source, columns) as (_, text, _, delimiter):
-                rows = csv.reader(text, delimiter=delimiter, strict=True)
-                header = next((row for row in rows if any(cell.strip() for cell in row)), [])
-                return _read_header(header, STANDARD_COLUMNS)
+                _, header = next(csv_rows(text, delimiter, _MAX_CELL_CHARACTERS), (0, []))
+                return [] if isinstance(header, csv.Error) else _read_header(header, STANDARD_COLUMNS)
         if source.suffix in JSON_LINES_SUFFIXES:
             with source.path.open("rb") as lines:
                 records: list[object] = [json.loads(line) for line in islice(lines, _JSON_LINES) if line.strip()]
@@ -313,6 +306,6 @@ def _read_names(source: SourceFile, columns: RecordColumns) -> list[str]:
             records = list(_find_records(json.loads(decode_bytes(source.path.read_bytes())[0])) or ())
         else:
             return []
-    except (OSError, ValueError, RecursionError, InputError, csv.Error):
+    except (OSError, ValueError, RecursionError, InputError):
         return []
     return list(dict.fromkeys(key for row in records if isinstance(row, dict) for key in row))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourceFile, find_sources
-from clew.indexing.sources.reader import ReadingProgress, check_paths, read_documents, source_bytes
+from clew.indexing.sources.reader import check_paths, read_documents, source_bytes
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.indexing.sources.records import STANDARD_COLUMNS, RecordColumns
 from clew.indexing.sources.register import SourceRegister
@@ -20,18 +20,19 @@ _STANDARD_INPUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A stream of documents, and how much of its files was read."""
+    """A stream of documents, and how its files were read so far."""
 
     documents: Iterable[Document | Failure]
-    read: ReadingProgress
+    report: ReadingReport
     register: SourceRegister
 
     def count_bytes(self, progress: Progress) -> Progress:
         """Return a callback that reports the bytes read in place of the characters indexed, where files are read."""
 
         def show(stage: str, done: int, total: int) -> None:
-            if stage == "indexing" and self.read.total:
-                progress(stage, min(self.read.done, self.read.total), self.read.total)
+            total_bytes = self.report.bytes_total
+            if stage == "indexing" and total_bytes:
+                progress(stage, min(self.report.bytes_read, total_bytes), total_bytes)
             else:
                 progress(stage, done, total)
 
@@ -50,15 +51,15 @@ def open_source(
     are looked at one by one, so that the error comes when their turn does. `is_wanted` and `columns` are as of
     `read_documents`, and `register` is the file of a `SourceRegister`.
     """
-    read, sources = ReadingProgress(), SourceRegister(register)
+    report, sources = ReadingReport(), SourceRegister(register)
     if not isinstance(items, Sequence):
-        return DocumentSource(_read_each(items, read, sources, columns), read, sources)
+        return DocumentSource(_read_each(items, report, sources, columns), report, sources)
     paths = [item for item in items if isinstance(item, str | Path)]
     for item in items:
         _check(item)
-    found = read_documents(paths, None, read, is_wanted, sources, columns) if paths else iter(())
-    read.total = source_bytes(paths)
-    return DocumentSource(_chain(found, items), read, sources)
+    found = read_documents(paths, None, report, is_wanted, sources, columns) if paths else iter(())
+    report.bytes_total = source_bytes(paths)
+    return DocumentSource(_chain(found, items), report, sources)
 
 
 def check_ids(paths: Sequence[str | Path], register: Path) -> None:
@@ -91,12 +92,12 @@ def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iter
 
 
 def _read_each(
-    items: Iterable[Source], read: ReadingProgress, register: SourceRegister, columns: RecordColumns
+    items: Iterable[Source], report: ReadingReport, register: SourceRegister, columns: RecordColumns
 ) -> Iterator[Document | Failure]:
     for item in items:
         _check(item)
         if isinstance(item, str | Path):
-            yield from read_documents([item], progress=read, register=register, columns=columns)
+            yield from read_documents([item], report=report, register=register, columns=columns)
         else:
             yield item
 
@@ -150,16 +151,16 @@ def read_ahead(sources: Sequence[str], columns: RecordColumns) -> ReadAhead:
 
     Raises InputError where a path does not exist.
     """
-    progress, failures = ReadingProgress(), list[Failure]()
+    report, failures = ReadingReport(), list[Failure]()
     files = [source for source in sources if source != _STANDARD_INPUT]
-    if files and _skip_failures(read_documents(files, progress=progress, columns=columns), failures) is not None:
-        return ReadAhead(sources, failures, has_document=True, reading=progress.report)
+    if files and _skip_failures(read_documents(files, report=report, columns=columns), failures) is not None:
+        return ReadAhead(sources, failures, has_document=True, reading=report)
     if len(files) == len(sources):
-        return ReadAhead(sources, failures, has_document=False, reading=progress.report)
+        return ReadAhead(sources, failures, has_document=False, reading=report)
     rest = read_documents([_STANDARD_INPUT], columns=columns)
     first = _skip_failures(rest, failures)
     items = chain(failures, () if first is None else (first,), rest)
-    return ReadAhead(items, failures, first is not None, progress.report)
+    return ReadAhead(items, failures, first is not None, report)
 
 
 def _skip_failures(items: Iterator[Document | Failure], failures: list[Failure]) -> Document | None:
