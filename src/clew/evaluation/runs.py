@@ -94,43 +94,26 @@ def execute(
     if not questions:
         raise InputError("there are no questions; give at least one")
     first = retriever.retrieve([questions[0].text], k, where)[0]
-    if first.usage.calls:
-        return Run(name, k, tuple(_run_batched(retriever, questions, k, where, first, progress, on_evidence)))
-    rankings = []
-    for number, question in enumerate(questions, 1):
-        start = time.perf_counter()
-        evidence = retriever.retrieve([question.text], k, where)[0]
-        rankings.append(_make_ranking(question.id, evidence, k, time.perf_counter() - start))
+    is_batched = first.usage.calls > 0
+    rankings: list[Ranking] = []
+
+    def note(question: Question, evidence: Evidence, seconds: float) -> None:
+        rankings.append(_make_ranking(question.id, evidence, k, seconds))
         if on_evidence is not None:
             on_evidence(question, evidence)
-        if progress is not None:
-            progress(number, len(questions))
-    return Run(name, k, tuple(rankings))
 
-
-def _run_batched(
-    retriever: Retriever,
-    questions: Sequence[Question],
-    k: int,
-    where: Filter | None,
-    first: Evidence,
-    progress: Callable[[int, int], None] | None,
-    on_evidence: Callable[[Question, Evidence], None] | None,
-) -> list[Ranking]:
-    """Ask all questions but the first, whose evidence is given, in batches."""
-    if on_evidence is not None:
-        on_evidence(questions[0], first)
-    rankings = [_make_ranking(questions[0].id, first, k, first.usage.seconds)]
+    if is_batched:
+        note(questions[0], first, first.usage.seconds)
     while len(rankings) < len(questions):
-        batch = questions[len(rankings) : len(rankings) + _BATCH_SIZE]
-        evidence = retriever.retrieve([question.text for question in batch], k, where)
-        rankings += [_make_ranking(q.id, e, k, e.usage.seconds) for q, e in zip(batch, evidence, strict=True)]
-        if on_evidence is not None:
-            for question, found in zip(batch, evidence, strict=True):
-                on_evidence(question, found)
+        batch = questions[len(rankings) : len(rankings) + (_BATCH_SIZE if is_batched else 1)]
+        start = time.perf_counter()
+        found = retriever.retrieve([question.text for question in batch], k, where)
+        seconds = time.perf_counter() - start
+        for question, evidence in zip(batch, found, strict=True):
+            note(question, evidence, evidence.usage.seconds if is_batched else seconds)
         if progress is not None:
             progress(len(rankings), len(questions))
-    return rankings
+    return Run(name, k, tuple(rankings))
 
 
 def _make_ranking(question_id: str, evidence: Evidence, k: int, seconds: float) -> Ranking:

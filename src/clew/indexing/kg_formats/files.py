@@ -141,10 +141,10 @@ def graph_file(
         raise InputError(f"{problem}; wanted {wanted}")
     if delimiter is not None and file_kind not in ("tsv", "csv"):
         raise InputError(f"--delimiter is for tsv and csv, and this file is {file_kind}; leave it out")
-    if delimiter == "" or (file_kind == "csv" and delimiter is not None and len(delimiter) != 1):
-        raise InputError(f"--delimiter is {delimiter!r}; wanted one character, or more for tsv")
-    if delimiter is not None and ("\n" in delimiter or "\r" in delimiter or (file_kind == "csv" and delimiter == '"')):
-        raise InputError(f"--delimiter is {delimiter!r}; wanted neither the end of a line nor the quotes of CSV")
+    is_no_separator = file_kind == "csv" and (len(delimiter or ",") != 1 or delimiter == '"')
+    if delimiter is not None and (not delimiter or is_no_separator or {*delimiter} & {"\n", "\r"}):
+        wanted = "one character, or more for tsv, neither the end of a line nor the quotes of CSV"
+        raise InputError(f"--delimiter is {delimiter!r}; wanted {wanted}")
     _check_encoding(encoding)
     for file in (graph_path, *tables, *places):
         with _open_bytes(file, encoding) as stream:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.text.counts import format_count
@@ -94,15 +94,7 @@ class TextBuilder:
         self.add(contents.text.strip("\n"), Place(heading=heading))
         self._places += [
             PlaceStart(
-                start + own.offset,
-                Place(
-                    own.place.page,
-                    own.place.slide,
-                    own.place.sheet,
-                    own.place.row,
-                    own.place.line,
-                    " > ".join(filter(None, [heading, own.place.heading])),
-                ),
+                start + own.offset, replace(own.place, heading=" > ".join(filter(None, [heading, own.place.heading])))
             )
             for own in contents.places
         ]

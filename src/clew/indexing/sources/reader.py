@@ -107,21 +107,16 @@ def check_paths(paths: Sequence[str | Path]) -> None:
     """Raise an InputError where no path is given, or one does not exist."""
     if not paths:
         raise InputError('no path was given; give files, folders, or "-" for standard input')
-    for path in paths:
-        _check_exists(path)
-
-
-def _check_exists(path: str | Path) -> None:
-    if path == "-":
-        return
     advice = 'give a file or folder that exists, or "-" for standard input'
-    if path == "":  # an unset variable in a script, which pathlib would take for the working folder
-        raise InputError(f'a path is ""; {advice}')
-    try:
-        Path(path).stat()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f'"{printable_path(path)}" cannot be opened: {reason}; {advice}') from error
+    for path in paths:
+        if path == "":  # an unset variable in a script, which pathlib would take for the working folder
+            raise InputError(f'a path is ""; {advice}')
+        try:
+            if path != "-":
+                Path(path).stat()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f'"{printable_path(path)}" cannot be opened: {reason}; {advice}') from error
 
 
 def _check_documents(items: Iterable[SourcedDocument | Failure]) -> Iterator[Document | Failure]:
@@ -139,19 +134,9 @@ def _check_documents(items: Iterable[SourcedDocument | Failure]) -> Iterator[Doc
 
 
 def _find_invalid_part(document: Document) -> str:
-    metadata = list(document.metadata)
-    for value in document.metadata.values():
-        metadata.extend(value if isinstance(value, list) else [str(value)])
-    parts = {
-        "id": [document.id],
-        "title": [document.title],
-        "text": [document.text],
-        "metadata": metadata,
-        "aliases": document.aliases,
-        "links": document.links,
-    }
-    for name, strings in parts.items():
-        if any(map(has_surrogate, strings)):
+    for name in ("id", "title", "text", "metadata", "aliases", "links"):
+        value = getattr(document, name)
+        if has_surrogate(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)):
             return name
     return ""
 

@@ -59,7 +59,8 @@ def open_source(
         _check(item)
     found = read_documents(paths, None, report, is_wanted, sources, columns) if paths else iter(())
     report.bytes_total = source_bytes(paths)
-    return DocumentSource(_chain(found, items), report, sources)
+    given = (item for item in items if isinstance(item, Document | Failure))
+    return DocumentSource(chain(found, given), report, sources)
 
 
 def check_ids(paths: Sequence[str | Path], register: Path) -> None:
@@ -84,11 +85,6 @@ def _check_id(given: SourceFile, wanted: SourceFile | Failure) -> None:
             f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was indexed "
             "before: rename the file, or index it without --shard"
         )
-
-
-def _chain(found: Iterator[Document | Failure], items: Sequence[Source]) -> Iterator[Document | Failure]:
-    yield from found
-    yield from (item for item in items if isinstance(item, Document | Failure))
 
 
 def _read_each(
