@@ -2,23 +2,30 @@
 
 import io
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.conversion import convert
 from clew.indexing.sources.reader import read_documents
+from clew.indexing.sources.register import SourceRegister
 from clew.types import Document, Failure
 
 
-def only_documents(results: Sequence[Document | Failure]) -> list[Document]:
-    failures = [result for result in results if isinstance(result, Failure)]
-    assert failures == []
-    return [result for result in results if isinstance(result, Document)]
+def only_documents(results: Iterable[Document | Failure]) -> list[Document]:
+    """Return the documents of results without a failure."""
+    found = list(results)
+    assert [result for result in found if isinstance(result, Failure)] == []
+    return [result for result in found if isinstance(result, Document)]
+
+
+def read_ids(*paths: Path | str, register: SourceRegister | None = None) -> list[str]:
+    """Return the ids of the documents of paths."""
+    return [document.id for document in only_documents(read_documents(paths, register=register))]
 
 
 def read_single(path: Path) -> Document:
-    (document,) = only_documents(list(read_documents([path])))
+    (document,) = only_documents(read_documents([path]))
     return document
 
 

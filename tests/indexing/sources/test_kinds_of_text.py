@@ -19,7 +19,7 @@ WORDS = "Café Zürich\n\nDas Café Zürich gehört Jürgen Köhler seit 1998.\n
 def read(path: Path, columns: RecordColumns | None = None) -> tuple[list[Document], ReadingReport]:
     report = ReadingReport()
     documents = read_documents([path], report=report, columns=columns or RecordColumns())
-    return only_documents(list(documents)), report
+    return only_documents(documents), report
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le-bom", "utf-32"])
@@ -163,7 +163,7 @@ def test_what_stands_beside_the_list_of_a_json_file_is_not_lost(tmp_path: Path) 
     content = {"service": {"owner": "Team Leith", "ports": [80]}, "people": [{"name": "Ann"}, {"name": "Bob"}]}
     report = ReadingReport()
     path = write_file(tmp_path / "a.json", json.dumps(content))
-    documents = only_documents(list(read_documents([path], report=report)))
+    documents = only_documents(read_documents([path], report=report))
     assert [(one.id, one.text) for one in documents] == [
         ("a.json", "service.owner: Team Leith\nservice.ports: 80"),
         ("a.json:1", "name: Ann"),
@@ -171,7 +171,7 @@ def test_what_stands_beside_the_list_of_a_json_file_is_not_lost(tmp_path: Path) 
     ]
     assert report.notes == [f"{path}: what stands beside its list of records is a document of its own"]
     counts = write_file(tmp_path / "b.json", json.dumps({"total": 2, "next": None, "people": content["people"]}))
-    assert [one.id for one in only_documents(list(read_documents([counts])))] == ["b.json:1", "b.json:2"]
+    assert [one.id for one in only_documents(read_documents([counts]))] == ["b.json:1", "b.json:2"]
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,20 @@ from clew.errors import InputError
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.types import Document, Failure, Place, PlaceStart
-from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
+from tests.indexing.sources.reading import only_documents, read_failure, read_ids, read_single, write_file
 
 
 def test_a_folder_is_read_in_the_order_of_relative_paths(tmp_path: Path) -> None:
     names = ["b.txt", "a/z.txt", "a.txt", "a b.txt", "a-b/c.txt", "a/b/c.md", "Z.txt", "é/ü.txt", "日本.txt"]
     for name in names:
         write_file(tmp_path / name, f"text of {name}")
-    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == sorted(names)
+    assert read_ids(tmp_path) == sorted(names)
 
 
 def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:
     for name in (".hidden.txt", ".git/config.txt", "seen.txt"):
         write_file(tmp_path / name, "text")
-    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == ["seen.txt"]
+    assert read_ids(tmp_path) == ["seen.txt"]
 
 
 def test_documents_come_one_by_one(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_loops_of_links_end_and_nothing_is_read_twice(tmp_path: Path) -> None:
     (top / "again").symlink_to(top / "a")
     (top / "out").symlink_to(beside)
     (beside / "back").symlink_to(top)
-    assert [document.id for document in only_documents(list(read_documents([top])))] == ["a/one.txt"]
+    assert read_ids(top) == ["a/one.txt"]
 
 
 def test_links_out_of_a_folder_are_not_read_and_one_note_counts_them(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_links_out_of_a_folder_are_not_read_and_one_note_counts_them(tmp_path: P
 
 def read_with_report(folder: Path) -> ReadingReport:
     report = ReadingReport()
-    documents = only_documents(list(read_documents([folder], report=report)))
+    documents = only_documents(read_documents([folder], report=report))
     assert [document.id for document in documents] == ["deep/one.txt"]
     return report
 
@@ -77,7 +77,7 @@ def test_a_given_path_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "folder").symlink_to(tmp_path / "there")
     (tmp_path / "file.txt").symlink_to(tmp_path / "there" / "one.txt")
     for given, id_ in (("folder", "one.txt"), ("file.txt", "file.txt")):
-        assert [document.id for document in only_documents(list(read_documents([tmp_path / given])))] == [id_]
+        assert read_ids(tmp_path / given) == [id_]
 
 
 def test_empty_files_of_a_folder_are_counted_and_one_by_name_is_a_failure(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_empty_files_of_a_folder_are_counted_and_one_by_name_is_a_failure(tmp_pa
 def test_a_linked_folder_that_is_hidden_by_its_own_name_is_read(tmp_path: Path) -> None:
     write_file(tmp_path / ".store" / "one.txt", "one")
     (tmp_path / "shown").symlink_to(tmp_path / ".store")
-    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == ["shown/one.txt"]
+    assert read_ids(tmp_path) == ["shown/one.txt"]
 
 
 def test_links_that_lead_nowhere_fail_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_folders_deeper_than_the_recursion_limit(tmp_path: Path, monkeypatch: py
             os.chdir("d")
         write_file(Path("deep.txt"), "deep")
         os.chdir(tmp_path)
-        (document,) = only_documents(list(read_documents(["d"])))
+        (document,) = only_documents(read_documents(["d"]))
         assert document.id == "d/" * (depth - 1) + "deep.txt"
     finally:  # pytest's clean-up recurses, so it cannot remove these folders
         os.chdir(tmp_path)
@@ -151,7 +151,7 @@ def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path
 
 def test_a_single_string_is_one_path(tmp_path: Path) -> None:
     write_file(tmp_path / "a.txt", "text")
-    assert [document.id for document in only_documents(list(read_documents(str(tmp_path))))] == ["a.txt"]
+    assert [document.id for document in only_documents(read_documents(str(tmp_path)))] == ["a.txt"]
 
 
 def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_markdown_without_a_heading_is_called_by_its_file(tmp_path: Path) -> Non
     ],
 )
 def test_standard_input(content: bytes, ids: list[str]) -> None:
-    results = only_documents(list(read_documents(["-"], io.BytesIO(content))))
+    results = only_documents(read_documents(["-"], io.BytesIO(content)))
     assert [document.id for document in results] == ids
     if ids == ["stdin"]:
         assert (results[0].text, results[0].places) == ("\n  plain {text}\n", (PlaceStart(0, Place(line=1)),))

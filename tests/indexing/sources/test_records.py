@@ -23,7 +23,7 @@ def test_json_lines(tmp_path: Path) -> None:
         '{"id": 7, "text": " two "}\r\n'
         '{"text": "three"}'
     )
-    first, second, third = only_documents(list(read_documents([write_file(tmp_path / "r" / "x.jsonl", lines).parent])))
+    first, second, third = only_documents(read_documents([write_file(tmp_path / "r" / "x.jsonl", lines).parent]))
     assert first == Document(
         'a/"b" 🙂', "A B", "one", {"lang": "en", "year": 1911, "tags": ["x"]}, aliases=("AB",), links=("c",)
     )
@@ -94,7 +94,7 @@ def test_tables(tmp_path: Path) -> None:
         "\r\n"
         '2,,second,-3,1e3,99999999999999999999,"a\tb"\r\n'
     )
-    first, second = only_documents(list(read_documents([write_file(tmp_path / "t.csv", content)])))
+    first, second = only_documents(read_documents([write_file(tmp_path / "t.csv", content)]))
     metadata = {"year": 1911, "height": 1.5, "zip": "00714"}
     assert first == Document("1", "One", 'first, with "quotes"\nand a line', metadata)
     assert second == Document(
@@ -106,9 +106,7 @@ def test_tables(tmp_path: Path) -> None:
 
 def test_rows_without_an_id_are_called_by_the_line_they_start_on(tmp_path: Path) -> None:
     content = 'text\tkind\n"one\nmore"\ta\n\ntwo\tb\n'
-    assert [
-        document.id for document in only_documents(list(read_documents([write_file(tmp_path / "t.tsv", content)])))
-    ] == [
+    assert [document.id for document in only_documents(read_documents([write_file(tmp_path / "t.tsv", content)]))] == [
         "t.tsv:2",
         "t.tsv:5",
     ]

@@ -14,15 +14,9 @@ from clew.indexing.sources.discovery import SourceFile
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.register import SourceRegister
 from clew.settings import Settings
-from clew.types import Document, Failure
+from clew.types import Document
 from tests.faults.commands import run_clew, write_lines
-
-
-def read_ids(*paths: Path | str, register: SourceRegister | None = None) -> list[str]:
-    """Return the ids of the documents of paths."""
-    items = list(read_documents(paths, register=register))
-    assert [item for item in items if isinstance(item, Failure)] == []
-    return [item.id for item in items if isinstance(item, Document)]
+from tests.indexing.sources.reading import read_ids
 
 
 def write(path: Path, text: str = "Fram is a ship.") -> Path:
