@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _OPENING_ROWS = 20  # among which the header is looked for
 _FOLLOWING_ROWS = 5  # whose width a header has
 _MAX_HEADING_CHARACTERS = 100
-_RANGE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7}):\$?([A-Z]{1,3})\$?(\d{1,7})")
 _BARE_FORMULA = re.compile(  # an empty value of a cell of strings is an empty string
     rb'<(?:\w+:)?c\b(?![^<>]*\bt="str")[^<>]*>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*'
     rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
@@ -171,6 +170,8 @@ class SheetLayout:
 
 def read_layout(sheet: "ReadOnlyWorksheet") -> SheetLayout:
     """Return the layout of a sheet, which `openpyxl` does not tell where it reads row by row."""
+    from openpyxl.utils.cell import range_boundaries
+
     layout, row = SheetLayout(), 0
     for name, attributes in _elements(sheet):
         if name == "row":
@@ -180,9 +181,10 @@ def read_layout(sheet: "ReadOnlyWorksheet") -> SheetLayout:
         elif name == "col" and _is_true(attributes.get("hidden")):
             first, last = int(attributes["min"]), int(attributes["max"])
             layout.hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
-        elif name == "mergeCell" and (corners := _RANGE.fullmatch(attributes.get("ref") or "")):
-            left, top, right, bottom = corners.groups()
-            layout.merges.append(_Merge(int(top), _column_number(left), int(bottom), _column_number(right)))
+        elif name == "mergeCell":
+            left, top, right, bottom = range_boundaries(attributes.get("ref") or "")
+            if None not in (left, top, right, bottom):
+                layout.merges.append(_Merge(top, left, bottom, right))
     layout.merges.sort()
     return layout
 
@@ -213,13 +215,6 @@ def _elements(sheet: "ReadOnlyWorksheet") -> Iterator[tuple[str, Any]]:
 
 def _is_true(value: str | None) -> bool:
     return value in ("1", "true")
-
-
-def _column_number(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number
 
 
 @final
