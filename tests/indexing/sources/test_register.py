@@ -290,19 +290,6 @@ def test_a_folder_that_was_watched_first_keeps_its_ids(index: Index, tmp_path: P
     assert stored_texts(index) == expected
 
 
-def test_a_folder_that_was_watched_without_a_register_keeps_its_ids(index: Index, tmp_path: Path) -> None:
-    write(tmp_path / "one" / "a.txt", "One of them.")
-    index.sync_folder(tmp_path / "one")
-    (tmp_path / "index" / "sources.jsonl").unlink()
-    (state,) = (tmp_path / "index" / "watched").iterdir()
-    state.write_text(state.read_text(encoding="utf-8").replace(', "registered": true', ""), encoding="utf-8")
-    index.sync_folder(tmp_path / "one")
-    assert index.sync_folder(tmp_path / "one") is None
-    write(tmp_path / "two" / "a.txt", "The other one.")
-    index.add([tmp_path / "two"])
-    assert stored_texts(index) == {"a.txt": "One of them.", "two/a.txt": "The other one."}
-
-
 def test_a_part_that_would_replace_a_file_of_another_folder_is_refused(index: Index, tmp_path: Path) -> None:
     """The part replaced the document of the other folder when it was committed."""
     write(tmp_path / "one" / "a.txt", "One of them.")

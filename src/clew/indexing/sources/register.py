@@ -83,12 +83,6 @@ class SourceRegister:
         for source in sources:
             yield self._name_in(source, folder)
 
-    def claim(self, source: SourceFile) -> None:
-        """Give a file its path as its id where it has none and no other file has that one: it was read with it."""
-        folder = self._open_folder(source.folder)
-        if folder.id_of(source.id) is None and not self._find_owner(source.id, source):
-            self._note(folder, source, source.id)
-
     def add(self, source: SourceFile, document: str) -> None:
         """Note a document of a file, which was found by `find`."""
         self._present.add(document)
