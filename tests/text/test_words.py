@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from clew.text.broken_words import BREAK, BrokenWords
 from clew.text.casing import is_uninformative
+from clew.text.gazetteer import looks_like_name
 from clew.text.mentions import _has_word
 from clew.text.sanitize import escape_control, to_single_line
 
@@ -74,3 +75,20 @@ def test_the_hyphen_stays_where_the_document_speaks_for_a_compound(broken: str, 
 
 def test_a_break_at_the_end_is_a_hyphen() -> None:
     assert BrokenWords([]).join(f"the recon{BREAK}") == "the recon-"
+
+
+@pytest.mark.parametrize(
+    ("surface", "name"),
+    [
+        ("Fox", True),
+        ("fox", False),
+        ("7 men", True),
+        ("東京", True),
+        ("فرام", True),
+        ("ßa", False),
+        ("", False),
+        ("-", False),
+    ],
+)
+def test_a_capital_or_a_letter_without_case_looks_like_a_name(surface: str, name: bool) -> None:
+    assert looks_like_name(surface) is name

@@ -144,7 +144,7 @@ def score(
     return ScoredRun(run.retriever, ids, tuple(ks), run.k, {**values, "seconds": seconds}, summary, usage)
 
 
-def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = RESAMPLES) -> Comparison:
+def compare(first: ScoredRun, second: ScoredRun, measure: str) -> Comparison:
     """Compare two runs scored on the same questions in one measure, paired over the questions with gold.
 
     The difference is first minus second. Raises InputError if the questions differ.
@@ -160,7 +160,6 @@ def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = 
         first.values[measure][has_gold],
         second.values[measure][has_gold],
         np.random.default_rng(_SEED),
-        resamples,
     )
 
 

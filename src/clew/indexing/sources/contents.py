@@ -48,8 +48,7 @@ class FileContents:
 class HeadingPath:
     """The headings above the current place."""
 
-    def __init__(self, above: str = "") -> None:
-        self._above = above
+    def __init__(self) -> None:
         self._open: list[tuple[int, str]] = []
 
     def enter(self, level: int, text: str) -> str:
@@ -61,7 +60,7 @@ class HeadingPath:
     @property
     def path(self) -> str:
         """The headings from the highest to the lowest."""
-        return " > ".join([*([self._above] if self._above else []), *(heading for _, heading in self._open)])
+        return " > ".join(heading for _, heading in self._open)
 
 
 class TextBuilder:
