@@ -30,10 +30,6 @@ def test_other_encodings_are_read_and_said(tmp_path: Path, encoding: str) -> Non
     assert "since it is not UTF-8" in report.lines()[0]
 
 
-def test_a_text_of_utf_8_that_is_damaged_is_no_other_encoding(tmp_path: Path) -> None:
-    assert "byte offset" in read_failure(write_file(tmp_path / "a.txt", WORDS.encode() + b"\xff")).reason
-
-
 @pytest.mark.parametrize(
     ("text", "title"),
     [
@@ -172,21 +168,6 @@ def test_what_stands_beside_the_list_of_a_json_file_is_not_lost(tmp_path: Path) 
     assert report.notes == [f"{path}: what stands beside its list of records is a document of its own"]
     counts = write_file(tmp_path / "b.json", json.dumps({"total": 2, "next": None, "people": content["people"]}))
     assert [one.id for one in only_documents(read_documents([counts]))] == ["b.json:1", "b.json:2"]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"%PDF-1.3\n1 0 obj\n<< >>\nendobj", "it begins as a PDF does"),
-        (b"PK\x03\x04 and no zero byte", "it begins as a zip archive does"),
-        (rb"{\rtf1\ansi Ann Lind}", "it begins as a Rich Text file does"),
-    ],
-)
-@pytest.mark.parametrize("suffix", [".txt", ".md", ".py"])
-def test_a_file_of_another_kind_is_no_text(tmp_path: Path, suffix: str, content: bytes, words: str) -> None:
-    failure = read_failure(write_file(tmp_path / f"a{suffix}", content))
-    assert words in failure.reason
-    assert "give it the suffix of its kind" in failure.reason
 
 
 def test_a_record_may_lack_its_title_and_a_part_of_its_text_but_not_all_of_it(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import io
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from clew.indexing.sources.converter_process import convert_file
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.readers.spreadsheet import read_layout
 from clew.types import Document, Failure
-from tests.indexing.sources.reading import pdf_bytes, read_failure, read_one, read_single, repacked, saved, write_file
+from tests.indexing.sources.reading import pdf_bytes, read_one, read_single, repacked, saved, write_file
 
 
 def write_docx(path: Path) -> None:
@@ -81,12 +80,6 @@ def test_html_in_the_charset_it_declares(tmp_path: Path) -> None:
     assert "Zürich and Genève" in read_single(path).text
 
 
-@pytest.mark.parametrize("suffix", [".docx", ".pptx", ".pdf"])
-def test_damaged_files_are_failures(tmp_path: Path, suffix: str) -> None:
-    result = read_failure(write_file(tmp_path / f"a{suffix}", b"PK\3\4 this is no document of any kind \0\1\2"))
-    assert f"the {suffix} file is damaged or locked" in result.reason
-
-
 def test_without_a_package_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bs4", None)
     write_html(tmp_path / "a.html")
@@ -95,20 +88,6 @@ def test_without_a_package_it_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     assert isinstance(broken, Failure)
     assert "pip install 'clew[files]'" in broken.reason
     assert isinstance(fine, Document)
-
-
-def test_a_file_of_another_kind_is_said(tmp_path: Path) -> None:
-    assert 'does not begin with "%PDF"' in read_failure(write_file(tmp_path / "a.pdf", "only words")).reason
-    with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
-        archive.writestr("a.txt", "words")
-    assert "an archive without [Content_Types].xml, so no file of Office" in read_failure(tmp_path / "a.docx").reason
-
-
-def test_a_pdf_of_pictures_is_told_once(tmp_path: Path) -> None:
-    reason = read_failure(write_file(tmp_path / "a.pdf", pdf_bytes([[]]))).reason
-    assert reason == (
-        "empty: the file has no text (1 of 1 page has no text: pages that are pictures need OCR first); leave it out"
-    )
 
 
 KIND = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from clew.errors import InputError
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.types import Document, Failure, Place, PlaceStart
-from tests.indexing.sources.reading import only_documents, read_failure, read_ids, read_single, write_file
+from tests.indexing.sources.reading import only_documents, pdf_bytes, read_failure, read_ids, read_single, write_file
 
 
 def test_a_folder_is_read_in_the_order_of_relative_paths(tmp_path: Path) -> None:
@@ -178,25 +179,49 @@ def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
     assert '"a.txt" was already read' in results[2].reason
 
 
+def archive(name: str) -> bytes:
+    """Return an archive of one file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        made.writestr(name, "words")
+    return packed.getvalue()
+
+
+BINARY = b"PK\3\4\0\0\n\0\n"
+
+
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("suffixes", "content", "reason"),
     [
-        (b"", "empty"),
-        (b" \n\t\n", "empty"),
-        (b"\xef\xbb\xbf", "empty"),
-        (b"text\0more", "offset 4"),
-        ("göd ".encode() + b"\xff bad", "byte offset 5"),
-        (b"\xef\xbb\xbfgood \xff", "byte offset 8"),
-        (b"\xed\xa0\x80", "byte offset 0"),
-        ("text".encode("utf-16") + b"\0", "byte offset"),
+        (".txt .md .jsonl .csv .pdf .html", b"", "empty"),
+        (".txt .md", b" \n\t\n", "empty"),
+        (".txt .md", b"\xef\xbb\xbf", "empty"),
+        (".txt .md", b"text\0more", "offset 4"),
+        (".txt .md", "göd ".encode() + b"\xff bad", "byte offset 5"),
+        (".txt .md", b"\xef\xbb\xbfgood \xff", "byte offset 8"),
+        (".txt .md", b"\xed\xa0\x80", "byte offset 0"),
+        (".txt .md", "text".encode("utf-16") + b"\0", "byte offset"),
+        (".txt", "Das Café Zürich gehört Jürgen Köhler.".encode() + b"\xff", "byte offset"),  # no other encoding
+        (".txt .md .py", b"%PDF-1.3\n1 0 obj", "as a PDF does, so it is no text: give it the suffix of its kind"),
+        (".txt .md .py", b"PK\x03\x04 and no zero byte", "it begins as a zip archive does"),
+        (".txt .md .py", rb"{\rtf1\ansi Ann Lind}", "it begins as a Rich Text file does"),
+        (".jsonl .csv", BINARY, "binary"),
+        (".csv", b"text,a,a\n1,2,3\n", "given twice"),
+        (".csv", b"text,Text\n1,2\n", "given twice"),
+        (".csv", b"text,\n1,2\n", "empty or given twice"),
+        (".csv", b"text,a\n", "no row under a header"),
+        (".docx .pptx .pdf", b"PK\3\4 this is no document of any kind \0\1\2", " file is damaged or locked"),
+        (".pdf", b"only words", 'does not begin with "%PDF"'),
+        (".docx .pptx .xlsx", archive("a.txt"), "an archive without [Content_Types].xml, so no file of Office"),
+        (".pdf", pdf_bytes([[]]), "empty: the file has no text (1 of 1 page has no text: pages that are pictures need"),
     ],
 )
-@pytest.mark.parametrize("suffix", [".txt", ".md"])
-def test_texts_that_cannot_be_read(tmp_path: Path, content: bytes, reason: str, suffix: str) -> None:
-    path = write_file(tmp_path / f"bad{suffix}", content)
-    result = read_failure(path)
-    assert result.item == str(path)
-    assert reason in result.reason
+def test_files_that_cannot_be_read(tmp_path: Path, suffixes: str, content: bytes, reason: str) -> None:
+    for suffix in suffixes.split():
+        path = write_file(tmp_path / f"bad{suffix}", content)
+        result = read_failure(path)
+        assert result.item == str(path)
+        assert reason in result.reason, suffix
 
 
 def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:

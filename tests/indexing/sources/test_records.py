@@ -12,7 +12,7 @@ from clew.indexing.selection import Part
 from clew.indexing.sources import record_files, records
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
-from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
+from tests.indexing.sources.reading import only_documents, read_single, write_file
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -80,13 +80,6 @@ def test_a_surrogate_pair_is_a_letter(tmp_path: Path) -> None:
     assert read_single(write_file(tmp_path / "x.jsonl", '{"text": "\\ud83d\\ude42"}')).text == "🙂"
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.pdf", "x.html"])
-def test_empty_and_binary_records(tmp_path: Path, name: str) -> None:
-    assert "empty" in read_failure(write_file(tmp_path / name, b"")).reason
-    if name.endswith(("jsonl", "csv")):
-        assert "binary" in read_failure(write_file(tmp_path / name, b"PK\3\4\0\0\n\0\n")).reason
-
-
 def test_tables(tmp_path: Path) -> None:
     content = (
         "\ufeffid,Title,TEXT,year,height,zip,note\r\n"
@@ -130,19 +123,6 @@ def test_bad_rows_fail_alone(tmp_path: Path) -> None:
         "9": 'the id "a" was already r',
         "11": "not a row of a table: un",
     }
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("text,a,a\n1,2,3\n", "given twice"),
-        ("text,Text\n1,2\n", "given twice"),
-        ("text,\n1,2\n", "empty or given twice"),
-        ("text,a\n", "no row under a header"),
-    ],
-)
-def test_headers_that_cannot_be_used(tmp_path: Path, content: str, reason: str) -> None:
-    assert reason in read_failure(write_file(tmp_path / "t.csv", content)).reason
 
 
 def test_a_cell_of_a_megabyte(tmp_path: Path) -> None:

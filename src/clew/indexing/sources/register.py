@@ -16,7 +16,7 @@ any source.
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple, final
+from typing import IO, final
 
 from clew.indexing.sources.discovery import RECORD_SUFFIXES, SourceFile, find_sources
 from clew.indexing.sources.source_folder import (
@@ -32,14 +32,6 @@ from clew.store.error_mapping import map_errors
 from clew.types import Failure
 
 
-class RenamedFile(NamedTuple):
-    """A file whose id is not its path, since a file of another folder has that."""
-
-    item: str  # name of the file
-    id: str
-    other: str  # path of the other file
-
-
 @final
 class SourceRegister:
     """The files that documents are read from; `file` is where those of earlier runs are, None to know of none.
@@ -49,7 +41,7 @@ class SourceRegister:
     """
 
     def __init__(self, file: Path | None = None, *, is_frozen: bool = False) -> None:
-        self.renamed: list[RenamedFile] = []
+        self.renamed: list[str] = []  # a note on each file whose id is not its path, since another file has that
         self._file = file
         self._is_frozen = is_frozen
         self._away: dict[str, bool] = {}  # whether a folder is absent or empty
@@ -189,7 +181,7 @@ class SourceRegister:
                 return Failure(source.item, f'the id "{id_}" is that of {taken}; rename one of the files')
             id_, other = f"{parts.pop()}/{id_}", other or taken
         if other:
-            self.renamed.append(RenamedFile(source.item, id_, other))
+            self.renamed.append(f"{source.item} has the id {id_!r}: {other} is another file of its name")
         self._note(own, source, id_)
         return source.with_id(id_, (own.path, source.id))
 

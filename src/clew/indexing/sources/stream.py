@@ -73,18 +73,15 @@ def check_ids(paths: Sequence[str | Path], register: Path) -> None:
     for path in (Path(path) for path in paths if path != "-"):
         sources = [source for source in find_sources(path) if isinstance(source, SourceFile)]
         for wanted, given in zip(known.name(path, sources), alone.name(path, sources), strict=True):
-            if isinstance(given, SourceFile):
-                _check_id(given, wanted)
-
-
-def _check_id(given: SourceFile, wanted: SourceFile | Failure) -> None:
-    if isinstance(wanted, Failure):
-        raise InputError(f"{wanted.item}: {wanted.reason}")
-    if wanted.id != given.id:
-        raise InputError(
-            f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was indexed "
-            "before: rename the file, or index it without --shard"
-        )
+            if isinstance(given, Failure):
+                continue
+            if isinstance(wanted, Failure):
+                raise InputError(f"{wanted.item}: {wanted.reason}")
+            if wanted.id != given.id:
+                raise InputError(
+                    f"{given.item} would have the id {given.id!r} in a part, and has {wanted.id!r} beside what was "
+                    "indexed before: rename the file, or index it without --shard"
+                )
 
 
 def _read_each(
