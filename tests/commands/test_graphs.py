@@ -41,7 +41,6 @@ def test_import_makes_an_index_and_says_what_it_holds(tmp_path: Path, file: Path
 
 
 REFUSED = {
-    "graphml": '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>',
     "ttl": "@prefix e: <http://e/> . e:a e:b e:c . e:a e:b",
     "nt": "",
     "jsonl": "{",
@@ -141,7 +140,6 @@ def test_names_and_formats(tmp_path: Path) -> None:
         ("g.tsv", "a\tb\tc", ("--encoder", "no/such/model/anywhere"), "no/such/model/anywhere"),
         ("g.tsv", "\ufeffa\tb\tc".encode("utf-16-le"), (), "is in UTF-16"),
         ("g.ttl", "this is no turtle", (), "not Turtle"),
-        ("g.graphml", "<graphml>", (), "not GraphML"),
         ("g.tsv.gz", "a\tb\tc", (), "no gzip file"),
     ],
 )

@@ -58,13 +58,6 @@ def test_turtle_that_is_cut_off_is_refused_or_read(tmp_path: Path, text: str) ->
     assert not with_statements
 
 
-def test_graphml_in_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "bogus.graphml"
-    file.write_bytes(b'<?xml version="1.0" encoding="bogus"?><graphml/>')
-    with pytest.raises(InputError, match="not GraphML"):
-        list(graph_file(file).statements())
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "idna", "punycode"])
 def test_an_encoding_that_does_not_fit_is_refused(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "t.tsv"

@@ -8,8 +8,8 @@ import pytest
 
 from clew.commands.serve import default_indexes
 from clew.errors import InputError
-from clew.indexing.sources.column_check import check_columns
 from clew.indexing.sources.discovery import SourceFile, find_sources
+from clew.indexing.sources.record_files import check_columns
 from clew.indexing.sources.records import RecordColumns
 from clew.query.filters import parse_filter
 from clew.retrievers.registry import parse_retriever

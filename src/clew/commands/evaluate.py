@@ -27,7 +27,7 @@ from clew.commands.reports import print_scores
 from clew.commands.strict_filters import apply_strict
 from clew.errors import BudgetError, InputError
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
-from clew.evaluation.reports import EvaluationReport
+from clew.evaluation.scoring import EvaluationReport
 from clew.index import Index
 from clew.index import open as open_index
 from clew.models.llm.provider_model import LLMClientFactory

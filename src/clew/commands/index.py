@@ -30,8 +30,8 @@ from clew.types import AUTO_RETRIEVER, Document, Failure, Progress, Usage
 if TYPE_CHECKING:
     from clew.index import Index
     from clew.indexing.report import IndexingReport
-    from clew.indexing.sources.read_ahead import ReadAhead
     from clew.indexing.sources.records import RecordColumns
+    from clew.indexing.sources.stream import ReadAhead
     from clew.models.llm.provider_model import LLMClientFactory
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
@@ -127,8 +127,8 @@ def index(
     The exit code is 1 where something that was given could not be read, or not be extracted; the rest is in the index.
     """
     from clew.commands.opening import make_llm_factory
-    from clew.indexing.sources.column_check import check_columns
     from clew.indexing.sources.reader import check_paths
+    from clew.indexing.sources.record_files import check_columns
     from clew.indexing.writer_settings import check_run_memory, parse_memory
 
     extractor = fill_extractor(extractor, llm.model)
@@ -233,7 +233,7 @@ def _read_ahead(work: _Work) -> Sequence[str] | Iterator[Document | Failure] | N
     No index is made where every file failed: the failures are then printed.
     """
     from clew.commands.opening import check_creation, index_exists
-    from clew.indexing.sources.read_ahead import read_ahead
+    from clew.indexing.sources.stream import read_ahead
 
     if not work.sources or work.run.shard is not None or index_exists(work.index):
         return work.sources

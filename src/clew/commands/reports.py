@@ -107,9 +107,8 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int, passa
             print_warning(f"{named} {_LACKING[kind]} that the index lacks")
     if report.mentions and not passages:
         print_warning(
-            "the index has no passages, so that no mention has a place: index the documents first, as by `clew corpus "
-            "documents.json | clew index - --index INDEX --extractor published:openie_results.jsonl`; the mentions "
-            "then find their places"
+            "the index has no passages, so that no mention has a place: index the documents, and the mentions find "
+            "their places"
         )
     parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
     print_line(

@@ -32,6 +32,7 @@ def _token_pattern() -> re.Pattern[str]:
 
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
+_IDENTIFIER = re.compile(r"[mg]\.[0-9a-z_]+|/[mg]/[0-9a-z_]+|Q\d+|<[^<>\s]+:[^<>\s]*>")  # where there is no label
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 
 
@@ -129,3 +130,8 @@ def key_hash(key: str, salt: int = 0) -> int:
     """Return a 64-bit hash of a name's key, for sorted arrays; another salt (0 to 2**64 - 1) gives another hash."""
     encoded = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(encoded, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")
+
+
+def is_identifier(name: str) -> bool:
+    """Return whether a name is an identifier of Freebase (`m.02mjmr`) or Wikidata (`Q42`), or an IRI (`<http://...>`)."""
+    return _IDENTIFIER.fullmatch(name) is not None

@@ -71,30 +71,23 @@ def drop_relations(statements: Iterable[Statement], prefixes: tuple[str, ...]) -
         yield _DROPPED if isinstance(statement, tuple) and statement[1].startswith(prefixes) else statement
 
 
-def no_triples_message(name: str, count: int, first: MalformedStatement | None, dropped: int = 0) -> str:
-    """Return the message for a file or graph without triples.
+def require_statement(statements: Iterable[Statement], kind: type, place: str, noun: str) -> Iterator[Statement]:
+    """Yield statements; InputError at their end where none is of a kind: the place states none by its noun."""
+    first, faults, is_stated = None, 0, False
+    for statement in statements:
+        is_stated = is_stated or isinstance(statement, kind)
+        if isinstance(statement, MalformedStatement):
+            first, faults = first or statement, faults + 1
+        yield statement
+    if not is_stated:
+        raise InputError(nothing_stated(place, noun, faults, first))
+
+
+def nothing_stated(place: str, noun: str, faults: int, first: MalformedStatement | None, dropped: int = 0) -> str:
+    """Return the message for a place that states nothing by a noun.
 
     It has the number of its faults with the first of them, and that of the triples dropped by their relations.
     """
-    return _nothing_stated(f"the file of {name!r}", "triple", count, first, dropped)
-
-
-def require_statement(statements: Iterable[Statement], kind: type, place: str, noun: str) -> None:
-    """Read statements up to the first of a kind; raises InputError where there is none.
-
-    The error says that the place states none by its noun, and what was read instead.
-    """
-    first, faults, dropped = None, 0, 0
-    for statement in statements:
-        if isinstance(statement, kind):
-            return
-        if isinstance(statement, MalformedStatement):
-            first, faults = first or statement, faults + 1
-        dropped += isinstance(statement, DroppedTriple)
-    raise InputError(_nothing_stated(place, noun, faults, first, dropped))
-
-
-def _nothing_stated(place: str, noun: str, faults: int, first: MalformedStatement | None, dropped: int) -> str:
     others = f" but {format_count(dropped, 'triple')} of dropped relations" if dropped else ""
     first_fault = "" if first is None else f"; the first fault: {first}"
     malformed = f" ({format_count(faults, 'fault')}{first_fault})" if faults else ""

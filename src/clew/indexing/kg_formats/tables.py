@@ -16,6 +16,7 @@ from clew.indexing.kg_formats.statements import (
     RawTriple,
     find_name_fault,
 )
+from clew.indexing.sources.tables import csv_rows
 from clew.text.counts import format_count
 
 HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"), ("source", "relation", "target"))
@@ -38,21 +39,10 @@ def read_delimited_rows(lines: Iterable[str], delimiter: str, file_name: str) ->
 
 def read_csv_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
     """Yield each row of a CSV file that is not blank as stripped cells (see `read_delimited_rows`)."""
-    # The limit applies to the process; it bounds the text consumed by a quote that is never closed.
-    csv.field_size_limit(MAX_NAME_CHARACTERS + 2)
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        number = rows.line_num + 1
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            yield MalformedStatement(f"{file_name}:{number}", f"not a row of a table: {error}; check its quotes")
-            continue
-        if row is None:
-            return
-        if not any(cell.strip() for cell in row):
-            continue
-        if fault := next(filter(None, map(find_text_fault, row)), ""):
+    for number, row in csv_rows(lines, delimiter, MAX_NAME_CHARACTERS + 2):
+        if isinstance(row, csv.Error):
+            yield MalformedStatement(f"{file_name}:{number}", f"not a row of a table: {row}; check its quotes")
+        elif fault := next(filter(None, map(find_text_fault, row)), ""):
             yield MalformedStatement(f"{file_name}:{number}", fault)
         else:
             yield number, [cell.strip() for cell in row]

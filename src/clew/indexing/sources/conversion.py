@@ -87,13 +87,19 @@ def convert(suffix: str, data: bytes) -> list[FileContents]:
 
 def _read(suffix: str, data: bytes, depth: int) -> list[FileContents]:
     kind = KINDS[suffix]
-    _check_archive(suffix, data)
-    if data.startswith(_OLD_OFFICE) and suffix in (".docx", ".pptx", ".xlsx"):
+    members = _archive_members(data)
+    size = sum(member.file_size for member in members or ())
+    if size > _MAX_INFLATED_BYTES or (size > _RATIO_FROM_BYTES and size > _MAX_RATIO * len(data)):
+        raise InputError(
+            f"the {suffix} file of {len(data)} bytes inflates to {size}, which no document needs; leave it out"
+        )
+    is_office = suffix in (".docx", ".pptx", ".xlsx")
+    if is_office and data.startswith(_OLD_OFFICE):
         raise InputError(
             f"the {suffix} file is damaged or locked (it is encrypted, or of Office before 2007); save it again, "
             "without a password, or leave it out"
         )
-    if suffix in (".docx", ".pptx", ".xlsx") and not _holds_member(data, _OFFICE_PART):
+    if is_office and members is not None and _OFFICE_PART not in {member.filename for member in members}:
         raise InputError(
             f"the {suffix} file is damaged or locked (it is an archive without {_OFFICE_PART}, so no file of Office); "
             "save it again or leave it out"
@@ -138,28 +144,13 @@ def _read_attachment(suffix: str, data: bytes, depth: int) -> FileContents:
     return _read(suffix, data, depth + 1)[0]
 
 
-def _holds_member(data: bytes, name: str) -> bool:
-    """Return whether an archive has a file of this name; true where it is no archive that can be read."""
+def _archive_members(data: bytes) -> list[zipfile.ZipInfo] | None:
+    """Return the files in an archive, None where it is none that can be read; bytes may stand before it."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return name in archive.namelist()
+            return archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return True  # the reader says what is wrong with it
-
-
-def _check_archive(suffix: str, data: bytes) -> None:
-    """Raise an InputError for an archive that inflates to far more than its size."""
-    if not zipfile.is_zipfile(io.BytesIO(data)):  # bytes may stand before an archive
-        return
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return  # the converter says what is wrong with it
-    if size > _MAX_INFLATED_BYTES or (size > _RATIO_FROM_BYTES and size > _MAX_RATIO * len(data)):
-        raise InputError(
-            f"the {suffix} file of {len(data)} bytes inflates to {size}, which no document needs; leave it out"
-        )
+        return None  # the reader says what is wrong with it
 
 
 def limit_memory(extra: int) -> None:

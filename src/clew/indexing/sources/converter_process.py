@@ -10,35 +10,29 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import IO, final
 
 from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.contents import FileContents
+from clew.indexing.sources.conversion import KINDS
+from clew.plugins.extras import require_extra
 from clew.text.counts import MEBIBYTE
 
 _START_SECONDS = 60.0  # of a child, whose imports take a second or two
+_SECONDS_PER_MEBIBYTE = 60.0
 _WAIT_SHARE = 4.0  # of the seconds of a processor, on a machine that is busy
-
-
-@dataclass(frozen=True, slots=True)
-class ConversionLimits:
-    """Limits of the conversion of one file."""
-
-    seconds: float = 60.0  # of a processor; four times as many may pass
-    seconds_per_mebibyte: float = 60.0  # more, by the size of the file
-    memory: int = 2048 * MEBIBYTE  # bytes, on Linux
-    file_size: int = 512 * MEBIBYTE  # bytes
 
 
 @final
 class ConverterProcess:
     """Converts files in a child process, which is started with the first one; threads take turns."""
 
-    def __init__(self, limits: ConversionLimits | None = None) -> None:
-        self._limits = ConversionLimits() if limits is None else limits
+    def __init__(self, seconds: float = 60.0, memory: int = 2048 * MEBIBYTE, file_size: int = 512 * MEBIBYTE) -> None:
+        self._seconds = seconds  # of a processor for a file of no size; four times as many may pass
+        self._memory = memory  # bytes, on Linux
+        self._file_size = file_size  # bytes
         self._lock = Lock()
         self._child: subprocess.Popen[bytes] | None = None
         self._owner = 0  # the process that started the child: its pipes are not those of a fork
@@ -51,9 +45,9 @@ class ConverterProcess:
         missing.
         """
         size = len(data) / MEBIBYTE
-        if len(data) > self._limits.file_size:
-            raise InputError(f"the {suffix} file has {size:.0f} MiB, more than {self._limits.file_size // MEBIBYTE}")
-        seconds = self._limits.seconds + size * self._limits.seconds_per_mebibyte
+        if len(data) > self._file_size:
+            raise InputError(f"the {suffix} file has {size:.0f} MiB, more than {self._file_size // MEBIBYTE}")
+        seconds = self._seconds + size * _SECONDS_PER_MEBIBYTE
         with self._lock:
             reply = json.loads(self._exchange(suffix, data, seconds))
             if reply.get("ends"):
@@ -109,7 +103,7 @@ class ConverterProcess:
             return self._child
         search_path = os.pathsep.join(entry for entry in sys.path if entry)
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "clew.indexing.sources.conversion", str(self._limits.memory)],
+            [sys.executable, "-m", "clew.indexing.sources.conversion", str(self._memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": search_path},
@@ -147,3 +141,19 @@ def _forward(output: IO[bytes], lines: "SimpleQueue[bytes]") -> None:
 
 CONVERTER = ConverterProcess()
 """The converter of this process."""
+
+
+def convert_file(suffix: str, data: bytes) -> list[FileContents]:
+    """Return the contents of a file's bytes, those of each message for a mailbox; at least one.
+
+    Raises InputError where it cannot be read within the limits, MissingPackageError where a package for it is missing.
+    """
+    if not data:
+        raise InputError("empty: the file holds no bytes")
+    if KINDS[suffix].packages:
+        require_extra(KINDS[suffix].packages, "files", f"reading {suffix} files")
+    contents = CONVERTER.convert(suffix, data)
+    if not any(part.text.strip() for part in contents):
+        notes = "; ".join(note for part in contents for note in part.notes)
+        raise InputError(f"empty: the file has no text{f' ({notes})' if notes else ''}; leave it out")
+    return contents

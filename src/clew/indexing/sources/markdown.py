@@ -102,10 +102,10 @@ def read_alias_line(text: str) -> tuple[str, ...]:
     return ()
 
 
-def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
+def _matches_outside_code(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     blocks = _fenced_blocks(text)
     block = next(blocks, None)
-    for match in pattern.finditer(text, start):
+    for match in pattern.finditer(text):
         while block is not None and block[1] <= match.start():
             block = next(blocks, None)
         if block is None or match.start() < block[0]:

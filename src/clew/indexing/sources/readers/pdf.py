@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,9 +40,7 @@ class _Line(NamedTuple):
     """A line of a page."""
 
     text: str
-    size: (
-        float  # of most of its letters, in points; 0 where it is not known, or the line does not run from left to right
-    )
+    size: float  # of most of its letters, in points; 0 where it is not known, or the line is turned
 
 
 def read_pdf(data: bytes) -> FileContents:
@@ -57,14 +56,14 @@ def read_pdf(data: bytes) -> FileContents:
         if "password" in str(error).lower():
             raise InputError("the .pdf file is locked by a password; save it without one, or leave it out") from error
         raise
-    try:
+    with closing(document):
         return _read_pages(document)
-    finally:
-        document.close()
 
 
 def _read_pages(document: "PdfDocument") -> FileContents:
-    pages = _join_broken_words([_page_lines(document, number) for number in range(len(document))])
+    pages = [_page_lines(document, number) for number in range(len(document))]
+    words = BrokenWords(line.text for lines in pages for line in lines)
+    pages = [[line._replace(text=words.join(line.text)) for line in lines] for lines in pages]
     repeated = _find_repeated([[line.text for line in lines] for lines in pages])
     outline = _read_outline(document)
     builder, headings, seen = TextBuilder(), HeadingPath(), set[str]()
@@ -115,22 +114,9 @@ def _differ(size: float, other: float) -> bool:
     return bool(size and other) and abs(size - other) > _OTHER_SIZE * max(size, other)
 
 
-def _join_broken_words(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
-    """Return the lines of pages with the words that hyphens break whole again, compounds with their hyphen."""
-    words = BrokenWords(line.text for lines in pages for line in lines)
-    return [[line._replace(text=words.join(line.text)) for line in lines] for lines in pages]
-
-
 def _page_lines(document: "PdfDocument", number: int) -> list[_Line]:
-    page = document[number]
-    try:
-        text_page = page.get_textpage()
-        try:
-            return list(_read_lines(text_page))
-        finally:
-            text_page.close()
-    finally:
-        page.close()
+    with closing(document[number]) as page, closing(page.get_textpage()) as text_page:
+        return list(_read_lines(text_page))
 
 
 def _read_lines(page: "PdfTextPage") -> Iterator[_Line]:
@@ -158,18 +144,13 @@ def _letter_size(page: "PdfTextPage", start: int, end: int) -> float:
 def _read_outline(document: "PdfDocument") -> dict[int, list[tuple[int, str]]]:
     """Return the level, from 1, and the title of each heading of a page, counted from 0."""
     found: dict[int, list[tuple[int, str]]] = {}
-    for level, title, page in _outline_entries(document):
-        found.setdefault(page, []).append((level, title))
-    return found
-
-
-def _outline_entries(document: "PdfDocument") -> Iterator[tuple[int, str, int]]:
     for bookmark in document.get_toc(max_depth=8):
         target = bookmark.get_dest()
         page = None if target is None else target.get_index()
         title = " ".join(bookmark.get_title().split())
         if page is not None and title:
-            yield bookmark.level + 1, title, page
+            found.setdefault(page, []).append((bookmark.level + 1, title))
+    return found
 
 
 def _key(line: str) -> str:

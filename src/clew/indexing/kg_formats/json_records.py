@@ -1,9 +1,11 @@
-"""Triples and names of entities from JSON lines, in the common spellings."""
+"""Triples and names of entities from JSON, in the common spellings: lines, a list of records, or one after another."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
+from clew.errors import InputError
 from clew.indexing.kg_formats.statements import (
     MAX_RECORD_CHARACTERS,
     EntityNames,
@@ -16,6 +18,7 @@ from clew.indexing.kg_formats.tables import find_text_fault
 
 TRIPLE_KEYS = (("head", "relation", "tail"), ("h", "r", "t"), ("subject", "predicate", "object"))
 _PART_KEYS = ("text", "kb_id", "rel_id")  # of the object of an entity or relation, the name before identifiers
+_SPACE = re.compile(r"[ \t\r\n]+")
 _EXPECTED_FORMS = '{"head", "relation", "tail"}, ["head", "relation", "tail"], or {"id", "label", "aliases"} for names'
 
 
@@ -30,6 +33,52 @@ def read_json_statements(lines: Iterable[str], file_name: str) -> Iterator[State
             yield MalformedStatement(f"{file_name}:{number}", str(error))
         except RecursionError:
             yield MalformedStatement(f"{file_name}:{number}", "brackets are nested too deeply")
+
+
+def read_json_file(text: str, file_name: str) -> Iterator[Statement]:
+    """Yield the statements of each record of a text: a list of records, or records one after another.
+
+    A record that is none is a `MalformedStatement`; raises InputError where the text is no JSON.
+    """
+    at = _skip_space(text, 0)
+    is_list = text[at : at + 1] == "[" and text[_skip_space(text, at + 1) :][:1] in ("{", "[", "]")
+    at = _skip_space(text, at + is_list)
+    number = 0
+    while at < len(text) and not (is_list and text[at] == "]"):
+        number += 1
+        position = f"{file_name}: record {number}"
+        record, end = _decode_record(text, at, position)
+        try:
+            if fault := find_text_fault(text[at:end]):
+                raise ValueError(fault)
+            yield from parse_record(record)
+        except ValueError as error:
+            yield MalformedStatement(position, str(error))
+        at = _skip_space(text, end)
+        if is_list and text[at : at + 1] == ",":
+            at = _skip_space(text, at + 1)
+        elif is_list and text[at : at + 1] != "]":
+            seen = f"is followed by {text[at]!r}" if at < len(text) else "is the last, and the list has no end"
+            raise InputError(f"{position} {seen}; wanted a whole JSON list: check the file")
+    if is_list and at == len(text):
+        raise InputError(f"{file_name}: the list has no end; wanted a whole JSON list: check the file")
+
+
+def _skip_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
+
+
+def _decode_record(text: str, at: int, position: str) -> tuple[object, int]:
+    """Return the value that begins at a place of a text, and where it ends."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{position}: invalid JSON ({error.msg}); wanted a list of records") from error
+    except ValueError as error:
+        raise InputError(f"{position}: {error}; wanted a list of records") from error
+    except RecursionError as error:
+        raise InputError(f"{position}: brackets are nested too deeply; wanted a list of records") from error
 
 
 def own_graph_triples(record: Mapping[str, object]) -> list[RawTriple]:
@@ -66,8 +115,7 @@ def _parse_line(line: str) -> Sequence[RawTriple | EntityNames]:
     if fault := find_text_fault(line, MAX_RECORD_CHARACTERS):
         raise ValueError(fault)
     try:
-        # Numbers are names as they are written: 1990 stays 1990, and 1e400 is not infinity.
-        record = json.loads(line, parse_int=str, parse_float=str, parse_constant=refuse_constant)
+        record = _DECODER.decode(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error.msg} at character {error.pos + 1} of the line") from error
     if isinstance(record, list) and record and isinstance(record[0], dict):
@@ -98,9 +146,12 @@ def parse_record(record: object) -> Sequence[RawTriple | EntityNames]:
     raise ValueError(f"no triple; wanted {_EXPECTED_FORMS}")
 
 
-def refuse_constant(name: str) -> NoReturn:
-    """Refuse NaN and infinity, which are no JSON, by a ValueError."""
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"not valid JSON: {name}")
+
+
+# Numbers are names as they are written: 1990 stays 1990, and 1e400 is not infinity.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
 
 
 def _read_text(value: object) -> str:
