@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from clew.commands.garbage_collection import pause_collection
+from clew.commands import pause_collection
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from clew.commands import health
 from clew.commands.app import COMMANDS, GROUPS, SECTIONS
-from clew.commands.health import index_checks, machine_checks, package_checks, settings_checks
-from clew.commands.health.findings import FAULT, OK, WARNING
+from clew.commands.health import FAULT, OK, WARNING
 from clew.commands.lazy import SHOWN_OPTIONS
 from tests.faults.commands import load_command, run_clew
 
@@ -45,7 +45,7 @@ class TestTheIndexOfTheSettings:
     def test_a_cache_that_is_a_file_is_a_fault(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "file").touch()
         monkeypatch.setenv("CLEW_CACHE", str(folder / "file"))
-        assert machine_checks._check_cache().state == FAULT
+        assert health._check_cache().state == FAULT
 
     def test_is_asked_for_where_there_is_none(self, folder: Path) -> None:
         for arguments in (("stats",), ("search", QUESTION), ("index", ".")):
@@ -281,7 +281,7 @@ class TestTheDoctor:
         shutil.copytree(small_folder, folder / "copy")
         for manifest in (folder / "copy").rglob("manifest.json"):
             manifest.write_text("{}", encoding="utf-8")
-        found = {one.name: one for one in index_checks.check_index("copy")}
+        found = {one.name: one for one in health.check_index("copy")}
         assert found["index graph"].state == FAULT
         assert found["index graph"].step == "clew repair --index copy"
 
@@ -293,20 +293,20 @@ class TestTheDoctor:
         assert "fault settings" in done.out
 
     def test_sees_a_package_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        installed = package_checks._version
-        monkeypatch.setattr(package_checks, "_version", lambda name: None if name == "sqlglot" else installed(name))
-        found = package_checks.check_packages()
+        installed = health._version
+        monkeypatch.setattr(health, "_version", lambda name: None if name == "sqlglot" else installed(name))
+        found = health.check_packages()
         assert (found[0].state, found[0].step) == (FAULT, "pip install sqlglot")
 
     def test_sees_a_cache_folder_that_cannot_be_written(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "file").write_text("", encoding="utf-8")
         monkeypatch.setenv("CLEW_CACHE", str(folder / "file"))
-        assert machine_checks._check_cache().state == FAULT
+        assert health._check_cache().state == FAULT
 
     def test_shows_no_secret(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CLEW_API_KEY", "tell-nobody")
         monkeypatch.setenv("CLEW_BASE_URL", "http://user:tell-nobody@127.0.0.1:9/v1")
-        found = settings_checks.check_settings()
+        found = health.check_settings()
         assert any("CLEW_API_KEY" in one.detail for one in found)
         assert not any("tell-nobody" in f"{one.detail} {one.step}" for one in found)
 

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("number", range(4))
 def test_an_example_runs(number: int, folder: Path) -> None:
-    adapter = next(name for name in PACKAGES if f"clew.integrations.{name} " in BLOCKS[number])
+    adapter = next(name for name in PACKAGES if f".integrations.{name} " in BLOCKS[number])
     if find_spec(PACKAGES[adapter]) is None:
         pytest.skip(f"{adapter} is not installed; make test-neighbours installs it")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HAYSTACK_TELEMETRY_ENABLED": "False"}

@@ -11,7 +11,6 @@ NEIGHBOURS = {
     "langchain": "langchain_core",
     "llamaindex": "llama_index",
     "haystack": "haystack",
-    "pyterrier": "pyterrier",
 }
 
 

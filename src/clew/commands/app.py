@@ -15,9 +15,9 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from clew.commands.garbage_collection import exit_without_collection
+from clew.commands import exit_without_collection
 from clew.commands.lazy import HELP_OPTIONS, CommandEntry, LazyCommand, LazyGroup, ListingGroup, verbosity_options
-from clew.commands.verbosity import log_on_stderr
+from clew.commands.output import log_on_stderr
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 from clew.plugins.registry import Registry
@@ -82,7 +82,7 @@ COMMANDS = {
         "List the replies of language models that are stored beside an index, by model and prompt; or drop them.",
     ),
     "adapt": (
-        "adapt:adapt",
+        "train:adapt",
         "Tune gfm on your own documents, without labels; the weights are stored if they win on held-out questions.",
     ),
 }
@@ -93,11 +93,11 @@ GROUPS = {
         "Train weights on your own data.",
         {
             "router": (
-                "train_router:router",
+                "train:router",
                 "Train the hop predictor of frag on logs of clew ask --feedback.",
             ),
             "extractor": (
-                "train_extractor:extractor",
+                "train:extractor",
                 "Train the names that learned finds; use it by clew index --extractor learned:FOLDER.",
             ),
         },

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.commands import seconds_since_start
-from clew.commands.language_model import fill_extractor
 from clew.commands.options import (
     AliasesOption,
     DeviceOption,
@@ -19,6 +18,7 @@ from clew.commands.options import (
     LLMOptions,
     SentencesOption,
     check_folder,
+    fill_extractor,
     parse_merge_memory,
 )
 from clew.commands.output import print_json, print_line, print_warning

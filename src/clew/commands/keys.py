@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import JsonFlag
+from clew.commands.options import JsonFlag, check_strict
 from clew.commands.output import print_json, print_line
-from clew.commands.strict_filters import check_strict
 from clew.errors import InputError
 from clew.text.counts import format_count
 

@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 
 from clew.arrays.hidden_modules import hide_modules
 from clew.arrays.kernels import hide_optional_modules
-from clew.commands.language_model import fill_model
-from clew.commands.options import LLMOptions, RetrieverOptions, check_folder
+from clew.commands.options import LLMOptions, RetrieverOptions, check_folder, fill_model
 from clew.errors import InputError
 from clew.index import Index
 from clew.index import create as create_index

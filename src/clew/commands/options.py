@@ -3,11 +3,17 @@
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.index import Index
+
+LLM = "llm"
+"""The word by which options name the one language model of a command, `--model`."""
 
 
 def find_default_index() -> str | None:
@@ -56,6 +62,7 @@ OptionalIndexOption = Annotated[
     ),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OutOption = Annotated[Path | None, typer.Option(help="Write the figures to a file, as JSON.")]
 WhereOption = Annotated[
     str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")
 ]
@@ -178,3 +185,45 @@ def check_file(name: str, path: Path) -> None:
         raise InputError(f"{name} is {str(path)!r}, which is a folder: name a file in it")
     if any(parent.is_file() for parent in path.parents):
         raise InputError(f"{name} is {str(path)!r}, which lies below a file: choose another place")
+
+
+def check_strict(where: str | None, *, strict: bool) -> None:
+    """Refuse strict filters where there is no filter."""
+    if strict and where is None:
+        raise InputError("--strict-filters is of --where, which is not given: give a condition, or leave it out")
+
+
+def apply_strict(index: "Index", where: str | None, *, strict: bool) -> "tuple[Index, str | None]":
+    """Return an index and the filter of its searches: none in an index of the allowed passages alone."""
+    check_strict(where, strict=strict)
+    return (index.restrict(where), None) if strict and where is not None else (index, where)
+
+
+def fill_model(option: str, text: str | None, model: str | None) -> str | None:
+    """Return `llm:MODEL` for the word `llm` alone, with the model that is given, else that of the settings.
+
+    Raises InputError, naming the option, where there is no model.
+    """
+    return text if text != LLM else f"{LLM}:{_require_model(option, model)}"
+
+
+def refuse_model(options: RetrieverOptions, model: str | None) -> None:
+    """Raise InputError where a search is given a language model that nothing in it asks."""
+    if model and options.rerank != LLM:
+        raise InputError(f"--model is {model!r}, and a search writes no answer: add --rerank llm, or use clew ask")
+
+
+def fill_extractor(extractor: str | None, model: str | None) -> str | None:
+    """Return the extractor with its language model; raises InputError where there is a model that it does not ask."""
+    if model and extractor != LLM:
+        seen = f"--extractor is {extractor!r}" if extractor else "there is no --extractor"
+        raise InputError(f"--model is {model!r}, and {seen}: give --extractor llm, or leave --model out")
+    return fill_model("--extractor", extractor, model)
+
+
+def _require_model(option: str, model: str | None) -> str:
+    from clew.settings import load_settings
+
+    if name := model or load_settings().model:
+        return name
+    raise InputError(f"{option} is {LLM}, and there is no --model: give one, such as openai:NAME, or set CLEW_MODEL")

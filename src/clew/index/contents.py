@@ -105,7 +105,7 @@ class ReadableIndex(IndexVersion):
         return f"Index({name!r}, version {version}, {counts}{within})"
 
     def _repr_html_(self) -> str:
-        from clew.rendering.overview_page import render_overview
+        from clew.rendering.pages import render_overview
 
         return render_overview(self.table.location.name, self.overview().to_dict())
 
