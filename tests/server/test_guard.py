@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from clew.server.http.accounts import RateLimit
 from clew.server.http.guard import HEADERS, OPEN_PATHS
-from clew.server.http.rate_limit import RateLimit
 from clew.server.keys import KeyFile
 from clew.server.refusals import Refusal
 from tests.server.serving import guard_of, make_key, serving, state_of, with_options

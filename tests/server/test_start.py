@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.commands.serving import listen, page_address
-from clew.server.document_records import NewDocument
+from clew.server.records import NewDocument
 from clew.server.uploads.spool import Spool
 from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS, make_index

@@ -15,8 +15,7 @@ from fastapi.testclient import TestClient
 
 import clew
 from clew.index import Index
-from clew.server.uploads.records import read_job
-from clew.server.uploads.spool import Spool, clean_name
+from clew.server.uploads.spool import Spool, clean_name, read_job
 from clew.store.writer_lock import writer_lock
 from clew.types import Document
 from tests.server.serving import make_key, server_process, serving, state_of, wait_for_job
@@ -159,7 +158,7 @@ def test_numbers_that_are_none_are_refused(writing: TestClient, number: str) -> 
 
 def test_a_text_that_cannot_be_stored_fails_alone(folder: Path) -> None:
     """As one that an earlier server took, and that would fail the others of its job for ever."""
-    from clew.server.document_records import NewDocument
+    from clew.server.records import NewDocument
 
     spool = Spool(folder / "uploads", "own")
     good, bad = NewDocument(id="good", text="One."), NewDocument(id="bad", text="Two.")
@@ -261,7 +260,7 @@ def test_uploads_may_lie_in_a_folder_of_the_server(folder: Path, tmp_path: Path)
 def test_uploads_are_their_owner_s(folder: Path) -> None:
     from io import BytesIO
 
-    from clew.server.document_records import NewDocument
+    from clew.server.records import NewDocument
     from clew.server.uploads.spool import ReceivedFile
 
     spool = Spool(folder / "uploads", "own")
@@ -279,7 +278,7 @@ def test_uploads_are_their_owner_s(folder: Path) -> None:
 
 def test_jobs_that_a_server_left_are_taken_up(folder: Path) -> None:
     spool = Spool(folder / "uploads", "own")
-    from clew.server.document_records import NewDocument
+    from clew.server.records import NewDocument
 
     queued = spool.accept_texts("", [NewDocument(id="a", text="One.")])
     running = spool.accept_texts("", [NewDocument(id="b", text="Two.")])
@@ -292,7 +291,7 @@ def test_jobs_that_a_server_left_are_taken_up(folder: Path) -> None:
 
 
 def test_a_server_that_only_reads_leaves_jobs_and_uploads_as_they_are(folder: Path) -> None:
-    from clew.server.document_records import NewDocument
+    from clew.server.records import NewDocument
     from tests.server.serving import with_options
 
     spool = Spool(folder / "uploads", "own")

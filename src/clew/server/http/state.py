@@ -8,9 +8,7 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Request
 
 from clew.server.access import Access
-from clew.server.http.audit import AuditLog
-from clew.server.http.metrics import Metrics
-from clew.server.http.rate_limit import RateLimit
+from clew.server.http.accounts import AuditLog, Metrics, RateLimit
 from clew.server.keys import KeyFile
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
@@ -56,6 +54,8 @@ async def run_on_version(
 ) -> T:
     """Return the result of work on the newest version of an index, in a thread of the pool.
 
+    Where the client leaves first, work that has not begun is not done.
+
     Raises:
         Refusal: The index does not exist or the key may not ask it (404), the queue is full (429), the deadline
             passed (504), or the client has left.
@@ -66,18 +66,13 @@ async def run_on_version(
         with state.indexes.lease(index) as version:
             return work(version)
 
-    return await run_unless_left(request, state.pool, run)
-
-
-async def run_unless_left(request: Request, pool: WorkerPool, work: Callable[[], T]) -> T:
-    """Return the result of work; where the client leaves first, work that has not begun is not done."""
-    answer = asyncio.wrap_future(pool.submit(work))
+    answer = asyncio.wrap_future(state.pool.submit(run))
     left = asyncio.ensure_future(_wait_until_left(request))
     try:
-        await asyncio.wait((answer, left), timeout=pool.deadline, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((answer, left), timeout=state.pool.deadline, return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
             return answer.result()
-        raise Refusal(499, "the client has left", "left") if left.done() else pool.describe_deadline()
+        raise Refusal(499, "the client has left", "left") if left.done() else state.pool.describe_deadline()
     finally:
         left.cancel()
         answer.cancel()

@@ -10,14 +10,14 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, Un
 from pydantic import Field, ValidationError
 
 from clew.errors import ClewError
-from clew.server import browsing, document_records, questions, records
+from clew.server import browsing, questions, records
 from clew.server.access import OPEN, Access, note_index
 from clew.server.mcp import results
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
 from clew.server.refusals import Refusal, describe_validation, report_error
-from clew.server.uploads.records import StoredJob
 from clew.server.uploads.runner import Jobs
+from clew.server.uploads.spool import StoredJob
 from clew.server.worker_pool import WorkerPool
 from clew.text.counts import format_count
 
@@ -260,7 +260,7 @@ def _add_writing(server: MCPServer[Any], tools: ToolSet) -> None:
         index: Index = "",
     ) -> results.Stored:
         """Add a text to an index, and wait until it can be found."""
-        new = document_records.NewDocument(id=id, title=title, text=text)
+        new = records.NewDocument(id=id, title=title, text=text)
         return await tools.write(
             context, index, lambda name, access: tools.jobs.spool(name).accept_texts(access.key_id, [new])
         )

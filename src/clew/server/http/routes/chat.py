@@ -20,10 +20,11 @@ from clew.query.conversation import Conversation, WholeQuestion
 from clew.server import questions, records
 from clew.server.access import Access, note_index
 from clew.server.http.events import EventStream, format_event
-from clew.server.http.responses import POSING, problems
+from clew.server.http.problems import POSING, problems
 from clew.server.http.routes.searching import start_answer
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
 from clew.server.refusals import Refusal, unknown
+from clew.types import Citation
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 PREFIX = "clew/"
@@ -104,7 +105,7 @@ class ChatReply(BaseModel):
     model: str
     choices: list[ChatChoice]
     usage: ChatUsage
-    citations: list[records.Quote]
+    citations: Sequence[Citation]
     notes: list[str]
     question: str
     index_version: int

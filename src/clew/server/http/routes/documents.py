@@ -1,4 +1,4 @@
-"""Documents: those of an index, new ones, and the removal of old ones."""
+"""Documents: those of an index, new ones, the removal of old ones, and the jobs that do it."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,22 +8,24 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 
-from clew.server import browsing, document_records
+from clew.server import browsing, records
 from clew.server.access import Access
-from clew.server.http.responses import ASKING, WRITING
+from clew.server.http.problems import ASKING, WRITING, problems
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
-from clew.server.uploads.records import StoredJob
-from clew.server.uploads.spool import ReceivedFile
+from clew.server.uploads.spool import ReceivedFile, StoredJob
 
+jobs_router = APIRouter(prefix="/v1/{index}", tags=["documents"], responses=problems(404, 409, 422))
+JobId = Annotated[str, Path(max_length=64)]
 FILES = "multipart/form-data"
+_LISTED = 100
 _MAX_FIELD = 4_096
 _BODY = {
     "required": True,
     "content": {
         "application/json": {
-            "schema": document_records.NewDocuments.model_json_schema(ref_template="#/components/schemas/{model}")
+            "schema": records.NewDocuments.model_json_schema(ref_template="#/components/schemas/{model}")
         },
         FILES: {
             "schema": {
@@ -35,7 +37,7 @@ _BODY = {
     },
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {
-    202: {"model": document_records.Job, "description": "It is on disk, and will be indexed."}
+    202: {"model": records.Job, "description": "It is on disk, and will be indexed."}
 }
 
 
@@ -69,17 +71,17 @@ async def list_documents(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     q: Annotated[str, Query(max_length=500, description="A part of an id or a title.")] = "",
     status: Literal["", "indexed", "partly failed", "failed"] = "",
-) -> document_records.DocumentPage:
+) -> records.DocumentPage:
     """Return a page of documents by id, with those that could not be read and why."""
 
-    def work(version: OpenVersion) -> document_records.DocumentPage:
+    def work(version: OpenVersion) -> records.DocumentPage:
         unread = failed_items(state, access, index)
         return browsing.list_documents(version, access, unread, after, limit, q, status)
 
     return await run_on_version(request, state, access, index, work)
 
 
-async def add_documents(request: Request, index: str, state: State, access: CallerAccess) -> document_records.Job:
+async def add_documents(request: Request, index: str, state: State, access: CallerAccess) -> records.Job:
     """Store texts or files; the answer comes when they are on disk, so that no end of the server loses them."""
     check_writing(state, access, index)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -105,7 +107,7 @@ async def remove_document(
     document_id: Annotated[str, Path(max_length=4_000)],
     state: State,
     access: CallerAccess,
-) -> document_records.Job:
+) -> records.Job:
     """Queue the removal of a document, and of all that was extracted from it."""
     check_writing(state, access, index)
     await run_on_version(request, state, access, index, lambda v: browsing.check_removable(v, access, document_id))
@@ -135,13 +137,44 @@ def failed_items(state: ServerState, access: Access, index: str) -> dict[str, tu
     return failed
 
 
-def _parse_texts(body: bytes) -> list[document_records.NewDocument]:
+def _parse_texts(body: bytes) -> list[records.NewDocument]:
     try:
-        return document_records.NewDocuments.model_validate_json(body).documents
+        return records.NewDocuments.model_validate_json(body).documents
     except ValidationError as error:
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in error.errors()]) from error
 
 
-def _start(state: ServerState, job: StoredJob) -> document_records.Job:
+def _start(state: ServerState, job: StoredJob) -> records.Job:
     state.jobs.start(job)
     return job.view()
+
+
+@jobs_router.get("/jobs", summary="The latest jobs")
+async def jobs(index: str, state: State, access: CallerAccess) -> records.JobList:
+    """Return the latest jobs that the key may see, the newest first, a hundred at most."""
+    access.check_index(index)
+    state.indexes.check(index)
+    stored = await anyio.to_thread.run_sync(state.jobs.spool(index).jobs)
+    return records.JobList(jobs=[job.view() for job in stored if job.is_visible(access)][:_LISTED])
+
+
+@jobs_router.get("/jobs/{job_id}", summary="How far a job is")
+async def job(index: str, job_id: JobId, state: State, access: CallerAccess) -> records.Job:
+    """Return a job."""
+    access.check_index(index)
+    state.indexes.check(index)
+    return state.jobs.find(index, job_id, access).view()
+
+
+@jobs_router.delete("/jobs/{job_id}", summary="Cancel a job")
+async def cancel(index: str, job_id: JobId, state: State, access: CallerAccess) -> records.Job:
+    """Stop a job; what is in the index by then stays."""
+    check_writing(state, access, index)
+    return state.jobs.cancel(index, job_id, access).view()
+
+
+@jobs_router.post("/jobs/{job_id}/retry", summary="Try a job again", status_code=202)
+async def retry(index: str, job_id: JobId, state: State, access: CallerAccess) -> records.Job:
+    """Queue a job again that failed, in part or as a whole, or was cancelled."""
+    check_writing(state, access, index)
+    return state.jobs.retry(index, job_id, access).view()

@@ -1,16 +1,23 @@
-"""Passages, entities and the paths between two."""
+"""Passages, entities and the paths between two; entities that may be one or several, and decisions on them."""
 
+import time
 from typing import Annotated
 
+import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request
 
-from clew.server import browsing, records
-from clew.server.http.responses import ASKING
+from clew.errors import IndexLockedError
+from clew.server import browsing, entity_corrections, records
+from clew.server.entity_corrections import AmbiguousList, DuplicateList, EntityChange, EntityDecisions
+from clew.server.http.problems import ASKING, WRITING
+from clew.server.http.routes.documents import check_writing
 from clew.server.http.state import CallerAccess, State, run_on_version
 
 router = APIRouter(prefix="/v1/{index}", tags=["graph"], responses=ASKING)
+corrections_router = APIRouter(prefix="/v1/{index}", tags=["entities"])
+_LOCKED_SECONDS = 0.2
 Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of results.")]
-Name = Annotated[str, Query(max_length=2_000)]
+Name = Annotated[str, Query(max_length=2_000, description="A part of a name.")]
 
 
 @router.get("/passages/{passage_id:path}", summary="A passage and its surroundings")
@@ -59,3 +66,52 @@ async def paths(
     return await run_on_version(
         request, state, access, index, lambda v: browsing.find_paths(v, access, start, end, limit, hops)
     )
+
+
+@corrections_router.get("/duplicate-entities", summary="Entities that may be one", responses=ASKING)
+async def duplicates(
+    request: Request, index: str, state: State, access: CallerAccess, q: Name = "", limit: Limit = 20
+) -> DuplicateList:
+    """Return pairs of entities with near names, and what stands beside both, the likeliest first."""
+    return await run_on_version(
+        request, state, access, index, lambda v: entity_corrections.find_duplicates(v, access, q, limit)
+    )
+
+
+@corrections_router.get("/ambiguous-entities", summary="Entities that may be several", responses=ASKING)
+async def ambiguous(
+    request: Request, index: str, state: State, access: CallerAccess, q: Name = "", limit: Limit = 20
+) -> AmbiguousList:
+    """Return entities whose documents fall apart, or whose title took over a shorter name, the likeliest first."""
+    return await run_on_version(
+        request, state, access, index, lambda v: entity_corrections.find_ambiguous(v, access, q, limit)
+    )
+
+
+@corrections_router.get("/entity-decisions", summary="Decisions on entities", responses=ASKING)
+async def decisions(request: Request, index: str, state: State, access: CallerAccess) -> EntityDecisions:
+    """Return all decisions, also those that were undone; only a key that may write sees them."""
+    check_writing(state, access, index)
+    return await run_on_version(request, state, access, index, entity_corrections.list_decisions)
+
+
+@corrections_router.post("/entity-decisions", summary="Merge, split, rename, forget or undo", responses=WRITING)
+async def decide(index: str, change: EntityChange, state: State, access: CallerAccess) -> EntityDecisions:
+    """Make a decision; the answer comes when the index has it, and is by then what searches see."""
+    check_writing(state, access, index)
+
+    def work() -> EntityDecisions:
+        end = time.monotonic() + state.pool.deadline
+        while True:
+            try:
+                with state.indexes.open_for_writing(index) as opened:
+                    made = entity_corrections.decide(index, opened, change)
+                break
+            except IndexLockedError:  # documents are being added
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_LOCKED_SECONDS)
+        state.indexes.refresh(index)
+        return made
+
+    return await anyio.to_thread.run_sync(work)

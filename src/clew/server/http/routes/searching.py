@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from clew.server import questions, records
 from clew.server.access import Access
 from clew.server.http.events import AnswerEvents, EventStream, format_event
-from clew.server.http.responses import POSING
+from clew.server.http.problems import POSING
 from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
 from clew.server.open_indexes import OpenVersion
 

@@ -1,21 +1,24 @@
-"""`/health`, `/ready` and `/metrics`."""
+"""The server itself: `/health`, `/ready`, `/metrics`, and the indexes that it has."""
 
 import asyncio
 import logging
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from clew.errors import ClewError
-from clew.server.http.metrics import MEDIA_TYPE
-from clew.server.http.responses import problems
-from clew.server.http.state import CallerAccess, State
+from clew.retrievers.registry import RETRIEVERS
+from clew.server import records
+from clew.server.browsing import describe_index
+from clew.server.http.accounts import MEDIA_TYPE
+from clew.server.http.problems import ASKING, problems
+from clew.server.http.state import CallerAccess, State, run_on_version
 from clew.server.open_indexes import OpenIndexes
 from clew.server.refusals import Refusal
 
 _log = logging.getLogger("clew.server")
-router = APIRouter(tags=["status"])
+router = APIRouter()
 
 
 class Health(BaseModel):
@@ -24,13 +27,13 @@ class Health(BaseModel):
     status: str
 
 
-@router.get("/health", summary="Whether the server runs")
+@router.get("/health", summary="Whether the server runs", tags=["status"])
 async def health() -> Health:
     """Answer without a key, and without a look at any index."""
     return Health(status="ok")
 
 
-@router.get("/ready", summary="Whether all indexes can be asked", responses=problems())
+@router.get("/ready", summary="Whether all indexes can be asked", tags=["status"], responses=problems())
 async def ready(state: State, access: CallerAccess) -> Health:
     """Open every index that the key may ask, as far as that many may be open at once.
 
@@ -59,6 +62,7 @@ def _open(indexes: OpenIndexes, name: str) -> None:
 @router.get(
     "/metrics",
     summary="Figures for Prometheus",
+    tags=["status"],
     response_class=PlainTextResponse,
     responses=problems(),
 )
@@ -67,3 +71,20 @@ async def metrics(state: State, access: CallerAccess) -> PlainTextResponse:
     versions = state.indexes.open_versions()
     seen = {name: number for name, number in versions.items() if access.indexes is None or name in access.indexes}
     return PlainTextResponse(state.metrics.text(state.pool.pending, seen), media_type=MEDIA_TYPE)
+
+
+@router.get("/v1/indexes", summary="The indexes that the key may ask", tags=["indexes"], responses=problems())
+async def indexes(state: State, access: CallerAccess) -> records.IndexList:
+    """List them, with the retrievers there are."""
+    names = [name for name in state.indexes.names() if access.indexes is None or name in access.indexes]
+    writable = access.write and state.options.write
+    listed = [records.IndexSummary(name=n, writable=writable, filtered=access.where is not None) for n in names]
+    entries = RETRIEVERS.usable_entries().items()
+    retrievers = [records.RetrieverSummary(name=n, summary=e.summary, needs=e.needs) for n, e in entries]
+    return records.IndexList(indexes=listed, retrievers=retrievers, models=list(state.options.models))
+
+
+@router.get("/v1/{index}/stats", summary="What an index holds", tags=["indexes"], responses=ASKING)
+async def stats(request: Request, index: str, state: State, access: CallerAccess) -> records.IndexStats:
+    """Count what the key may see."""
+    return await run_on_version(request, state, access, index, lambda version: describe_index(version, access))
