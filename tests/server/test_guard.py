@@ -13,6 +13,7 @@ from clew.server.http.accounts import RateLimit
 from clew.server.http.guard import HEADERS, OPEN_PATHS
 from clew.server.keys import KeyFile
 from clew.server.refusals import Refusal
+from clew.text.counts import MEBIBYTE
 from tests.server.serving import guard_of, make_key, serving, state_of, with_options
 
 
@@ -168,7 +169,7 @@ def test_every_answer_has_strict_headers(client: TestClient, path: str) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(plain_folder: Path) -> None:
-    with serving({"small": plain_folder}, with_options(max_body=1000, max_upload=3000)) as client:
+    with serving({"small": plain_folder}, with_options(max_body=1000, max_upload=1)) as client:
         long = json.dumps({"question": "a" * 2000}).encode()
         headers = {"content-type": "application/json"}
         for body in (long, iter([long[:500], long[500:]])):  # with and without its length in the header
@@ -176,7 +177,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(plain_folder: Pat
             assert response.status_code == 413
             assert response.headers["content-type"] == "application/problem+json"
             assert "Content-Security-Policy" in response.headers
-        upload = {"files": ("a.txt", b"b" * 4000)}
+        upload = {"files": ("a.txt", b"b" * (MEBIBYTE + 1))}
         assert client.post("/v1/small/documents", files=upload).status_code == 413
         assert client.get("/v1/small/jobs").json() == {"jobs": []}
 

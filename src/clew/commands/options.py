@@ -90,6 +90,7 @@ DeviceOption = Annotated[
 ]
 _ENCODERS = "all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name"
 EncoderOption = Annotated[str | None, typer.Option(help=f"{_ENCODERS}; for a new index.")]
+ExtractorOption = Annotated[str | None, typer.Option(help="rules, auto, learned, llm with --model, or published:FILE.")]
 SentencesOption = Annotated[
     Literal["vectors", "none"] | None,
     typer.Option(help="Whether sentences get vectors, 384 bytes each: vectors or none."),
@@ -103,6 +104,17 @@ MemoryOption = Annotated[
     str | None,
     typer.Option(help="Memory of the command, such as 4GB; refused where the merge of the graph needs more."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class MakingOptions:
+    """Options that an index is made with, or an open one is compared with; None for what the settings say."""
+
+    extractor: ExtractorOption = None
+    encoder: EncoderOption = None
+    sentences: SentencesOption = None
+    device: DeviceOption = None
+    aliases: AliasesOption = None
 
 
 @dataclass(frozen=True, slots=True)

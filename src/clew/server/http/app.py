@@ -24,6 +24,7 @@ from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
 from clew.server.worker_pool import WorkerPool
+from clew.text.counts import MEBIBYTE
 
 
 def make_state(
@@ -89,7 +90,7 @@ def make_app(state: ServerState) -> Guard:
         status.router,
         chat.router,
         searching.router,
-        documents.make_router(state.options.max_upload),
+        documents.make_router(state.options.max_upload * MEBIBYTE),
         documents.jobs_router,
         graph.router,
         graph.corrections_router,

@@ -102,7 +102,7 @@ class ToolSet:
 
     def choose(self, index: str, access: Access) -> str:
         """Return the index that is meant; raises a Refusal where there is none of the name, or several to choose."""
-        names = [name for name in self.indexes.names() if access.indexes is None or name in access.indexes]
+        names = [name for name in self.indexes.names() if access.may_ask(name)]
         if not index and len(names) == 1:
             return names[0]
         if index not in names:

@@ -39,7 +39,7 @@ async def ready(state: State, access: CallerAccess) -> Health:
 
     They are opened one after the other, beside the questions: a server whose queue is full is ready.
     """
-    names = [name for name in state.indexes.names() if access.indexes is None or name in access.indexes]
+    names = [name for name in state.indexes.names() if access.may_ask(name)]
     try:
         async with asyncio.timeout(state.options.deadline), state.opening:
             for name in names[: state.options.max_open]:
@@ -69,14 +69,14 @@ def _open(indexes: OpenIndexes, name: str) -> None:
 async def metrics(state: State, access: CallerAccess) -> PlainTextResponse:
     """Return counts and times of requests, and the versions of the open indexes that the key may ask."""
     versions = state.indexes.open_versions()
-    seen = {name: number for name, number in versions.items() if access.indexes is None or name in access.indexes}
+    seen = {name: number for name, number in versions.items() if access.may_ask(name)}
     return PlainTextResponse(state.metrics.text(state.pool.pending, seen), media_type=MEDIA_TYPE)
 
 
 @router.get("/v1/indexes", summary="The indexes that the key may ask", tags=["indexes"], responses=problems())
 async def indexes(state: State, access: CallerAccess) -> records.IndexList:
     """List them, with the retrievers there are."""
-    names = [name for name in state.indexes.names() if access.indexes is None or name in access.indexes]
+    names = [name for name in state.indexes.names() if access.may_ask(name)]
     writable = access.write and state.options.write
     listed = [records.IndexSummary(name=n, writable=writable, filtered=access.where is not None) for n in names]
     entries = RETRIEVERS.usable_entries().items()
