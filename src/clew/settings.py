@@ -16,7 +16,7 @@ from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
-from clew.plugins.names import nearest
+from clew.plugins.spec import nearest
 from clew.types import AUTO_RETRIEVER
 
 _logger = logging.getLogger(__name__)

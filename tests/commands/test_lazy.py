@@ -1,5 +1,6 @@
 """Commands are imported when they are called: what help, completion and the table of commands need, and no more."""
 
+import gc
 import inspect
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.commands import pause_collection
 from clew.commands.app import COMMANDS, GROUPS
 from clew.commands.lazy import LazyCommand, LazyGroup
 from tests.faults.commands import load_command, run_clew
@@ -110,3 +112,16 @@ def test_a_command_that_answers_questions_multiplies_small_matrices_in_one_threa
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     LazyCommand(command, target, help_line).load()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "2"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_pause_leaves_collection_as_it_was(enabled: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with pause_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+    finally:
+        gc.unfreeze()
+        (gc.enable if before else gc.disable)()

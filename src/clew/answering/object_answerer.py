@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast, final
 
-from clew.plugins.origin import Origin, check_given, is_own
+from clew.plugins.arguments import Origin, check_given, is_own
 from clew.protocols import Answerer, check_lengths
 from clew.types import Answer, Citation, Evidence, Scored
 

@@ -16,7 +16,7 @@ from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.llm.object_model import accept_model
 from clew.models.llm.providers import KEY_VARIABLES
 from clew.models.llm.registry import MODELS
-from clew.plugins.names import suggest
+from clew.plugins.spec import suggest
 from clew.protocols import Answerer, Encoder, LanguageModel
 
 JSON, TEXT = "json", "text"

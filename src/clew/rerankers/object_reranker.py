@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast, final
 
-from clew.plugins.arguments import check_members
-from clew.plugins.origin import Origin, is_own
+from clew.plugins.arguments import Origin, check_members, is_own
 from clew.protocols import Reranker
 from clew.types import Evidence
 

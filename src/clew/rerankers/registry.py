@@ -7,10 +7,9 @@ from typing import ClassVar
 
 from clew.errors import InputError
 from clew.models.text_scorers import CrossEncoderScorer
-from clew.plugins.names import suggest
 from clew.plugins.records import SettingsRecord, setting
 from clew.plugins.registry import Registry, load_object
-from clew.plugins.spec import split_settings
+from clew.plugins.spec import split_settings, suggest
 from clew.protocols import Reranker
 from clew.query.context import IndexContext
 from clew.rerankers.object_reranker import accept_reranker

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import cast, final
 
 from clew.errors import InputError
-from clew.plugins.arguments import FROM_PYTHON
-from clew.plugins.origin import Origin, check_given, is_own
+from clew.plugins.arguments import FROM_PYTHON, Origin, check_given, is_own
 from clew.protocols import Extractor
 from clew.types import Extraction, Failure, Mention, Passage
 

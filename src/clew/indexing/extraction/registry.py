@@ -9,8 +9,8 @@ from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.object_extractor import accept_extractor
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.plugins.arguments import FROM_PYTHON
-from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
+from clew.plugins.spec import nearest
 from clew.protocols import Extractor, LanguageModel
 from clew.store.pretrained import CONFIG_FILE
 

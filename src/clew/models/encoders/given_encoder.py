@@ -9,8 +9,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.models.encoders.row_check import check_rows
 from clew.models.validation import require_unicode
-from clew.plugins.arguments import check_members
-from clew.plugins.origin import Origin
+from clew.plugins.arguments import Origin, check_members
 from clew.protocols import Encoder
 
 if TYPE_CHECKING:

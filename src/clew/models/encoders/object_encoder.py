@@ -6,8 +6,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
 from clew.models.encoders.registry import ENCODERS
-from clew.plugins.arguments import FROM_PYTHON
-from clew.plugins.origin import is_own, origin_of
+from clew.plugins.arguments import FROM_PYTHON, is_own, origin_of
 from clew.protocols import Encoder
 
 

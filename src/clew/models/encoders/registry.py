@@ -19,8 +19,8 @@ from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceT
 from clew.models.library_errors import first_line
 from clew.plugins.arguments import FROM_PYTHON
 from clew.plugins.extras import import_extra
-from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
+from clew.plugins.spec import nearest
 from clew.protocols import SpanEncoder, TokenEncoder
 
 if TYPE_CHECKING:

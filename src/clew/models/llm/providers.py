@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError, MissingPackageError
 from clew.models.llm.registry import MODELS
 from clew.plugins.extras import missing_package, require_extra
-from clew.plugins.names import suggest
+from clew.plugins.spec import suggest
 
 if TYPE_CHECKING:
     import httpx2
