@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -249,8 +250,6 @@ def test_the_audit_log_names_the_index_of_chats_and_tools(plain_folder: Path, tm
 
 
 def test_a_full_queue_is_429_before_an_answer_streams(plain_folder: Path) -> None:
-    from threading import Event
-
     chat = {"model": "clew/small", "messages": [{"role": "user", "content": "a"}], "stream": True}
     with serving({"small": plain_folder}, with_options(workers=1, queue=0)) as client:
         release = Event()
@@ -292,8 +291,6 @@ def test_the_log_says_what_an_answer_does_not(tmp_path: Path, caplog: pytest.Log
 
 
 def test_a_full_queue_is_429_and_a_deadline_504(plain_folder: Path) -> None:
-    from threading import Event
-
     with serving({"small": plain_folder}, with_options(workers=1, queue=0, deadline=0.3)) as client:
         release = Event()
         state_of(client).pool.submit(release.wait)

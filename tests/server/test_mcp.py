@@ -1,4 +1,4 @@
-"""The tools and resources of assistants, by the client of the SDK: over standard input, and over HTTP."""
+"""The tools of assistants, by the client of the SDK: over standard input, and over HTTP."""
 
 import asyncio
 import os
@@ -12,7 +12,6 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
 
 import clew
 from clew.index import Index
@@ -58,18 +57,11 @@ async def call(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]
 
 
 async def use_all(client: Client) -> dict[str, Any]:
-    """Return what each tool and resource gives."""
+    """Return what each tool gives."""
     tools = await client.list_tools()
     about = next(tool for tool in tools.tools if tool.name == "about")
-    passage = await client.read_resource("clew://small/passage/palander")
-    document = await client.read_resource("clew://small/document/vega")
     refused = await client.call_tool("read", {"passage_id": "none"})
     wrong = await client.call_tool("search", {"question": "a", "k": "many"})
-    try:
-        await client.read_resource("clew://small/passage/none")
-        missing = ""
-    except MCPError as error:
-        missing = str(error)
     return {
         "tools": {tool.name for tool in tools.tools},
         "typed": all(tool.output_schema for tool in tools.tools),
@@ -80,11 +72,8 @@ async def use_all(client: Client) -> dict[str, Any]:
         "connect": await call(client, "connect", start="Vega (ship)", end="Karlskrona"),
         "entity": await call(client, "entity", name="louis palander"),
         "about": await call(client, "about", index="small"),
-        "passage": passage.contents[0].text,  # type: ignore[union-attr]
-        "document": document.contents[0].text,  # type: ignore[union-attr]
         "refused": (refused.is_error, refused.content[0].text),  # type: ignore[union-attr]
         "wrong": (wrong.is_error, wrong.content[0].text),  # type: ignore[union-attr]
-        "missing": missing,
     }
 
 
@@ -96,15 +85,13 @@ def check(found: dict[str, Any], small: Index) -> None:
     assert found["ask"]["answer"] == answer.text
     assert [q["quote"] for q in found["ask"]["quotes"]] == [c.quote for c in answer.citations]
     text = small.snapshot.texts[small.snapshot.position("palander")]
-    assert found["read"]["text"] == found["passage"] == text
-    assert found["document"] == small.snapshot.texts[small.snapshot.position("vega")]
+    assert found["read"]["text"] == text
     assert found["connect"]["paths"][0]["entities"] == ["Vega (ship)", "Louis Palander", "Karlskrona"]
     assert found["connect"]["paths"][0]["steps"][0]["quote"]
     assert found["entity"]["name"] == "Louis Palander"
     assert found["about"]["documents"] == len(DOCUMENTS)
     assert found["refused"][0]
     assert "there is no passage 'none' here" in found["refused"][1]
-    assert "no passage 'none'" in found["missing"]
     assert found["wrong"][0]
     assert found["wrong"][1].startswith("search: k: ")
     assert "'many'" in found["wrong"][1]

@@ -8,14 +8,12 @@ import shutil
 import socket
 import sys
 import tempfile
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import clew
 from clew.errors import ClewError, InputError
 from clew.models.devices import choose_device
 from clew.models.llm.providers import CUSTOM_KEY_VARIABLE, KEY_VARIABLES, OLLAMA_URL
@@ -29,8 +27,6 @@ from clew.text.counts import format_count
 OK, WARNING, FAULT = "ok", "warn", "fault"
 _TESTED = ((3, 11), (3, 13))  # versions of Python that the tests run on: the first and the last
 _MIN_FREE_BYTES = 1 << 30
-_MAX_FILES = 100_000  # counted in a folder
-_COMPILED = "*.nbi"  # numba's index of the machine code of a function
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 _OTHER_PLATFORM = re.compile(r"sys_platform|platform_system|python_version")
@@ -60,9 +56,7 @@ class Finding:
 
 def check_machine() -> list[Finding]:
     """Return findings on what Clew runs on."""
-    return [
-        _check_python(), _check_platform(), _check_clock(), _check_encoding(), _check_cache(), _check_compiled_code()
-    ]  # fmt: skip
+    return [_check_python(), _check_platform(), _check_encoding(), _check_cache()]
 
 
 def _check_python() -> Finding:
@@ -81,14 +75,6 @@ def _check_platform() -> Finding:
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         return Finding("platform", WARNING, seen, "torch has no wheels for Intel Macs: the extra train is not for this")
     return Finding("platform", OK, seen)
-
-
-def _check_clock() -> Finding:
-    seen = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    installed = Path(clew.__file__).stat().st_mtime
-    if time.time() < installed:
-        return Finding("clock", WARNING, f"{seen}, earlier than the installation of Clew", "set the clock")
-    return Finding("clock", OK, seen)
 
 
 def _check_encoding() -> Finding:
@@ -116,33 +102,10 @@ def _check_cache() -> Finding:
         seen = f"{folder} cannot be written ({error.strerror})"
         return Finding("cache folder", FAULT, seen, "set CLEW_CACHE to a folder that can be written")
     free = shutil.disk_usage(existing).free
-    seen = f"{folder}, {_size(folder) / 1e6:,.0f} MB; {free / 1e9:,.1f} GB are free"
+    seen = f"{folder}; {free / 1e9:,.1f} GB are free"
     if free < _MIN_FREE_BYTES:
         return Finding("cache folder", WARNING, seen, "free some space, or set CLEW_CACHE to another disk")
     return Finding("cache folder", OK, seen)
-
-
-def _check_compiled_code() -> Finding:
-    package = Path(clew.__file__).parent
-    own = os.environ.get("NUMBA_CACHE_DIR")
-    folders = [Path(own)] if own else [package]
-    count = sum(1 for folder in folders for _ in folder.rglob(_COMPILED))
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return Finding("compiled code", WARNING, "NUMBA_DISABLE_JIT is set", "unset it: all is some 100 times slower")
-    if not count:
-        seen = f"none in {folders[0]} yet: the first commands compile for some seconds, once"
-        return Finding("compiled code", OK, seen)
-    return Finding("compiled code", OK, f"{format_count(count, 'function')} in {folders[0]}")
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for number, file in enumerate(folder.rglob("*")):
-        if number == _MAX_FILES:
-            break
-        if file.is_file() and not file.is_symlink():
-            total += file.stat().st_size
-    return total
 
 
 def check_packages() -> list[Finding]:

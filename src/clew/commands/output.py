@@ -56,6 +56,14 @@ def print_json(value: Any) -> None:
     print(format_json(value, indent=2))
 
 
+def print_result(value: Any, text: str, *, json_: bool) -> None:
+    """Print a result: its value as JSON, or its text for people."""
+    if json_:
+        print_json(value)
+    else:
+        print_line(text)
+
+
 def format_json(value: Any, indent: int | None = None) -> str:
     """Return a JSON document; characters that steer a terminal or turn the direction of text are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)

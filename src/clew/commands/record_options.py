@@ -5,8 +5,7 @@ A parameter of a command whose type is a dataclass becomes one option for each o
 named like the field. Fields that are dataclasses are expanded in turn; all other fields keep their defaults.
 
 The record of a parameter may define `dependent_defaults(given)`, a static method that gets the options of the command
-line by name, and returns the values of options that were not given; and `check_given(given)`, a method that raises
-InputError for an option that was given and that the record, with the values of all options, would not read.
+line by name, and returns the values of options that were not given.
 """
 
 import dataclasses
@@ -102,10 +101,7 @@ def expand_records(command: Command) -> Command:
             given = {name: value for name, value in own.items() if _is_given(context, name)}
             if hasattr(record.type, "dependent_defaults"):
                 own |= {**record.type.dependent_defaults(given), **given}
-            made = record.value(own)
-            if hasattr(made, "check_given"):
-                made.check_given(given)
-            values[record.field] = made
+            values[record.field] = record.value(own)
         command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -76,16 +76,6 @@ def visible_position(scope: Scope, passage_id: str, allowed: BoolArray) -> int:
     return position
 
 
-def read_document(version: OpenVersion, access: Access, document_id: str) -> list[records.Passage]:
-    """Return the passages of a document that the key may see; a document without any is a Refusal (404)."""
-    _, allowed = allowed_passages(version, access)
-    number = version.documents.find(document_id)
-    positions = [] if number is None else [p for p in version.documents.passages(number) if allowed[p]]
-    if not positions:
-        raise unknown("document", document_id)
-    return [records.Passage.model_validate(version.index.snapshot.passage(position)) for position in positions]
-
-
 def check_removable(version: OpenVersion, access: Access, document_id: str) -> None:
     """Refuse (404) to remove a document of which the key does not see every passage."""
     _, allowed = allowed_passages(version, access)

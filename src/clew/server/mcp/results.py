@@ -1,4 +1,4 @@
-"""The results of tools: short, since an assistant pays for each word; `read` and the resources give the whole."""
+"""The results of tools: short, since an assistant pays for each word; `read` gives the whole."""
 
 from pydantic import Field
 

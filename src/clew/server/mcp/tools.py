@@ -1,4 +1,4 @@
-"""The tools and resources that assistants have, over the indexes of a server."""
+"""The tools that assistants have, over the indexes of a server."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from pydantic import Field, ValidationError
 
 from clew.errors import ClewError
@@ -130,7 +130,6 @@ def make_tools(
     tools = ToolSet(indexes, pool, jobs, options)
     _add_questions(server, tools)
     _add_graph(server, tools, about)
-    _add_resources(server, tools)
     if options.write:
         _add_writing(server, tools)
     return server
@@ -218,36 +217,6 @@ def describe(version: OpenVersion, access: Access) -> results.About:
         facts=counts.triples,
         titles=[document.title or document.id for document in page.documents],
     )
-
-
-def _add_resources(server: MCPServer[Any], tools: ToolSet) -> None:
-    @server.resource("clew://{index}/passage/{+passage_id}", mime_type="text/plain", name="passage")
-    async def passage(index: str, passage_id: str, context: Context[Any, Any]) -> str:
-        """Return the text of a passage."""
-        try:
-            view = await tools.run(context, index, lambda v, access: browsing.find_passage(v, access, passage_id))
-        except ToolError as error:
-            raise ResourceNotFoundError(str(error)) from error
-        return view.text
-
-    @server.resource("clew://{index}/document/{+document_id}", mime_type="text/plain", name="document")
-    async def document(index: str, document_id: str, context: Context[Any, Any]) -> str:
-        """Return the text of a document: its passages, each from where the one before ends."""
-        try:
-            passages = await tools.run(context, index, lambda v, access: browsing.read_document(v, access, document_id))
-        except ToolError as error:
-            raise ResourceNotFoundError(str(error)) from error
-        return join_passages(passages)
-
-
-def join_passages(passages: list[records.Passage]) -> str:
-    """Return the text of passages in order; what two share stands once, and a gap is a blank line."""
-    text, end = "", 0
-    for passage in passages:
-        gap = "\n\n" if text and passage.start > end else ""
-        text += gap + passage.text[max(0, end - passage.start) :]
-        end = max(end, passage.end)
-    return text
 
 
 def _add_writing(server: MCPServer[Any], tools: ToolSet) -> None:

@@ -22,7 +22,7 @@ from clew.server.access import Access, note_index
 from clew.server.http.events import EventStream, format_event
 from clew.server.http.problems import POSING, problems
 from clew.server.http.routes.searching import start_answer
-from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+from clew.server.http.state import Asked, CallerAccess, ServerState, State
 from clew.server.refusals import Refusal, unknown
 from clew.types import Citation, Usage
 
@@ -91,8 +91,8 @@ class ChatReply(BaseModel):
 @router.get("/models", summary="The indexes as models", responses=problems())
 async def models(state: State, access: CallerAccess) -> dict[str, Any]:
     """List the indexes that the key may ask."""
-    names = [name for name in state.indexes.names() if access.may_ask(name)]
-    listed = [{"id": f"{PREFIX}{name}", "object": "model", "created": 0, "owned_by": "clew"} for name in names]
+    fields = {"object": "model", "created": 0, "owned_by": "clew"}
+    listed = [{"id": f"{PREFIX}{name}", **fields} for name in state.names(access)]
     return {"object": "list", "data": listed}
 
 
@@ -110,18 +110,15 @@ async def complete(request: Request, body: ChatRequest, state: State, access: Ca
     """Answer the last message of the user, with citations as an extra field, or ask which name it means."""
     if body.model.startswith(PREFIX):
         note_index(request.scope, _index_name(body))
-    asked = read_chat(body, state, access)
-    reply = _Reply(body, asked.whole)
-    if asked.whole.query:
-        version = await run_on_version(request, state, access, asked.index, lambda opened: opened.number)
-        whole = reply.ask_back(version)
+    question = read_chat(body, state, access)
+    asked, reply = Asked(request, question.index, state, access), _Reply(body, question.whole)
+    if question.whole.query:
+        whole = reply.ask_back(await asked.run(lambda version, _: version.number))
         return EventStream(_stream_whole(whole, reply)) if body.stream else JSONResponse(whole.model_dump(mode="json"))
     if body.stream:
-        return EventStream(_stream(start_answer(state, access, asked.index, asked.request), reply))
-    allowed = state.options.models
-    answer = await run_on_version(
-        request, state, access, asked.index, lambda opened: questions.ask(opened, access, asked.request, allowed)
-    )
+        return EventStream(_stream(start_answer(asked, question.request), reply))
+    models = state.options.models
+    answer = await asked.run(lambda version, access: questions.ask(version, access, question.request, models))
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
 
 

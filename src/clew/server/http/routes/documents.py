@@ -11,10 +11,10 @@ from starlette.datastructures import UploadFile
 from clew.server import browsing, records
 from clew.server.access import Access
 from clew.server.http.problems import ASKING, WRITING, problems
-from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+from clew.server.http.state import Asked, OfIndex
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
-from clew.server.uploads.spool import ReceivedFile, StoredJob
+from clew.server.uploads.spool import ReceivedFile
 
 jobs_router = APIRouter(prefix="/v1/{index}", tags=["documents"], responses=problems(404, 409, 422))
 JobId = Annotated[str, Path(max_length=64)]
@@ -63,10 +63,7 @@ def make_router(max_upload: int) -> APIRouter:
 
 
 async def list_documents(
-    request: Request,
-    index: str,
-    state: State,
-    access: CallerAccess,
+    asked: OfIndex,
     after: Annotated[str, Query(max_length=4_000, description="`next` of the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     q: Annotated[str, Query(max_length=500, description="A part of an id or a title.")] = "",
@@ -74,62 +71,49 @@ async def list_documents(
 ) -> records.DocumentPage:
     """Return a page of documents by id, with those that could not be read and why."""
 
-    def work(version: OpenVersion) -> records.DocumentPage:
-        unread = failed_items(state, access, index)
-        return browsing.list_documents(version, access, unread, after, limit, q, status)
+    def work(version: OpenVersion, access: Access) -> records.DocumentPage:
+        return browsing.list_documents(version, access, _failed_items(asked), after, limit, q, status)
 
-    return await run_on_version(request, state, access, index, work)
+    return await asked.run(work)
 
 
-async def add_documents(request: Request, index: str, state: State, access: CallerAccess) -> records.Job:
+async def add_documents(request: Request, asked: OfIndex) -> records.Job:
     """Store texts or files; the answer comes when they are on disk, so that no end of the server loses them."""
-    check_writing(state, access, index)
+    asked.check_writing()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    spool = state.jobs.spool(index)
+    options, key, spool = asked.state.options, asked.access.key_id, asked.state.jobs.spool(asked.index)
     if kind == "application/json":
         documents = _parse_texts(await request.body())
-        job = await anyio.to_thread.run_sync(spool.accept_texts, access.key_id, documents)
+        job = await anyio.to_thread.run_sync(spool.accept_texts, key, documents)
     elif kind == FILES:
-        async with request.form(max_files=state.options.max_files, max_fields=10, max_part_size=_MAX_FIELD) as form:
+        async with request.form(max_files=options.max_files, max_fields=10, max_part_size=_MAX_FIELD) as form:
             files = [part for part in form.getlist("files") if isinstance(part, UploadFile)]
             if not files:
                 raise Refusal(422, "no files were sent: send at least one in the field 'files'")
             received = [ReceivedFile(file.filename or "", file.file) for file in files]
-            job = await anyio.to_thread.run_sync(spool.accept_files, access.key_id, received)
+            job = await anyio.to_thread.run_sync(spool.accept_files, key, received)
     else:
         raise Refusal(415, f"the body is {kind[:100]!r}; wanted application/json or {FILES}", "kind")
-    return _start(state, job)
+    asked.state.jobs.start(job)
+    return job.view()
 
 
-async def remove_document(
-    request: Request,
-    index: str,
-    document_id: Annotated[str, Path(max_length=4_000)],
-    state: State,
-    access: CallerAccess,
-) -> records.Job:
+async def remove_document(asked: OfIndex, document_id: Annotated[str, Path(max_length=4_000)]) -> records.Job:
     """Queue the removal of a document, and of all that was extracted from it."""
-    check_writing(state, access, index)
-    await run_on_version(request, state, access, index, lambda v: browsing.check_removable(v, access, document_id))
-    spool = state.jobs.spool(index)
-    return _start(state, await anyio.to_thread.run_sync(spool.accept_removal, access.key_id, [document_id]))
+    asked.check_writing()
+    await asked.run(lambda version, access: browsing.check_removable(version, access, document_id))
+    spool = asked.state.jobs.spool(asked.index)
+    job = await anyio.to_thread.run_sync(spool.accept_removal, asked.access.key_id, [document_id])
+    asked.state.jobs.start(job)
+    return job.view()
 
 
-def check_writing(state: ServerState, access: Access, index: str) -> None:
-    """Refuse an index that does not exist, and a key that may not write."""
-    access.check_index(index)
-    state.indexes.check(index)
-    access.check_write()
-    if not state.options.write:
-        raise Refusal(403, "this server takes no documents: it was started with --read-only", "read-only")
-
-
-def failed_items(state: ServerState, access: Access, index: str) -> dict[str, tuple[str, str]]:
+def _failed_items(asked: Asked) -> dict[str, tuple[str, str]]:
     """Return by item why it could not be read, and the job, of the jobs that the key may see; the newest tells."""
     failed: dict[str, tuple[str, str]] = {}
     tried: set[str] = set()
-    for job in state.jobs.spool(index).jobs():
-        if not job.is_over or not job.is_visible(access):
+    for job in asked.state.jobs.spool(asked.index).jobs():
+        if not job.is_over or not job.is_visible(asked.access):
             continue
         reasons = dict(job.failures) or ({file.name: job.reason for file in job.files} if job.reason else {})
         failed.update({item: (reason, job.id) for item, reason in reasons.items() if item not in tried})
@@ -144,37 +128,30 @@ def _parse_texts(body: bytes) -> list[records.NewDocument]:
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in error.errors()]) from error
 
 
-def _start(state: ServerState, job: StoredJob) -> records.Job:
-    state.jobs.start(job)
-    return job.view()
-
-
 @jobs_router.get("/jobs", summary="The latest jobs")
-async def jobs(index: str, state: State, access: CallerAccess) -> records.JobList:
+async def jobs(asked: OfIndex) -> records.JobList:
     """Return the latest jobs that the key may see, the newest first, a hundred at most."""
-    access.check_index(index)
-    state.indexes.check(index)
-    stored = await anyio.to_thread.run_sync(state.jobs.spool(index).jobs)
-    return records.JobList(jobs=[job.view() for job in stored if job.is_visible(access)][:_LISTED])
+    asked.check()
+    stored = await anyio.to_thread.run_sync(asked.state.jobs.spool(asked.index).jobs)
+    return records.JobList(jobs=[job.view() for job in stored if job.is_visible(asked.access)][:_LISTED])
 
 
 @jobs_router.get("/jobs/{job_id}", summary="How far a job is")
-async def job(index: str, job_id: JobId, state: State, access: CallerAccess) -> records.Job:
+async def job(asked: OfIndex, job_id: JobId) -> records.Job:
     """Return a job."""
-    access.check_index(index)
-    state.indexes.check(index)
-    return state.jobs.find(index, job_id, access).view()
+    asked.check()
+    return asked.state.jobs.find(asked.index, job_id, asked.access).view()
 
 
 @jobs_router.delete("/jobs/{job_id}", summary="Cancel a job")
-async def cancel(index: str, job_id: JobId, state: State, access: CallerAccess) -> records.Job:
+async def cancel(asked: OfIndex, job_id: JobId) -> records.Job:
     """Stop a job; what is in the index by then stays."""
-    check_writing(state, access, index)
-    return state.jobs.cancel(index, job_id, access).view()
+    asked.check_writing()
+    return asked.state.jobs.cancel(asked.index, job_id, asked.access).view()
 
 
 @jobs_router.post("/jobs/{job_id}/retry", summary="Try a job again", status_code=202)
-async def retry(index: str, job_id: JobId, state: State, access: CallerAccess) -> records.Job:
+async def retry(asked: OfIndex, job_id: JobId) -> records.Job:
     """Queue a job again that failed, in part or as a whole, or was cancelled."""
-    check_writing(state, access, index)
-    return state.jobs.retry(index, job_id, access).view()
+    asked.check_writing()
+    return asked.state.jobs.retry(asked.index, job_id, asked.access).view()

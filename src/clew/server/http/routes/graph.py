@@ -4,14 +4,13 @@ import time
 from typing import Annotated
 
 import anyio.to_thread
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query
 
 from clew.errors import IndexLockedError
 from clew.server import browsing, entity_corrections, records
 from clew.server.entity_corrections import AmbiguousList, DuplicateList, EntityChange, EntityDecisions
 from clew.server.http.problems import ASKING, WRITING
-from clew.server.http.routes.documents import check_writing
-from clew.server.http.state import CallerAccess, State, run_on_version
+from clew.server.http.state import OfIndex
 
 router = APIRouter(prefix="/v1/{index}", tags=["graph"], responses=ASKING)
 corrections_router = APIRouter(prefix="/v1/{index}", tags=["entities"])
@@ -21,97 +20,76 @@ Name = Annotated[str, Query(max_length=2_000, description="A part of a name.")]
 
 
 @router.get("/passages/{passage_id:path}", summary="A passage and its surroundings")
-async def passage(
-    request: Request, index: str, passage_id: Annotated[str, Path(max_length=4_000)], state: State, access: CallerAccess
-) -> records.PassageView:
+async def passage(asked: OfIndex, passage_id: Annotated[str, Path(max_length=4_000)]) -> records.PassageView:
     """Return a passage, the ones before and after it, and what was extracted from it."""
-    return await run_on_version(request, state, access, index, lambda v: browsing.find_passage(v, access, passage_id))
+    return await asked.run(lambda version, access: browsing.find_passage(version, access, passage_id))
 
 
 @router.get("/entities", summary="Entities by name")
-async def entities(
-    request: Request, index: str, state: State, access: CallerAccess, q: Name = "", limit: Limit = 20
-) -> records.EntityList:
+async def entities(asked: OfIndex, q: Name = "", limit: Limit = 20) -> records.EntityList:
     """Return the entities whose names contain a text, the best match first."""
-    return await run_on_version(request, state, access, index, lambda v: browsing.find_entities(v, access, q, limit))
+    return await asked.run(lambda version, access: browsing.find_entities(version, access, q, limit))
 
 
 @router.get("/entities/{entity_id:path}", summary="An entity")
 async def entity(
-    request: Request,
-    index: str,
+    asked: OfIndex,
     entity_id: Annotated[str, Path(max_length=4_000, description="An id, or a name.")],
-    state: State,
-    access: CallerAccess,
     limit: Limit = 50,
 ) -> records.Entity:
     """Return an entity with its similar names, facts and passages."""
-    return await run_on_version(
-        request, state, access, index, lambda v: browsing.find_entity(v, access, entity_id, limit)
-    )
+    return await asked.run(lambda version, access: browsing.find_entity(version, access, entity_id, limit))
 
 
 @router.get("/paths", summary="Paths between two entities")
 async def paths(
-    request: Request,
-    index: str,
-    state: State,
-    access: CallerAccess,
+    asked: OfIndex,
     start: Annotated[str, Query(alias="from", max_length=2_000, description="An id, or a name.")],
     end: Annotated[str, Query(alias="to", max_length=2_000, description="An id, or a name.")],
     limit: Annotated[int, Query(ge=1, le=50)] = 5,
     hops: Annotated[int, Query(ge=1, le=6, description="Edges of a path, at most.")] = 4,
 ) -> records.PathList:
     """Return the shortest paths, each edge with the sentences that state it."""
-    return await run_on_version(
-        request, state, access, index, lambda v: browsing.find_paths(v, access, start, end, limit, hops)
-    )
+    return await asked.run(lambda version, access: browsing.find_paths(version, access, start, end, limit, hops))
 
 
 @corrections_router.get("/duplicate-entities", summary="Entities that may be one", responses=ASKING)
-async def duplicates(
-    request: Request, index: str, state: State, access: CallerAccess, q: Name = "", limit: Limit = 20
-) -> DuplicateList:
+async def duplicates(asked: OfIndex, q: Name = "", limit: Limit = 20) -> DuplicateList:
     """Return pairs of entities with near names, and what stands beside both, the likeliest first."""
-    return await run_on_version(
-        request, state, access, index, lambda v: entity_corrections.find_duplicates(v, access, q, limit)
-    )
+    return await asked.run(lambda version, access: entity_corrections.find_duplicates(version, access, q, limit))
 
 
 @corrections_router.get("/ambiguous-entities", summary="Entities that may be several", responses=ASKING)
-async def ambiguous(
-    request: Request, index: str, state: State, access: CallerAccess, q: Name = "", limit: Limit = 20
-) -> AmbiguousList:
+async def ambiguous(asked: OfIndex, q: Name = "", limit: Limit = 20) -> AmbiguousList:
     """Return entities whose documents fall apart, or whose title took over a shorter name, the likeliest first."""
-    return await run_on_version(
-        request, state, access, index, lambda v: entity_corrections.find_ambiguous(v, access, q, limit)
-    )
+    return await asked.run(lambda version, access: entity_corrections.find_ambiguous(version, access, q, limit))
 
 
 @corrections_router.get("/entity-decisions", summary="Decisions on entities", responses=ASKING)
-async def decisions(request: Request, index: str, state: State, access: CallerAccess) -> EntityDecisions:
+async def decisions(asked: OfIndex) -> EntityDecisions:
     """Return all decisions, also those that were undone; only a key that may write sees them."""
-    check_writing(state, access, index)
-    return await run_on_version(request, state, access, index, entity_corrections.list_decisions)
+    asked.check_writing()
+    return await asked.run(lambda version, _: entity_corrections.list_decisions(version))
 
 
 @corrections_router.post("/entity-decisions", summary="Merge, split, rename, forget or undo", responses=WRITING)
-async def decide(index: str, change: EntityChange, state: State, access: CallerAccess) -> EntityDecisions:
+async def decide(asked: OfIndex, change: EntityChange) -> EntityDecisions:
     """Make a decision; the answer comes when the index has it, and is by then what searches see."""
-    check_writing(state, access, index)
+    asked.check_writing()
+    index, indexes = asked.index, asked.state.indexes
 
     def work() -> EntityDecisions:
-        end = time.monotonic() + state.pool.deadline
+        end = time.monotonic() + asked.state.pool.deadline
         while True:
             try:
-                with state.indexes.open_for_writing(index) as opened:
+                with indexes.open_for_writing(index) as opened:
                     made = entity_corrections.decide(index, opened, change)
                 break
             except IndexLockedError:  # documents are being added
                 if time.monotonic() >= end:
                     raise
                 time.sleep(_LOCKED_SECONDS)
-        state.indexes.refresh(index)
+        indexes.refresh(index)
         return made
 
     return await anyio.to_thread.run_sync(work)

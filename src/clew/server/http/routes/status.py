@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
@@ -13,7 +13,7 @@ from clew.server import records
 from clew.server.browsing import describe_index
 from clew.server.http.accounts import MEDIA_TYPE
 from clew.server.http.problems import ASKING, problems
-from clew.server.http.state import CallerAccess, State, run_on_version
+from clew.server.http.state import CallerAccess, OfIndex, State
 from clew.server.open_indexes import OpenIndexes
 from clew.server.refusals import Refusal
 
@@ -39,7 +39,7 @@ async def ready(state: State, access: CallerAccess) -> Health:
 
     They are opened one after the other, beside the questions: a server whose queue is full is ready.
     """
-    names = [name for name in state.indexes.names() if access.may_ask(name)]
+    names = state.names(access)
     try:
         async with asyncio.timeout(state.options.deadline), state.opening:
             for name in names[: state.options.max_open]:
@@ -76,15 +76,14 @@ async def metrics(state: State, access: CallerAccess) -> PlainTextResponse:
 @router.get("/v1/indexes", summary="The indexes that the key may ask", tags=["indexes"], responses=problems())
 async def indexes(state: State, access: CallerAccess) -> records.IndexList:
     """List them, with the retrievers there are."""
-    names = [name for name in state.indexes.names() if access.may_ask(name)]
-    writable = access.write and state.options.write
-    listed = [records.IndexSummary(name=n, writable=writable, filtered=access.where is not None) for n in names]
+    rights = {"writable": access.write and state.options.write, "filtered": access.where is not None}
+    listed = [records.IndexSummary(name=name, **rights) for name in state.names(access)]
     entries = RETRIEVERS.usable_entries().items()
     retrievers = [records.RetrieverSummary(name=n, summary=e.summary, needs=e.needs) for n, e in entries]
     return records.IndexList(indexes=listed, retrievers=retrievers, models=list(state.options.models))
 
 
 @router.get("/v1/{index}/stats", summary="What an index holds", tags=["indexes"], responses=ASKING)
-async def stats(request: Request, index: str, state: State, access: CallerAccess) -> records.IndexStats:
+async def stats(asked: OfIndex) -> records.IndexStats:
     """Count what the key may see."""
-    return await run_on_version(request, state, access, index, lambda version: describe_index(version, access))
+    return await asked.run(describe_index)
