@@ -62,9 +62,9 @@ def test_changes_are_printed_logged_and_copied(index: Path, tmp_path: Path) -> N
     ("arguments", "message"),
     [
         (("--duplicates", "--ambiguous"), "are two lists: give one of them"),
-        (("split", "Portsmouth"), "say which mentions are meant by one of --document"),
+        (("split", "Portsmouth", "--as", "X"), "say which mentions are split off, in one way"),
         (("split", "Portsmouth", "--document", "sea"), "give the name of what is split off by --as"),
-        (("split", "Portsmouth", "--by-context", "--as", "X"), "leave --as out"),
+        (("split", "Portsmouth", "--by-context", "--as", "X"), "leave --as and the others out"),
         (("merge", "Portsmouth", "Porstmouth"), "did you mean 'Portsmouth'?"),
         (("import", "nil.json"), "nil.json cannot be read as JSON"),
         (("undo", "99"), "there is no decision 99"),

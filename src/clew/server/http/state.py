@@ -102,11 +102,11 @@ class Asked:
             answer.cancel()
 
 
-async def _asked(request: Request, index: str, state: State, access: CallerAccess) -> Asked:
+async def _make_asked(request: Request, index: str, state: State, access: CallerAccess) -> Asked:
     return Asked(request, index, state, access)
 
 
-OfIndex = Annotated[Asked, Depends(_asked)]
+OfIndex = Annotated[Asked, Depends(_make_asked)]
 
 
 async def _wait_until_left(request: Request) -> None:
