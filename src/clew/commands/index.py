@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.models.llm.access import LLMClientFactory
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
-_APART = {
+_EXCLUSIVE = {
     "--watch": ("--shard", "--estimate", "--prune", "--retry-failed", "--json", "--workers", "columns"),
     "--shard": ("--prune", "--retry-failed", "--workers", "columns"),
     "--estimate": ("--prune",),
@@ -329,7 +329,7 @@ def _check_run(run: RunOptions, sources: list[str]) -> None:
         "columns": run.columns != ColumnOptions(),
     }
     for name, is_given in (("--watch", run.watch), ("--shard", run.shard), ("--estimate", run.estimate)):
-        if is_given and (other := next((other for other in _APART[name] if values[other]), "")):
+        if is_given and (other := next((other for other in _EXCLUSIVE[name] if values[other]), "")):
             raise InputError(f"{other} is not for {name}: leave one out")
     if run.prune and not any(source != "-" and Path(source).is_dir() for source in sources):
         raise InputError("--prune is given without a folder: name the folder whose documents are removed when gone")

@@ -5,7 +5,8 @@ A parameter of a command whose type is a dataclass becomes one option for each o
 named like the field. Fields that are dataclasses are expanded in turn; all other fields keep their defaults.
 
 The record of a parameter may define `dependent_defaults(given)`, a static method that gets the options of the command
-line by name, and returns the values of options that were not given.
+line by name, and returns the values of options that were not given; and `check_given(given)`, a method that raises
+InputError for an option that was given and that the record, with the values of all options, would not read.
 """
 
 import dataclasses
@@ -101,7 +102,10 @@ def expand_records(command: Command) -> Command:
             given = {name: value for name, value in own.items() if _is_given(context, name)}
             if hasattr(record.type, "dependent_defaults"):
                 own |= {**record.type.dependent_defaults(given), **given}
-            values[record.field] = record.value(own)
+            made = record.value(own)
+            if hasattr(made, "check_given"):
+                made.check_given(given)
+            values[record.field] = made
         command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

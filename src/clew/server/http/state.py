@@ -27,7 +27,7 @@ class ServerState:
     indexes: OpenIndexes
     jobs: Jobs
     pool: WorkerPool
-    keys: KeyFile | None  # None where no key is asked for
+    keys: KeyFile | None  # None where no key is call for
     metrics: Metrics
     audit: AuditLog
     rate: RateLimit
@@ -54,7 +54,7 @@ CallerAccess = Annotated[Access, Depends(_access)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class IndexRequest:
     """A request to one index, and what its caller may do."""
 
     request: Request
@@ -102,11 +102,11 @@ class Asked:
             answer.cancel()
 
 
-async def _make_asked(request: Request, index: str, state: State, access: CallerAccess) -> Asked:
-    return Asked(request, index, state, access)
+async def _make_call(request: Request, index: str, state: State, access: CallerAccess) -> IndexRequest:
+    return IndexRequest(request, index, state, access)
 
 
-OfIndex = Annotated[Asked, Depends(_make_asked)]
+RequestOfIndex = Annotated[IndexRequest, Depends(_make_call)]
 
 
 async def _wait_until_left(request: Request) -> None:

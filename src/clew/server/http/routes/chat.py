@@ -22,7 +22,7 @@ from clew.server.access import Access, note_index
 from clew.server.http.events import EventStream, format_event
 from clew.server.http.problems import POSING, problems
 from clew.server.http.routes.searching import start_answer
-from clew.server.http.state import Asked, CallerAccess, ServerState, State
+from clew.server.http.state import CallerAccess, IndexRequest, ServerState, State
 from clew.server.refusals import Refusal, unknown
 from clew.types import Citation, Usage
 
@@ -111,14 +111,14 @@ async def complete(request: Request, body: ChatRequest, state: State, access: Ca
     if body.model.startswith(PREFIX):
         note_index(request.scope, _index_name(body))
     question = read_chat(body, state, access)
-    asked, reply = Asked(request, question.index, state, access), _Reply(body, question.whole)
+    call, reply = IndexRequest(request, question.index, state, access), _Reply(body, question.whole)
     if question.whole.query:
-        whole = reply.ask_back(await asked.run(lambda version, _: version.number))
+        whole = reply.ask_back(await call.run(lambda version, _: version.number))
         return EventStream(_stream_whole(whole, reply)) if body.stream else JSONResponse(whole.model_dump(mode="json"))
     if body.stream:
-        return EventStream(_stream(start_answer(asked, question.request), reply))
+        return EventStream(_stream(start_answer(call, question.request), reply))
     models = state.options.models
-    answer = await asked.run(lambda version, access: questions.ask(version, access, question.request, models))
+    answer = await call.run(lambda version, access: questions.ask(version, access, question.request, models))
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
 
 

@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 from clew.server import browsing, records
 from clew.server.access import Access
 from clew.server.http.problems import ASKING, WRITING, problems
-from clew.server.http.state import Asked, OfIndex
+from clew.server.http.state import IndexRequest, RequestOfIndex
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
 from clew.server.uploads.spool import ReceivedFile
@@ -63,7 +63,7 @@ def make_router(max_upload: int) -> APIRouter:
 
 
 async def list_documents(
-    asked: OfIndex,
+    call: RequestOfIndex,
     after: Annotated[str, Query(max_length=4_000, description="`next` of the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     q: Annotated[str, Query(max_length=500, description="A part of an id or a title.")] = "",
@@ -72,16 +72,16 @@ async def list_documents(
     """Return a page of documents by id, with those that could not be read and why."""
 
     def work(version: OpenVersion, access: Access) -> records.DocumentPage:
-        return browsing.list_documents(version, access, _failed_items(asked), after, limit, q, status)
+        return browsing.list_documents(version, access, _failed_items(call), after, limit, q, status)
 
-    return await asked.run(work)
+    return await call.run(work)
 
 
-async def add_documents(request: Request, asked: OfIndex) -> records.Job:
+async def add_documents(request: Request, call: RequestOfIndex) -> records.Job:
     """Store texts or files; the answer comes when they are on disk, so that no end of the server loses them."""
-    asked.check_writing()
+    call.check_writing()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    options, key, spool = asked.state.options, asked.access.key_id, asked.state.jobs.spool(asked.index)
+    options, key, spool = call.state.options, call.access.key_id, call.state.jobs.spool(call.index)
     if kind == "application/json":
         documents = _parse_texts(await request.body())
         job = await anyio.to_thread.run_sync(spool.accept_texts, key, documents)
@@ -94,26 +94,26 @@ async def add_documents(request: Request, asked: OfIndex) -> records.Job:
             job = await anyio.to_thread.run_sync(spool.accept_files, key, received)
     else:
         raise Refusal(415, f"the body is {kind[:100]!r}; wanted application/json or {FILES}", "kind")
-    asked.state.jobs.start(job)
+    call.state.jobs.start(job)
     return job.view()
 
 
-async def remove_document(asked: OfIndex, document_id: Annotated[str, Path(max_length=4_000)]) -> records.Job:
+async def remove_document(call: RequestOfIndex, document_id: Annotated[str, Path(max_length=4_000)]) -> records.Job:
     """Queue the removal of a document, and of all that was extracted from it."""
-    asked.check_writing()
-    await asked.run(lambda version, access: browsing.check_removable(version, access, document_id))
-    spool = asked.state.jobs.spool(asked.index)
-    job = await anyio.to_thread.run_sync(spool.accept_removal, asked.access.key_id, [document_id])
-    asked.state.jobs.start(job)
+    call.check_writing()
+    await call.run(lambda version, access: browsing.check_removable(version, access, document_id))
+    spool = call.state.jobs.spool(call.index)
+    job = await anyio.to_thread.run_sync(spool.accept_removal, call.access.key_id, [document_id])
+    call.state.jobs.start(job)
     return job.view()
 
 
-def _failed_items(asked: Asked) -> dict[str, tuple[str, str]]:
+def _failed_items(call: IndexRequest) -> dict[str, tuple[str, str]]:
     """Return by item why it could not be read, and the job, of the jobs that the key may see; the newest tells."""
     failed: dict[str, tuple[str, str]] = {}
     tried: set[str] = set()
-    for job in asked.state.jobs.spool(asked.index).jobs():
-        if not job.is_over or not job.is_visible(asked.access):
+    for job in call.state.jobs.spool(call.index).jobs():
+        if not job.is_over or not job.is_visible(call.access):
             continue
         reasons = dict(job.failures) or ({file.name: job.reason for file in job.files} if job.reason else {})
         failed.update({item: (reason, job.id) for item, reason in reasons.items() if item not in tried})
@@ -129,29 +129,29 @@ def _parse_texts(body: bytes) -> list[records.NewDocument]:
 
 
 @jobs_router.get("/jobs", summary="The latest jobs")
-async def jobs(asked: OfIndex) -> records.JobList:
+async def jobs(call: RequestOfIndex) -> records.JobList:
     """Return the latest jobs that the key may see, the newest first, a hundred at most."""
-    asked.check()
-    stored = await anyio.to_thread.run_sync(asked.state.jobs.spool(asked.index).jobs)
-    return records.JobList(jobs=[job.view() for job in stored if job.is_visible(asked.access)][:_LISTED])
+    call.check()
+    stored = await anyio.to_thread.run_sync(call.state.jobs.spool(call.index).jobs)
+    return records.JobList(jobs=[job.view() for job in stored if job.is_visible(call.access)][:_LISTED])
 
 
 @jobs_router.get("/jobs/{job_id}", summary="How far a job is")
-async def job(asked: OfIndex, job_id: JobId) -> records.Job:
+async def job(call: RequestOfIndex, job_id: JobId) -> records.Job:
     """Return a job."""
-    asked.check()
-    return asked.state.jobs.find(asked.index, job_id, asked.access).view()
+    call.check()
+    return call.state.jobs.find(call.index, job_id, call.access).view()
 
 
 @jobs_router.delete("/jobs/{job_id}", summary="Cancel a job")
-async def cancel(asked: OfIndex, job_id: JobId) -> records.Job:
+async def cancel(call: RequestOfIndex, job_id: JobId) -> records.Job:
     """Stop a job; what is in the index by then stays."""
-    asked.check_writing()
-    return asked.state.jobs.cancel(asked.index, job_id, asked.access).view()
+    call.check_writing()
+    return call.state.jobs.cancel(call.index, job_id, call.access).view()
 
 
 @jobs_router.post("/jobs/{job_id}/retry", summary="Try a job again", status_code=202)
-async def retry(asked: OfIndex, job_id: JobId) -> records.Job:
+async def retry(call: RequestOfIndex, job_id: JobId) -> records.Job:
     """Queue a job again that failed, in part or as a whole, or was cancelled."""
-    asked.check_writing()
-    return asked.state.jobs.retry(asked.index, job_id, asked.access).view()
+    call.check_writing()
+    return call.state.jobs.retry(call.index, job_id, call.access).view()

@@ -13,7 +13,7 @@ from clew.server import records
 from clew.server.browsing import describe_index
 from clew.server.http.accounts import MEDIA_TYPE
 from clew.server.http.problems import ASKING, problems
-from clew.server.http.state import CallerAccess, OfIndex, State
+from clew.server.http.state import CallerAccess, RequestOfIndex, State
 from clew.server.open_indexes import OpenIndexes
 from clew.server.refusals import Refusal
 
@@ -33,7 +33,7 @@ async def health() -> Health:
     return Health(status="ok")
 
 
-@router.get("/ready", summary="Whether all indexes can be asked", tags=["status"], responses=problems())
+@router.get("/ready", summary="Whether all indexes can be call", tags=["status"], responses=problems())
 async def ready(state: State, access: CallerAccess) -> Health:
     """Open every index that the key may ask, as far as that many may be open at once.
 
@@ -84,6 +84,6 @@ async def indexes(state: State, access: CallerAccess) -> records.IndexList:
 
 
 @router.get("/v1/{index}/stats", summary="What an index holds", tags=["indexes"], responses=ASKING)
-async def stats(asked: OfIndex) -> records.IndexStats:
+async def stats(call: RequestOfIndex) -> records.IndexStats:
     """Count what the key may see."""
-    return await asked.run(describe_index)
+    return await call.run(describe_index)
