@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.commands import progress
+from tests.commands.refusals import check_refused
 from tests.faults.commands import Outcome, load_command, run_clew, write_lines
 from tests.small_index import DOCUMENTS, make_index
 
@@ -69,15 +70,6 @@ def evaluate(index: Path, file: Path, *options: str | Path) -> dict[str, dict[st
     assert done.code == 0, done
     retrievers: dict[str, dict[str, float]] = json.loads(out.read_text(encoding="utf-8"))["retrievers"]
     return retrievers
-
-
-def check_refused(done: Outcome, expected: str) -> None:
-    """Two things at once: one line that says it, and nothing else."""
-    assert done.code == 2, done
-    assert expected in done.err
-    assert done.err.startswith("clew: ")
-    assert done.err.count("\n") == 1
-    assert done.out == ""
 
 
 def test_version_and_help() -> None:

@@ -13,6 +13,7 @@ import pytest
 from clew.commands import pause_collection
 from clew.commands.app import COMMANDS, GROUPS
 from clew.commands.lazy import LazyCommand, LazyGroup
+from tests.commands.refusals import check_refused
 from tests.faults.commands import load_command, run_clew
 
 HEAVY = ("clew.index", "clew.settings", "lance", "numpy", "rich", "torch")
@@ -94,9 +95,7 @@ def test_completion_is_shown_and_installed(shell: str, tmp_path: Path, monkeypat
 
 
 def test_a_misspelled_command_is_told_its_neighbour() -> None:
-    done = run_clew("verfy")
-    assert (done.code, done.out) == (2, "")
-    assert "No such command 'verfy'. Did you mean 'verify'?" in done.err
+    check_refused(run_clew("verfy"), "No such command 'verfy'. Did you mean 'verify'?")
     assert isinstance(load_command("train"), LazyGroup)
 
 

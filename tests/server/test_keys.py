@@ -10,6 +10,7 @@ import pytest
 from clew.errors import InputError
 from clew.server.access import Access
 from clew.server.keys import KeyFile
+from tests.commands.refusals import check_refused
 from tests.faults.commands import run_clew
 
 HUGE_TIME = json.dumps(
@@ -114,6 +115,4 @@ def test_the_commands_make_list_and_remove(tmp_path: Path) -> None:
     ],
 )
 def test_a_server_that_is_not_safe_does_not_start(arguments: list[str], words: str) -> None:
-    done = run_clew("serve", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert words in done.err
+    check_refused(run_clew("serve", *arguments), words)

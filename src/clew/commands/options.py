@@ -53,14 +53,6 @@ IndexArgument = Annotated[
         help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
     ),
 ]
-OptionalIndexOption = Annotated[
-    str | None,
-    typer.Option(
-        "--index",
-        help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml; or give "
-        "--candidates.",
-    ),
-]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OutOption = Annotated[Path | None, typer.Option(help="Write the figures to a file, as JSON.")]
 WhereOption = Annotated[
