@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import clew
 from clew.index import Index
-from tests.server.serving import make_key, server_process, serving
+from tests.server.serving import make_key, server_process
 from tests.small_index import DOCUMENTS, make_index
 
 T = TypeVar("T")
@@ -59,13 +59,11 @@ async def call(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]
 async def use_all(client: Client) -> dict[str, Any]:
     """Return what each tool gives."""
     tools = await client.list_tools()
-    about = next(tool for tool in tools.tools if tool.name == "about")
     refused = await client.call_tool("read", {"passage_id": "none"})
     wrong = await client.call_tool("search", {"question": "a", "k": "many"})
     return {
         "tools": {tool.name for tool in tools.tools},
         "typed": all(tool.output_schema for tool in tools.tools),
-        "about_text": about.description,
         "search": await call(client, "search", question=QUESTION, k=3),
         "ask": await call(client, "ask", question=QUESTION),
         "read": await call(client, "read", passage_id="palander"),
@@ -102,7 +100,6 @@ def check(found: dict[str, Any], small: Index) -> None:
 def test_over_standard_input(plain_folder: Path, small: Index) -> None:
     found = over_stdio(plain_folder, use_all)
     assert found["tools"] == READING
-    assert f"small: {len(DOCUMENTS)} documents" in found["about_text"]
     check(found, small)
 
 
@@ -119,24 +116,12 @@ def test_over_http_behind_a_key(plain_folder: Path, small: Index, tmp_path: Path
         url = str(client.base_url)
         found = over_http(url, reader, use_all)
         check(found, small)
-        assert "documents, such as" not in found["about_text"]  # another key may see less
         hidden, added = over_http(url, narrow, read_only)
         assert hidden.is_error
         assert "there is no passage 'palander' here" in hidden.content[0].text
         assert added.is_error
         assert "this key may not write" in added.content[0].text
         assert client.post("/mcp", json={}).status_code == 401
-
-
-def test_over_http_without_keys_about_says_what_the_indexes_hold(plain_folder: Path, tmp_path: Path) -> None:
-    """An index that cannot be read is left out, and hinders no tool."""
-    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    headers = {"accept": "application/json, text/event-stream"}
-    with serving({"small": plain_folder, "gone": tmp_path / "none"}) as client:
-        tools = client.post("/mcp", json=listing, headers=headers).json()["result"]["tools"]
-    (about,) = [tool for tool in tools if tool["name"] == "about"]
-    assert f"small: {len(DOCUMENTS)} documents, such as" in about["description"]
-    assert "gone" not in about["description"]
 
 
 def test_tools_that_write_are_there_where_they_are_asked_for(tmp_path: Path) -> None:

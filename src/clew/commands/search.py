@@ -27,6 +27,7 @@ from clew.commands.options import (
     RetrieverOptions,
     StrictOption,
     WhereOption,
+    apply_strict,
     check_file,
     check_strict,
     refuse_model,
@@ -69,8 +70,8 @@ def search(question: str, index: IndexOption, options: SearchOptions) -> None:
     _check(question, options)
     refuse_model(options.retriever, options.llm.model)
     with pause_collection(), progress_on_stderr() as progress:
-        opened, retriever = _open_index(index, options, progress)
-        evidence = _find_evidence(opened, retriever, question, options)
+        opened, where, retriever = _open_index(index, options, progress)
+        evidence = _find_evidence(opened, where, retriever, question, options)
     _write_pictures(question, evidence, options)
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
@@ -94,12 +95,12 @@ def ask(
     from clew.commands.opening import load_settings, parse_retriever
 
     with pause_collection(), progress_on_stderr() as progress:
-        opened, retriever = _open_index(index, options, progress)
+        opened, where, retriever = _open_index(index, options, progress)
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:
             raise InputError("--feedback notes the path that a language model names: give --model too")
-        answerer = opened.answerer(writer, parse_retriever(retriever), prompts, _retriever_filter(options))
-        evidence = _find_evidence(opened, retriever, question, options)
+        answerer = opened.answerer(writer, parse_retriever(retriever), prompts, where)
+        evidence = _find_evidence(opened, where, retriever, question, options)
     stream = StreamingAnswer() if sys.stdout.isatty() and not options.json_ else None
     answer = answerer.answer([question], [evidence], stream)[0]
     if feedback is not None:
@@ -125,6 +126,8 @@ def _check(question: str, options: SearchOptions) -> None:
 
 def _write_pictures(question: str, found: "Evidence | Answer", options: SearchOptions) -> None:
     """Write the files that were asked for of the evidence for a question, or of its answer."""
+    if options.svg is None and options.html is None:
+        return
     from clew.rendering.drawing import draw_evidence
     from clew.rendering.pages import render_answer, render_evidence, render_page
     from clew.store.atomic import write_text
@@ -156,28 +159,24 @@ def _print_answer(
         print_steps(answer.evidence.steps)
 
 
-def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str]":
-    """Open an index; return it and the retriever that the options name, in its text form, with its settings."""
+def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str | None, str]":
+    """Open an index; return it, the filter of its searches, and the retriever that is named, with its settings."""
     from clew.commands.opening import make_llm_factory, open_index, retriever_names
 
     check_strict(options.where, strict=options.strict_filters)
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
-    if options.strict_filters and options.where is not None:
-        opened = opened.restrict(options.where)
-    return opened, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
+    opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
+    return opened, where, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
 
 
-def _retriever_filter(options: SearchOptions) -> str | None:
-    """Return the filter of the searches; a strict one makes an index that has only what it allows."""
-    return None if options.strict_filters else options.where
-
-
-def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":
+def _find_evidence(
+    opened: "Index", where: str | None, retriever: str, question: str, options: SearchOptions
+) -> "Evidence":
     from clew.commands.opening import describe_default, load_settings, parse_retriever
 
     settings, named = load_settings(), options.retriever.retriever
     k = settings.k if options.k is None else options.k
     spec = parse_retriever(retriever)
-    evidence = opened.search(question, k, spec, _retriever_filter(options), options.paths, options.topic or ())
+    evidence = opened.search(question, k, spec, where, options.paths, options.topic or ())
     is_chosen = (settings.retriever if named is None else named) == AUTO_RETRIEVER
     return replace(evidence, notes=(*evidence.notes, *describe_default(retriever))) if is_chosen else evidence

@@ -19,14 +19,10 @@ from clew.server.refusals import Refusal, describe_validation, report_error
 from clew.server.uploads.runner import Jobs
 from clew.server.uploads.spool import StoredJob
 from clew.server.worker_pool import WorkerPool
-from clew.text.counts import format_count
 
 T = TypeVar("T")
 _POLL = 0.05  # seconds between two looks at a job
 _MAX_TITLES = 20
-_NAMED_TITLES = 5
-DESCRIBED = 10
-"""Indexes whose contents stand in the description of a tool."""
 _PLACE = "a tool"  # in the log
 _INSTRUCTIONS = (
     "Clew finds the passages that together answer a question, over indexes of documents. Begin with `search`; `read` "
@@ -119,17 +115,12 @@ def caller(context: Context[Any, Any]) -> Access:
     return access
 
 
-def make_tools(
-    indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, options: ServerOptions, about: str = ""
-) -> MCPServer[Any]:
-    """Return the server of tools; those that write are there where the options allow it.
-
-    `about` says what the indexes hold, for the description of the tool of that name.
-    """
+def make_tools(indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, options: ServerOptions) -> MCPServer[Any]:
+    """Return the server of tools; those that write are there where the options allow it."""
     server: MCPServer[Any] = _ToolServer("clew", title="Clew", instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = ToolSet(indexes, pool, jobs, options)
     _add_questions(server, tools)
-    _add_graph(server, tools, about)
+    _add_graph(server, tools)
     if options.write:
         _add_writing(server, tools)
     return server
@@ -166,7 +157,7 @@ def _add_questions(server: MCPServer[Any], tools: ToolSet) -> None:
         )
 
 
-def _add_graph(server: MCPServer[Any], tools: ToolSet, about_text: str) -> None:
+def _add_graph(server: MCPServer[Any], tools: ToolSet) -> None:
     @server.tool()
     async def read(context: Context[Any, Any], passage_id: str, index: Index = "") -> results.ReadPassage:
         """Read a whole passage, with the text before and after it."""
@@ -191,20 +182,13 @@ def _add_graph(server: MCPServer[Any], tools: ToolSet, about_text: str) -> None:
         found = await tools.run(context, index, lambda v, access: browsing.find_entity(v, access, name, 50))
         return results.short_entity(found)
 
+    @server.tool(name="about")
     async def describe_index(context: Context[Any, Any], index: Index = "") -> results.About:
-        return await tools.run(context, index, describe)
-
-    server.add_tool(describe_index, name="about", description=f"Tell what an index holds. {about_text}".strip())
-
-
-def describe_contents(indexes: OpenIndexes, name: str) -> str:
-    """Return in words what an index holds, for who may see all of it."""
-    with indexes.lease(name) as version:
-        counts = describe(version, OPEN)
-    return f"{name}: {format_count(counts.documents, 'document')}, such as {', '.join(counts.titles[:_NAMED_TITLES])}."
+        """Tell what an index holds."""
+        return await tools.run(context, index, _describe)
 
 
-def describe(version: OpenVersion, access: Access) -> results.About:
+def _describe(version: OpenVersion, access: Access) -> results.About:
     """Return the contents of an index that a key may see."""
     counts = browsing.describe_index(version, access)
     page = browsing.list_documents(version, access, {}, "", _MAX_TITLES)
