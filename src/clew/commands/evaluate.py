@@ -58,7 +58,7 @@ class EvaluationOptions:
     llm: LLMOptions = field(default_factory=LLMOptions)
 
 
-def evaluate(
+def eval_(
     index: IndexOption,
     questions: Annotated[
         Path, typer.Option(help="Questions with gold, one JSON object a line: {id, question, answers, gold}.")
