@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,6 @@ class TestTheIndexOfTheSettings:
         (folder / "clew.toml").write_text(f"index = {json.dumps(str(small_folder))}", encoding="utf-8")
         assert run_clew("stats").code == 0
         assert "no Clew index at nowhere" in run_clew("stats", "--index", "nowhere").err
-
-    def test_a_cache_that_is_a_file_is_a_fault(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (folder / "file").touch()
-        monkeypatch.setenv("CLEW_CACHE", str(folder / "file"))
-        assert health._check_cache().state == FAULT
 
     def test_is_asked_for_where_there_is_none(self, folder: Path) -> None:
         for arguments in (("stats",), ("search", QUESTION), ("index", ".")):
@@ -266,8 +262,6 @@ class TestTheDoctor:
         assert "make one with" in faults["index"]["detail"]
 
     def test_sees_a_damaged_graph(self, folder: Path, small_folder: Path) -> None:
-        import shutil
-
         shutil.copytree(small_folder, folder / "copy")
         for manifest in (folder / "copy").rglob("manifest.json"):
             manifest.write_text("{}", encoding="utf-8")

@@ -58,7 +58,7 @@ def test_a_strict_key_needs_a_filter_and_is_listed_as_one(tmp_path: Path, option
     if options:
         refused = run_clew("keys", path, "--add", "a key", *options)
         assert (refused.code, path.exists()) == (2, False)
-        assert "--strict-filters is of --where" in refused.err
+        assert "a strict key needs a filter" in refused.err
     made = run_clew("keys", path, "--add", "a key", "--where", "year > 1990", *options)
     access = KeyFile(path).verify(made.out.strip())
     assert access is not None

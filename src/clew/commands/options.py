@@ -191,16 +191,16 @@ def check_file(name: str, path: Path) -> None:
         raise InputError(f"{name} is {str(path)!r}, which lies below a file: choose another place")
 
 
-def check_strict(where: str | None, *, strict: bool) -> None:
-    """Refuse strict filters where there is no filter."""
-    if strict and where is None:
-        raise InputError("--strict-filters is of --where, which is not given: give a condition, or leave it out")
-
-
 def apply_strict(index: "Index", where: str | None, *, strict: bool) -> "tuple[Index, str | None]":
-    """Return an index and the filter of its searches: none in an index of the allowed passages alone."""
-    check_strict(where, strict=strict)
-    return (index.restrict(where), None) if strict and where is not None else (index, where)
+    """Return an index and the filter of its searches: none in an index of the allowed passages alone.
+
+    Raises InputError for strict filters where there is no filter.
+    """
+    if not strict:
+        return index, where
+    if where is None:
+        raise InputError("--strict-filters is of --where, which is not given: give a condition, or leave it out")
+    return index.restrict(where), None
 
 
 def fill_model(option: str, text: str | None, model: str | None) -> str | None:

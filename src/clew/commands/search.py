@@ -29,7 +29,6 @@ from clew.commands.options import (
     WhereOption,
     apply_strict,
     check_file,
-    check_strict,
     refuse_model,
 )
 from clew.commands.output import print_json, print_line
@@ -163,7 +162,6 @@ def _open_index(location: str, options: SearchOptions, progress: "Progress") -> 
     """Open an index; return it, the filter of its searches, and the retriever that is named, with its settings."""
     from clew.commands.opening import make_llm_factory, open_index, retriever_names
 
-    check_strict(options.where, strict=options.strict_filters)
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
     opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
     return opened, where, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
