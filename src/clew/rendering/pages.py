@@ -1,11 +1,9 @@
-"""Evidence, answers and overviews as HTML: a page, and a fragment for a notebook; no script, nothing from elsewhere."""
+"""Evidence and answers as HTML: a page of its own, and a fragment for a notebook; no script, nothing from elsewhere."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from clew.rendering.drawing import Card, arrange_columns
 from clew.rendering.markup import escape_line, escape_text, strip_links
-from clew.text.counts import format_count
 from clew.types import AgentStep, Answer, Citation, Evidence, Passage
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -119,28 +117,3 @@ def _steps(steps: Iterable[AgentStep]) -> list[str]:
         for step in steps
     ]
     return ["<h2>Steps</h2>", f"<ol>{''.join(items)}</ol>"] if items else []
-
-
-def render_overview(name: str, overview: Mapping[str, Any]) -> str:
-    """Return an overview, as of `IndexOverview.to_dict`, of an index of a name as an HTML fragment."""
-    kinds = {"documents": "document", "passages": "passage", "entities": "entity", "facts": "fact"}
-    counts = ", ".join(format_count(overview[kind], noun) for kind, noun in kinds.items())
-    made = [f"version {overview['version']}", f"encoder {overview['encoder']}", f"extractor {overview['extractor']}"]
-    parts = [
-        f"<h1>{escape_line(name)}</h1>",
-        f"<p>{counts}</p>",
-        f"<p><small>{escape_line(', '.join(made))}</small></p>",
-        *_line("Languages", overview["languages"]),
-        *_line("Graphs", overview["graphs"]),
-        *_line("Fields for where", [_describe_field(field) for field in overview["fields"]]),
-        *_line("Mentioned most", [f"{each['name']} ({each['passages']:,})" for each in overview["largest"]]),
-    ]
-    return _wrap(parts)
-
-
-def _line(label: str, values: list[str]) -> list[str]:
-    return [f"<p>{label}: {escape_line(', '.join(values))}</p>"] if values else []
-
-
-def _describe_field(field: Mapping[str, Any]) -> str:
-    return f"{field['name']} ({', '.join(field['kinds'])}; {', '.join(field['examples'])})"
