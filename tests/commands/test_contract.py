@@ -161,9 +161,10 @@ def test_strict_filters_of_search_ask_eval_and_explain(tmp_path: Path, questions
     assert len(list((tmp_path / "runs").iterdir())) == 1  # the files of the two snapshots are equal
     for command in ("search", "ask", "explain"):
         target = ("--target", "Vega") if command == "explain" else ()
-        done = run_clew(command, QUESTION, "--index", tmp_path / "all", "--strict-filters", *target)
-        assert done.code == 2
-        assert "--strict-filters is of --where" in done.err
+        check_refused(
+            run_clew(command, QUESTION, "--index", tmp_path / "all", "--strict-filters", *target),
+            "--strict-filters is of --where",
+        )
 
 
 def test_eval_scores_a_kept_run_again(small_folder: Path, questions: Path, tmp_path: Path) -> None:

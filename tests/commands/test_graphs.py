@@ -156,8 +156,7 @@ def test_a_table_without_a_row_that_can_be_used_is_refused_and_what_was_read_bef
     for content, faults in (("one cell\n", "(1 fault; the first fault: bad.tsv:1: "), ("", "states no mention")):
         bad.write_text(content, encoding="utf-8")
         done = import_file(file, index, "--mentions", bad)
-        assert (done.code, done.out) == (2, "")
-        assert "the file 'bad.tsv' of --mentions states no mention" in done.err
+        check_refused(done, "the file 'bad.tsv' of --mentions states no mention")
         assert faults in done.err
     assert "ships.tsv (2 triples, 0 names)" in run_clew("stats", "--index", index).out
     done = import_file(file, index, "--names", bad)
@@ -165,9 +164,10 @@ def test_a_table_without_a_row_that_can_be_used_is_refused_and_what_was_read_bef
 
 
 def test_relations_that_are_dropped_are_told_where_they_are_all_or_none(tmp_path: Path, file: Path) -> None:
-    done = import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "built,born")
-    assert (done.code, done.out) == (2, "")
-    assert "the file of 'ships.tsv' states no triple but 3 triples of dropped relations" in done.err
+    check_refused(
+        import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "built,born"),
+        "the file of 'ships.tsv' states no triple but 3 triples of dropped relations",
+    )
     done = import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "type.")
     assert done.code == 0
     assert "no triple has a relation that begins with one of --drop-relations type." in done.err

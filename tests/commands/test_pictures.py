@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.commands.refusals import check_refused
 from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS, make_index
 
@@ -40,6 +41,4 @@ def test_files_are_written_beside_what_is_printed(command: str, folder: Path, tm
     ],
 )
 def test_files_that_cannot_be_written_are_refused_before_the_search(options: tuple[str, ...], message: str) -> None:
-    done = run_clew("search", QUESTION, "--index", "none-at-all", *options)
-    assert done.code == 2
-    assert message in done.err
+    check_refused(run_clew("search", QUESTION, "--index", "none-at-all", *options), message)

@@ -107,9 +107,9 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     assert sorted(ids_of(after)) == sorted(before)
     assert ids_of(after) != before
     assert run_clew("ask", QUESTION, *rerank).code == 0
-    missing = run_clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}")
-    assert (missing.code, missing.out) == (2, "")
-    assert "there is no folder" in missing.err
+    check_refused(
+        run_clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}"), "there is no folder"
+    )
 
 
 @pytest.mark.parametrize(
