@@ -45,8 +45,8 @@ from clew.rerankers.registry import parse_reranker
 from clew.retrievers.gfm.weights import WEIGHTS_FORMAT, load_weights
 from clew.retrievers.registry import parse_retriever
 from clew.server import records
-from clew.server.document_records import NewDocuments
 from clew.server.keys import KeyFile
+from clew.server.records import NewDocuments
 from clew.settings import load_settings
 from clew.types import Passage
 from clew_lab.datasets.candidates import load_candidates

@@ -15,6 +15,7 @@ from clew.commands.options import (
     IndexOption,
     JsonFlag,
     LLMOptions,
+    MakingOptions,
     MemoryOption,
     check_folder,
     parse_merge_memory,
@@ -81,10 +82,11 @@ def import_graph(
         file, options.format_, options.encoding, options.delimiter, options.names or (), options.mentions or ()
     )
     source = replace(source, dropped=_parse_prefixes(options.drop_relations))
+    made = MakingOptions(encoder=encoder, device=device)
     with progress_on_stderr() as progress:
 
         def open_place(place: str) -> Index:
-            return open_or_create(place, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
+            return open_or_create(place, made, progress, make_llm_factory(LLMOptions()), create=True)
 
         report, opened = _import(source, graph_name, index, open_place, budget, options.strict)
         snapshot = opened.snapshot

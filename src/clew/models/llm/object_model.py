@@ -7,8 +7,7 @@ from typing import cast, final
 
 from clew.errors import InputError, ModelReplyError
 from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS, TextReply, parse_reply
-from clew.plugins.arguments import FROM_PYTHON, describe_value
-from clew.plugins.origin import Origin, check_given, is_own
+from clew.plugins.arguments import FROM_PYTHON, Origin, check_given, describe_value, is_own
 from clew.protocols import LanguageModel
 from clew.types import Failure, Prompt, Reply
 

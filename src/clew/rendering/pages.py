@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from clew.rendering.hop_columns import Card, arrange_columns
+from clew.rendering.drawing import Card, arrange_columns
 from clew.rendering.markup import escape_line, escape_text, strip_links
 from clew.types import AgentStep, Answer, Citation, Evidence, Passage
 
@@ -25,7 +25,7 @@ _STYLE = (
 
 def render_evidence(evidence: Evidence, question: str = "") -> str:
     """Return evidence as an HTML fragment: how it connects, passages with marked quotes, notes, steps."""
-    return wrap_fragment(_title(question), _evidence_parts(evidence, ()))
+    return _wrap(_title(question), _evidence_parts(evidence, ()))
 
 
 def render_answer(answer: Answer, question: str = "") -> str:
@@ -35,7 +35,7 @@ def render_answer(answer: Answer, question: str = "") -> str:
     if answer.weak and answer.text:
         parts.append("<p><small>The evidence supports this only weakly.</small></p>")
     own = [note for note in answer.notes if note not in answer.evidence.notes]
-    return wrap_fragment([*parts, *_notes(own)], _evidence_parts(answer.evidence, answer.citations))
+    return _wrap([*parts, *_notes(own)], _evidence_parts(answer.evidence, answer.citations))
 
 
 def render_page(fragment: str, title: str) -> str:
@@ -64,8 +64,7 @@ def _plain(text: str) -> str:
     return escape_text(strip_links(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
-def wrap_fragment(*parts: Iterable[str]) -> str:
-    """Return lines of HTML as a fragment with its style."""
+def _wrap(*parts: Iterable[str]) -> str:
     body = "\n".join(piece for group in parts for piece in group)
     return f'<div class="clew"><style>{_STYLE}</style>\n{body}\n</div>'
 

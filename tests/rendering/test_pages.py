@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from clew.rendering.evidence_page import mark_quotes, render_answer, render_evidence, render_page
+from clew.rendering.pages import mark_quotes, render_answer, render_evidence, render_page
 from clew.types import AgentStep, Answer, Citation, Evidence, Failure, Passage, Scored
 from tests.rendering.results import HOSTILE, MAN, make_answer, make_evidence, quote
 

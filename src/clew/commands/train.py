@@ -1,16 +1,19 @@
-"""`clew adapt`: weights of the retriever gfm, tuned on an index."""
+"""`clew adapt` and `clew train`: weights that are tuned or trained on the data of a user."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from clew.commands.options import DeviceOption, IndexOption
+from clew.commands.options import DeviceOption, IndexOption, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.index import open as open_index
 from clew.text.counts import format_count
+from clew.training.fitting.span_tagger import ExtractorRecipe
 from clew.training.hyperparameters import AdaptRecipe
+from clew.training.recipes.extractor import train_extractor
+from clew.training.recipes.router import train_router
 
 _RECIPE = AdaptRecipe()
 
@@ -45,3 +48,35 @@ def adapt(
         print(f"kept: weights in {folder}")
     else:
         print("not kept: no epoch was better than before on the questions held out; nothing was changed")
+
+
+def router(
+    log: Annotated[list[Path], typer.Option(help="Logs of clew ask --feedback; may be given several times.")],
+    out: Annotated[Path, typer.Option(help="Folder for the weights.")],
+    start: Annotated[Path | None, typer.Option(help="Weights to begin with; by default the package's.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+) -> None:
+    """Train the hop predictor of frag on logs of clew ask --feedback."""
+    check_folder("--out", out)
+    count = train_router(log, out, start, seed)
+    print(f"learned from {format_count(count, 'question')}")
+    print(f"weights in {out}; use them: --retriever frag:router_weights={out}")
+
+
+def extractor(
+    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and openie.jsonl, its annotations.")],
+    out: Annotated[Path, typer.Option(help="Folder for the weights.")],
+    cased: Annotated[
+        list[Path] | None, typer.Option(help="Folders with corpus.jsonl, whose capitals teach as well.")
+    ] = None,
+    *,
+    recipe: ExtractorRecipe,
+) -> None:
+    """Train the names that learned finds; use it by clew index --extractor learned:FOLDER."""
+    with progress_on_stderr() as progress:
+        result = train_extractor(data, cased or (), out, recipe, progress)
+    print(
+        f"names of {format_count(result.held_out, 'passage')} held out:",
+        *(f"{k} {v:.3f}" for k, v in result.figures.items()),
+    )
+    print(f"weights in {out}, learned from {format_count(result.questions, 'passage')} in {result.seconds:.0f} s")

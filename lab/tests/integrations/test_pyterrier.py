@@ -1,7 +1,6 @@
 """The transformers for PyTerrier, held by PyTerrier's own test of transformers, and with parts of pyterrier_rag."""
 
 import unittest
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ import pyterrier.testing
 
 import clew
 from clew.index import Index
-from clew.integrations.pyterrier import ClewAnswerer, ClewIndexer, ClewRetriever
 from clew.settings import Settings
+from clew_lab.integrations.pyterrier import ClewAnswerer, ClewRetriever
 
 QUESTION = "Where was the commander of the Vega born?"
 TOPICS = pd.DataFrame([("1", QUESTION), ("2", "lighthouse keeper")], columns=["qid", "query"])
@@ -93,28 +92,6 @@ def test_an_experiment_measures_it(small: Index) -> None:
     assert table.recip_rank.tolist() == [pytest.approx(1 / rank)]
 
 
-def test_the_indexer_makes_and_extends_an_index(tmp_path: Path) -> None:
-    settings = Settings(encoder="hashing", extractor="rules")
-    indexer = ClewIndexer(tmp_path / "index", settings, text="body")
-    assert pt.inspect.indexer_inputs(indexer) == [["docno", "body"]]
-
-    def records() -> Iterator[dict[str, Any]]:
-        yield {"docno": "a", "title": "Fram", "body": "The Fram left Oslo in 1893.", "year": 1893}
-
-    retriever = indexer.index(records())
-    assert retriever.search("Which ship left Oslo?").docno.tolist()[0].startswith("a")
-    more = indexer.index([{"docno": "b", "body": "The Gjøa wintered at King William Island."}])
-    found = ClewRetriever(more.index, where="year = 1893").search("ship")
-    assert set(found.title) == {"Fram"}
-    assert len(set(more.index.snapshot.document_ids)) == 2
-
-
-def test_a_record_without_text_is_one_line(tmp_path: Path) -> None:
-    indexer = ClewIndexer(tmp_path / "index", Settings(encoder="none", extractor="rules"))
-    with pytest.raises(clew.InputError, match=r"record 0 has no text in 'text' but the fields docno, body; give docno"):
-        indexer.index([{"docno": "a", "body": "x"}])
-
-
 def test_bad_arguments_are_one_line(small: Index, tmp_path: Path) -> None:
     with pytest.raises(clew.InputError, match="num_results is 0"):
         ClewRetriever(small, 0)
@@ -152,10 +129,3 @@ def test_a_number_that_cannot_be_used_is_a_value_error(small: Index, number: Any
         ClewRetriever(small, number)
     with pytest.raises(ValueError, match=f"k is {number!r}; give a whole number of at least 1"):
         ClewAnswerer(small, number)
-
-
-def test_an_option_that_the_indexer_does_not_have_is_refused(tmp_path: Path) -> None:
-    indexer = ClewIndexer(tmp_path / "index", Settings(encoder="none", extractor="rules"))
-    with pytest.raises(TypeError, match="unexpected keyword argument 'threads'"):
-        indexer.index([{"docno": "a", "text": "x"}], threads=2)
-    assert not (tmp_path / "index").exists()

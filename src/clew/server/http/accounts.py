@@ -1,14 +1,80 @@
-"""Figures of the server in the text format of Prometheus, version 0.0.4."""
+"""Accounts of requests: how many a key may send, figures for Prometheus, and the audit log.
 
+Source: the token bucket, as in Turner, "New directions in communications" (1986), and the text format of Prometheus,
+version 0.0.4. Differs from the source: nothing.
+"""
+
+import json
+import math
 import sys
-from collections import Counter, defaultdict
+import time
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from threading import Lock
 from typing import final
 
+from clew.server.refusals import Refusal
+from clew.text.counts import format_count
+
+_MAX_CALLERS = 10_000  # whose buckets are remembered
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the seconds of a request."""
+
+
+@final
+class RateLimit:
+    """At most `per_minute` requests of a caller in any minute, in the long run, and as many at once; 0 for no limit."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # (tokens, when)
+        self._lock = Lock()
+
+    def take(self, caller: str, now: float | None = None) -> None:
+        """Count a request of a caller; one too many is a Refusal (429) that says when the next is answered."""
+        if not self._per_minute:
+            return
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            tokens, since = self._buckets.pop(caller, (float(self._per_minute), now))
+            tokens = min(self._per_minute, tokens + (now - since) * self._per_minute / 60)
+            self._buckets[caller] = (max(0.0, tokens - 1) if tokens >= 1 else tokens, now)
+            while len(self._buckets) > _MAX_CALLERS:
+                self._buckets.popitem(last=False)
+        if tokens < 1:
+            seconds = math.ceil((1 - tokens) * 60 / self._per_minute)
+            most = format_count(self._per_minute, "request")
+            raise Refusal(429, f"more than {most} in a minute", "rate", max(1, seconds))
+
+
+@final
+class AuditLog:
+    """A file of JSON lines: who asked which index by which route, and with what result; never a text.
+
+    None stands for no file. It is opened for each line, so that it may be moved away.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = Lock()
+
+    def write(self, key_id: str, method: str, route: str, index: str, status: int, seconds: float) -> None:
+        """Add a line."""
+        if self._path is None:
+            return
+        record = {
+            "time": round(time.time(), 3),
+            "key": key_id,
+            "method": method,
+            "route": route,
+            "index": index,
+            "status": status,
+            "seconds": round(seconds, 4),
+        }
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
 
 
 @final

@@ -3,18 +3,15 @@
 pipeline = ClewRetriever("my-index") >> pyterrier_rag.prompt.Concatenator() >> reader
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import clew
-from clew.errors import InputError
 from clew.index import Index, RetrieverSpec
 from clew.integrations.passages import check_passage_count, open_given
 from clew.plugins.extras import require_extra
-from clew.settings import Settings
-from clew.types import AUTO_RETRIEVER, Document, Evidence, Filter, Passage, Scored
+from clew.types import AUTO_RETRIEVER, Evidence, Filter, Passage, Scored
 
 require_extra(("pyterrier", "pandas"), "pyterrier", "a transformer for PyTerrier")
 
@@ -130,60 +127,6 @@ class ClewAnswerer(pt.Transformer):
         return pd.DataFrame(rows, columns=columns) if rows else _empty_frame(inp, _ANSWER_TYPES)
 
 
-class ClewIndexer(pt.Indexer):
-    """Makes an index of records (docno, text), or adds to one that is there; `index` returns its retriever.
-
-    Args:
-        location: A folder or a URI.
-        settings: Of a new index; None for those of this folder and environment.
-        text: Name of the field with the text.
-        title: Name of the field with the title, which a record need not have.
-    """
-
-    def __init__(
-        self, location: str | Path, settings: Settings | None = None, text: str = "text", title: str = "title"
-    ) -> None:
-        self.location = location
-        self.settings = settings
-        self.text = text
-        self.title = title
-
-    def index_inputs(self) -> list[list[str]]:
-        """Return the fields that records need."""
-        return [["docno", self.text]]
-
-    def index(self, iter: Iterable[Mapping[str, Any]], **options: Any) -> ClewRetriever:  # noqa: A002 - PyTerrier's name
-        """Add records, replace those that have changed, and return the retriever of the index.
-
-        Raises:
-            InputError: A record has no `docno` or no text; those before it may have been added.
-            TypeError: Any option is given; there are none.
-        """
-        if options:
-            raise TypeError(f"ClewIndexer.index() got an unexpected keyword argument {min(options)!r}")
-        opened = self._open()
-        opened.add(self._documents(iter))
-        return ClewRetriever(opened)
-
-    def _open(self) -> Index:
-        try:
-            return clew.open(self.location)
-        except clew.IndexFormatError:
-            return clew.create(self.location, self.settings)
-
-    def _documents(self, records: Iterable[Mapping[str, Any]]) -> Iterator[Document]:
-        for number, record in enumerate(records):
-            missing = [name for name in ("docno", self.text) if not isinstance(record.get(name), str)]
-            if missing:
-                raise InputError(
-                    f"record {number} has no text in {missing[0]!r} but the fields {', '.join(map(str, record))}; "
-                    "give docno and the text of each, or name the field: ClewIndexer(..., text=NAME)"
-                )
-            own = {"docno", self.text, self.title}
-            others = {name: value for name, value in record.items() if name not in own and _is_metadata(value)}
-            yield Document(record["docno"], str(record.get(self.title) or ""), record[self.text], others)
-
-
 _RESULT_TYPES = {"docno": "object", "score": "float64", "rank": "int64", "title": "object", "text": "object"}
 _ANSWER_TYPES = {"qanswer": "object", "qweak": "bool", "qcitations": "object"}
 
@@ -210,8 +153,3 @@ def _best_documents(search: Callable[[int], Evidence], wanted: int) -> list[tupl
         if len(best) >= wanted or len(passages) < k:
             return [(scored, id_) for id_, scored in list(best.items())[:wanted]]
         k *= 2
-
-
-def _is_metadata(value: object) -> bool:
-    """Return whether a value can be metadata: a text, a number, a truth value or a list of texts."""
-    return isinstance(value, str | int | float) or (isinstance(value, list) and all(isinstance(v, str) for v in value))
