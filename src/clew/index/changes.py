@@ -241,7 +241,7 @@ class ChangeableIndex(IndexVersion):
             report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
         if report.mentions:
             unmatched = entry.match_mentions(self.table, self.snapshot)[2]
-            report.unmatched_mentions, report.unmatched_by_kind = sum(unmatched), unmatched._asdict()
+            report.unmatched_mentions, report.unmatched_by_kind = sum(unmatched.values()), unmatched
         report.seconds = time.perf_counter() - started
         return report
 
