@@ -39,7 +39,7 @@ from clew.indexing.sources.plain_text import (
 )
 from clew.indexing.sources.record_files import read_table_rows
 from clew.indexing.sources.records import STANDARD_COLUMNS, read_json_lines
-from clew.models.llm.reply_parsing import parse_reply
+from clew.models.llm.object_model import parse_reply
 from clew.query.filters import parse_filter
 from clew.rerankers.registry import parse_reranker
 from clew.retrievers.gfm.weights import WEIGHTS_FORMAT, load_weights

@@ -15,9 +15,8 @@ import numpy as np
 
 from clew.arrays import IntArray
 from clew.errors import InputError
-from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import MAX_HOPS, local_graph, neighbourhood
-from clew.graph.subgraphs.textual_graph import TextualGraph
+from clew.graph.subgraphs.textual_graph import TextualGraph, fact_graph
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_formats.statements import MalformedStatement, RawTriple
 from clew.text.counts import format_count

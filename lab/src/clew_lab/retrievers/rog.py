@@ -16,8 +16,8 @@ import numpy as np
 
 from clew.arrays import BoolArray
 from clew.graph.paths.relation_paths import relation_codes
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import LocalGraph
+from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext

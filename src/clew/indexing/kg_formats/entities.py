@@ -19,8 +19,7 @@ from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.graph.csr import run_starts
 from clew.graph.segments.segment import CollisionError, Vocabulary
 from clew.graph.snapshot.imported_graph import ImportedGraph
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import StringWriter, take_strings, unequal_row
+from clew.graph.string_array import StringArray, StringWriter, take_strings, unequal_row
 from clew.indexing.kg_formats.statements import ALIAS, NODE, is_iri, last_segment
 from clew.indexing.kg_formats.text_numbers import TextNumbers
 from clew.text.normalization import key_hash, name_key

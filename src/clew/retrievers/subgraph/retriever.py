@@ -18,10 +18,10 @@ from clew.arrays import BoolArray, IntArray
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.ppr.local_ppr import DAMPING, best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import LocalGraph, explored_graph, local_graph, neighbourhood
 from clew.graph.subgraphs.textual_graph import (
     EncodedGraph,
+    FactGraph,
     GraphContext,
     GraphQuery,
     Subgraph,
