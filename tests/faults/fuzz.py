@@ -30,9 +30,9 @@ from pydantic import BaseModel, ValidationError
 from clew.errors import ClewError
 from clew.indexing.kg_formats.files import FILE_KINDS, graph_file
 from clew.indexing.sources.conversion import convert, limit_memory
-from clew.indexing.sources.encodings import decode_bytes
 from clew.indexing.sources.plain_text import (
     check_text,
+    decode_bytes,
     make_contents_document,
     make_markdown_document,
     make_text_document,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from clew.text.gazetteer import COMMON_WORDS, looks_like_name
+from clew.text.casing import COMMON_WORDS, looks_like_name
 from clew.text.normalization import name_key, token_keys, token_spans
 
 MAX_TARGETS = 4

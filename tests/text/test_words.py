@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.broken_words import BREAK, BrokenWords
-from clew.text.casing import is_uninformative
-from clew.text.gazetteer import looks_like_name
+from clew.indexing.sources.readers.pdf import BREAK, BrokenWords
+from clew.text.casing import is_uninformative, looks_like_name
 from clew.text.mentions import _has_word
 from clew.text.sanitize import escape_control, to_single_line
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     DroppedTriple,
     EntityMention,
     EntityNames,

@@ -26,7 +26,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.encoders.memory import VectorMemory
 from clew.plugins.records import setting
-from clew.query.masking import MaskedQuestion, find_relation_words
+from clew.query.linking import MaskedQuestion, find_relation_words
 from clew.text.normalization import is_identifier
 
 RelationPath = tuple[int, ...]

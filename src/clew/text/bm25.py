@@ -32,9 +32,8 @@ from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray,
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.text.best_passages import LAYERS, best_passages, layer_postings
-from clew.text.normalization import key_hash
+from clew.text.normalization import Analyzer, key_hash, terms_of_words
 from clew.text.row_scores import fill_rows, length_norms, score_rows, term_slots
-from clew.text.terms import Analyzer, terms_of_words
 
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
 LEXICAL = "lexical"  # folder of an index version's BM25 index

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.snapshot.imported_graph import ImportedGraph
-from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, default_label
-from clew.indexing.kg_formats.statements import EntityNames, RawTriple
-from clew.indexing.kg_formats.text_numbers import TextNumbers
+from clew.indexing.kg_formats.entities import GraphTexts, TextNumbers, build_imported_graph, default_label
+from clew.indexing.kg_formats.tables import EntityNames, RawTriple
 from clew.text.normalization import key_hash, name_key
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clew.errors import InputError, MissingPackageError
 from clew.indexing.kg_formats.files import GraphFile, graph_file, read_text_lines
 from clew.indexing.kg_formats.rdf import read_n_triples
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     MAX_NAME_CHARACTERS,
     EntityNames,
     MalformedStatement,

@@ -13,8 +13,7 @@ import docx
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.sources.conversion import convert
-from clew.indexing.sources.converter_process import ConverterProcess
+from clew.indexing.sources.conversion import ConverterProcess, convert
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.readers.web import MAX_DEPTH
 from clew.text.counts import MEBIBYTE

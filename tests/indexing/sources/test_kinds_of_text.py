@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from clew.indexing.sources.front_matter import read_front_matter
+from clew.indexing.sources.markdown import read_front_matter
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.indexing.sources.records import RecordColumns

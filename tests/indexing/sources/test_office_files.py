@@ -16,7 +16,7 @@ from docx.oxml import parse_xml
 from pptx.util import Inches
 
 from clew.errors import InputError
-from clew.indexing.sources.converter_process import convert_file
+from clew.indexing.sources.conversion import convert_file
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.readers.spreadsheet import read_layout
 from clew.types import Document, Failure

@@ -21,7 +21,7 @@ from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
-from clew.query.masking import mask_names
+from clew.query.linking import mask_names
 from clew.query.relation_matching import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence

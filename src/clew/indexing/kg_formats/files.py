@@ -13,24 +13,22 @@ from typing import IO, cast
 from clew.errors import InputError
 from clew.indexing.kg_formats.json_records import read_json_file, read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     CUT,
     MAX_LINE_CHARACTERS,
     MAX_RECORD_CHARACTERS,
+    CellRow,
     EntityMention,
     EntityNames,
     MalformedStatement,
     Statement,
     drop_relations,
-    require_statement,
-)
-from clew.indexing.kg_formats.tables import (
-    CellRow,
     read_csv_rows,
     read_delimited_rows,
     read_mention_rows,
     read_name_rows,
     read_triple_rows,
+    require_statement,
 )
 from clew.indexing.sources.discovery import printable_path
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     MAX_RECORD_CHARACTERS,
     EntityNames,
     MalformedStatement,
     RawTriple,
     Statement,
     find_name_fault,
+    find_text_fault,
 )
-from clew.indexing.kg_formats.tables import find_text_fault
 
 TRIPLE_KEYS = (("head", "relation", "tail"), ("h", "r", "t"), ("subject", "predicate", "object"))
 _PART_KEYS = ("text", "kb_id", "rel_id")  # of the object of an entity or relation, the name before identifiers

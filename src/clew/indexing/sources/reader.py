@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from clew.errors import InputError, MissingPackageError
-from clew.indexing.sources.conversion import KINDS
-from clew.indexing.sources.converter_process import convert_file
+from clew.indexing.sources.conversion import KINDS, convert_file
 from clew.indexing.sources.discovery import (
     CODE_SUFFIXES,
     JSON_LINES_SUFFIXES,
@@ -25,10 +24,11 @@ from clew.indexing.sources.discovery import (
     find_sources,
     printable_path,
 )
-from clew.indexing.sources.encodings import UTF_8, decode_bytes
-from clew.indexing.sources.front_matter import read_front_matter
+from clew.indexing.sources.markdown import read_front_matter
 from clew.indexing.sources.plain_text import (
+    UTF_8,
     check_text,
+    decode_bytes,
     make_code_document,
     make_contents_document,
     make_markdown_document,

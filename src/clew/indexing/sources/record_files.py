@@ -19,7 +19,7 @@ from clew.indexing.sources.discovery import (
     SourceFile,
     find_sources,
 )
-from clew.indexing.sources.encodings import UTF_8, decode_bytes, find_encoding
+from clew.indexing.sources.plain_text import UTF_8, decode_bytes, find_encoding
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.indexing.sources.records import (
     DOCUMENT_COLUMNS,

@@ -34,7 +34,7 @@ from clew.graph.subgraphs.k_hop import (
 from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.models.validation import replace_surrogates
 from clew.protocols import TextScorer, fingerprint_of
-from clew.query.masking import MaskedQuestion, mask_names
+from clew.query.linking import MaskedQuestion, mask_names
 from clew.query.relation_matching import Mediators, PathScorer, mediators_fingerprint
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence

@@ -16,8 +16,7 @@ from clew.index import Index
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
 from clew.models.encoders.minilm import FP32_MINILM
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-from clew.query.linking import TopicEntities, find_topic_entities
-from clew.query.masking import mask_names
+from clew.query.linking import TopicEntities, find_topic_entities, mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
 from clew.retrievers.frag.hop_predictor import (
     CLASSIFIER,

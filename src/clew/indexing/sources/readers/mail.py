@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, TextBuilder
-from clew.indexing.sources.encodings import join_line_ends
+from clew.indexing.sources.plain_text import join_line_ends
 from clew.types import Place
 
 Reader = Callable[[str, bytes], FileContents]
