@@ -9,7 +9,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, mention_graph, relation_texts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.inference.query_network import QueryNetwork
-from clew.models.encoders.registry import open_encoder, reads_vectors_of
+from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
 from clew.models.threads import choose_device
 from clew.models.validation import replace_surrogates
@@ -110,7 +110,7 @@ def _make_graphs_and_ranker(
         weighted=form.ranker == "weighted",
         entities=form.entities,
         rarity=form.rarity,
-        same_encoder=encoder is not None and reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint),
+        same_encoder=encoder is not None and trained.encoder.fingerprint == encoder.fingerprint,
     )
     return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds), ranker
 
@@ -122,7 +122,7 @@ def choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> 
     weights' own cannot be opened, and where its vectors have another width than the weights read.
     """
     encoder, wanted = context.index_encoder, trained.encoder
-    if encoder is None or not reads_vectors_of(wanted.fingerprint, encoder.fingerprint):
+    if encoder is None or wanted.fingerprint != encoder.fingerprint:
         if trained.targets == "passages":
             check_encoder(trained, encoder)
         config = EmbeddingConfig(wanted.normalize, wanted.query, wanted.text)
