@@ -17,7 +17,8 @@ from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
 from clew.training.distributed import single_process
-from clew.training.loop import TrainingResult, train
+from clew.training.hyperparameters import TrainingResult
+from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion

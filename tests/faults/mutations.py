@@ -166,7 +166,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a file that may not be read counts as damage",
-        "store/dataset.py",
+        "store/error_mapping.py",
         "    if any(sign in text for sign in _FORBIDDEN_SIGNS):\n",
         "    if False:\n",
         "store/test_error_mapping.py::test_each_foreign_error_has_a_clew_error",

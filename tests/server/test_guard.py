@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -291,21 +292,21 @@ def test_the_log_says_what_an_answer_does_not(tmp_path: Path, caplog: pytest.Log
 
 
 def test_a_full_queue_is_429_and_a_deadline_504(plain_folder: Path) -> None:
-    with serving({"small": plain_folder}, with_options(workers=1, queue=0, deadline=0.3)) as client:
-        release = Event()
-        state_of(client).pool.submit(release.wait)
+    with serving({"small": plain_folder}, with_options(workers=1, queue=0)) as client:
+        pool, release = state_of(client).pool, Event()
+        pool.submit(release.wait)
         busy = client.get("/v1/small/stats")
         release.set()
         assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
+        while pool.pending:
+            sleep(0.01)
         slow = Event()
-        pool = state_of(client).pool
-        lease = state_of(client).indexes.lease
         assert client.get("/v1/small/stats").status_code == 200
-        with lease("small") as version:
+        with state_of(client).indexes.lease("small") as version:
             version.browser.count_visible = lambda _where=None: slow.wait()  # type: ignore[method-assign,assignment]
+            pool.deadline = 0.3
             assert client.get("/v1/small/stats").status_code == 504
             slow.set()
-        assert pool.deadline == 0.3
 
 
 def test_the_server_s_own_faults_are_told_without_words(plain_folder: Path) -> None:

@@ -16,7 +16,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.store.weights_io import PRETRAINED_FOLDER
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder
 from clew_lab.amr.graph import AMRGraph, count_common_parts, path_words
 from clew_lab.amr.local_parser import LocalAMRParser

@@ -106,6 +106,8 @@ def compare_means(
     The generator draws `resamples` for the bootstrap, then for the test: `test` on the differences (n,), or by
     default `randomisation_p`.
     """
+    if first.shape != second.shape:
+        raise InputError(f"{names[0]} has {len(first)} values and {names[1]} {len(second)}; give the same questions")
     differences = first - second
     low, high = mean_interval(differences, generator, resamples=resamples)
     mean = float(differences.mean())

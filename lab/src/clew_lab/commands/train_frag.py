@@ -17,7 +17,7 @@ from clew.retrievers.frag.hop_predictor import CLASSIFIER, TERMS, WORDS
 from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.text.counts import format_count
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew.types import Progress
 from clew_lab.training.fitting.path_ranker import PathRecipe
 from clew_lab.training.recipes.frag import train_frag_hops, train_frag_paths

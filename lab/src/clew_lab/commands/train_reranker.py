@@ -14,7 +14,7 @@ from clew.errors import InputError
 from clew.plugins.spec import split_list
 from clew.settings import load_settings
 from clew.text.counts import format_count
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew_lab.training.recipes.rerank_recipe import DEFAULT_BASES, RerankRecipe
 
 

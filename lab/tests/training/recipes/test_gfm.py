@@ -25,8 +25,8 @@ from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE, distinct_names
 from clew.training.data.gfm_examples import FORMS, GFMExamples
 from clew.training.distributed import ProcessGroup, single_process
-from clew.training.hyperparameters import AdaptRecipe, Recipe, RetrievalLoss
-from clew.training.loop import TrainingResult, train
+from clew.training.hyperparameters import AdaptRecipe, Recipe, RetrievalLoss, TrainingResult
+from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss
 from clew.training.recipes.gfm_adapt import adapt_gfm
 from clew.types import Document

@@ -18,8 +18,7 @@ from clew.query.linking import link_question
 from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.training.data.gfm_examples import GFMExamples, make_examples
-from clew.training.hyperparameters import Recipe, RetrievalLoss
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import Recipe, RetrievalLoss, TrainingResult
 from clew.training.objectives.document_retrieval import DocumentRetrieval, QuestionBatch
 from clew.types import Question
 from clew_lab.gfm.settings import GFMPaper

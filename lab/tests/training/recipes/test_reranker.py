@@ -23,8 +23,7 @@ from clew.retrievers.registry import parse_retriever
 from clew.store.writer_lock import writer_lock
 from clew.training.checkpoint import exclusive_lock
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, open_corpus_index
-from clew.training.hyperparameters import Recipe
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import Recipe, TrainingResult
 from clew.types import Document
 from clew_lab.amr import amr_document_graph as meaning_graphs
 from clew_lab.amr.reranker import load_any_reranker

@@ -33,7 +33,7 @@ from clew.text.normalization import fold, tokens
 from clew.text.sentences import sentence_spans
 from clew.training.data.corpora import CORPUS_FILE, check_out_folder
 from clew.training.fitting.span_tagger import ExtractorRecipe, TaggedWords, train_tagger
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew.types import Progress
 
 ANNOTATIONS_FILE = "openie.jsonl"

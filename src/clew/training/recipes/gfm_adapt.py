@@ -21,8 +21,8 @@ from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.gfm_examples import GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker, split_holdout
 from clew.training.distributed import ProcessGroup
-from clew.training.hyperparameters import AdaptRecipe
-from clew.training.loop import SINGLE_PROCESS, TrainingResult, train
+from clew.training.hyperparameters import AdaptRecipe, TrainingResult
+from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.types import Progress
 

@@ -40,7 +40,7 @@ from clew.store.atomic import atomic_file
 from clew.text.normalization import name_key
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, hash_file
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew.types import Evidence, Progress, Question
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.fitting.span_ranker import (

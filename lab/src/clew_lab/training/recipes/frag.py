@@ -34,7 +34,7 @@ from clew.training.fitting.hop_predictor import (
     accuracy,
     train_hop_predictor,
 )
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew.training.recipes.router import read_feedback_log
 from clew.types import Progress, Question
 from clew_lab.datasets.loaders import load_questions

@@ -30,7 +30,8 @@ from clew.training.data.corpora import (
 from clew.training.data.gfm_examples import GFMExamples, GraphView, count_gold_nodes, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker, split_holdout
 from clew.training.distributed import ProcessGroup
-from clew.training.loop import SINGLE_PROCESS, TrainingResult, train
+from clew.training.hyperparameters import TrainingResult
+from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.types import Progress, Question
 from clew_lab.datasets.loaders import load_questions

@@ -27,7 +27,8 @@ from clew.training.data.corpora import (
     hash_folders,
 )
 from clew.training.distributed import ProcessGroup
-from clew.training.loop import SINGLE_PROCESS, TrainingResult, train
+from clew.training.hyperparameters import TrainingResult
+from clew.training.loop import SINGLE_PROCESS, train
 from clew.types import Evidence, Progress, Question
 from clew_lab.amr.reranker import AMRForm, make_document_graphs
 from clew_lab.datasets.loaders import load_questions

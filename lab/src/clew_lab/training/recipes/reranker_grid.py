@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew.types import Progress
 from clew_lab.training.recipes.rerank_recipe import RerankRecipe
 

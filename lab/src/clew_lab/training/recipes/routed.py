@@ -24,7 +24,7 @@ from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.store.atomic import atomic_file
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, QUESTIONS_PER_BATCH, hash_file
-from clew.training.loop import TrainingResult
+from clew.training.hyperparameters import TrainingResult
 from clew.types import Progress, Question
 from clew_lab.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
 from clew_lab.retrievers.routed.weights import NAME, SIGNALS, RoutedWeights, compute_signals, save_choices

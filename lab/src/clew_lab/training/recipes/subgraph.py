@@ -12,8 +12,8 @@ from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.retrievers.subgraph.gcn import TrainedScorer
 from clew.training.distributed import ProcessGroup
-from clew.training.hyperparameters import Recipe
-from clew.training.loop import SINGLE_PROCESS, TrainingResult, train
+from clew.training.hyperparameters import Recipe, TrainingResult
+from clew.training.loop import SINGLE_PROCESS, train
 from clew.types import Progress
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.graph_readers.path_reader import PathGraphReader
