@@ -19,7 +19,7 @@ from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.weights import load_weights
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew_lab.gfm.published_checkpoint import load_published_checkpoint
-from clew_lab.gfm.reasoner_texts import published_name, reasoner_node_texts
+from clew_lab.gfm.published_retriever import published_name, reasoner_node_texts
 from clew_lab.gfm.target_explanations import explain_target
 from clew_lab.nn.device_network import DeviceQueryNetwork
 from lab.tests.gfm.published_files import write_checkpoint

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew_lab.graph_readers.prompt_tokens import PromptTokenizer, truncate_lines
+from clew_lab.graph_readers.causal_lm import PromptTokenizer, truncate_lines
 from clew_lab.models.causal_lm import CausalModel, LoadedModel
 from tests.models.tiny_llama import write_tiny_llama
 

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from clew.inference.document_network import DocumentGNNSettings, DocumentInput
-from clew_lab.nn.document_gnn import DocumentBatch, DocumentGNN
-from clew_lab.nn.edge_gradients import edge_gradients
+from clew_lab.nn.document_gnn import DocumentBatch, DocumentGNN, edge_gradients
 
 N, TEXT, FEATURES = 5, 8, 2
 

@@ -9,15 +9,16 @@ import pytest
 import torch
 
 from clew.arrays import LongArray
-from clew_lab.nn.graph_node_features import (
+from clew_lab.nn.graph_prompt_encoder import (
     EIGENVECTORS,
     PLACES,
     WALK_STEPS,
+    GraphToken,
+    GraphTokenSettings,
     NodeFeatures,
     feature_width,
     node_features,
 )
-from clew_lab.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from lab.tests.nn.test_graph_prompt_encoder import EDGES, GRAPH, PART, SETTINGS, make_encoder, slow_tokens
 from tests.answering.graph_readers.graph_contexts import CONTEXTS, WIDTH, make_context
 

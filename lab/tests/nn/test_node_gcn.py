@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew_lab.nn.node_gcn import NodeGCN, edge_log_probabilities
+from clew_lab.nn.subgraph_policy import NodeGCN, edge_log_probabilities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,10 +15,9 @@ from clew.retrievers.frag.text_rankers import LanguageModelScorer, path_text
 from clew.retrievers.registry import parse_retriever
 from clew.text.bm25 import BM25Scorer
 from clew.types import Evidence
-from clew_lab.retrievers.counted_model import CountedModel
 from clew_lab.retrievers.gnn_rag import GNNRAGRetriever
 from clew_lab.retrievers.rog import RoGRetriever
-from clew_lab.retrievers.tog import ToGRetriever
+from clew_lab.retrievers.tog import CountedModel, ToGRetriever
 from lab.tests.retrievers.test_published_frag import hops_from, make_index, random_triples, steps_from
 from tests.models.llm.scripted_model import ScriptedModel
 

@@ -23,7 +23,7 @@ from clew.inference.query_network import QueryGNNSettings, QueryNetwork
 from clew.models.hub import fetch_files
 from clew.retrievers.gfm.settings import EntityForm, Seeds
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
-from clew_lab.gfm.entity_ranking import PUBLISHED_ENTITIES
+from clew_lab.gfm.entity_graphs import PUBLISHED_ENTITIES
 
 CONFIG, TENSORS = "config.json", "model.pth"
 HUB = "hf:"

@@ -20,9 +20,8 @@ from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew.training.data.gfm_examples import GraphView
-from clew_lab.gfm.entity_graphs import EntityGraphBuilder
-from clew_lab.gfm.entity_ranking import EntityRanker
-from clew_lab.gfm.factory import choose_encoder, find_nearest_passages, load_node_texts, relation_texts_for
+from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker
+from clew_lab.gfm.published_retriever import choose_encoder, find_nearest_passages, load_node_texts, relation_texts_for
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 
 

@@ -1,31 +1,156 @@
-"""Puts the published forms of `gfm` together: networks that score entities (GFM-RAG) or documents (G-reasoner)."""
+"""`gfm-paper`, the published forms of `gfm`: networks that score entities (GFM-RAG) or documents (G-reasoner).
 
+Its settings, how it is put together, and the texts that G-reasoner reads: lines of a name, a type, and the content of a
+passage. `published_checkpoint` reads the authors' weights.
+
+Source: the authors' code of G-reasoner (github.com/RManLuo/gfm-rag, commit 57e3e28), for the lines, and for the form of
+names, which its graphs have. Differs from the source: a name of which that form leaves nothing is kept as it is; a
+passage stands for a document, under its title, else its id; an encoder reads as much of a text as of any other.
+"""
+
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import entity_graph, mention_graph, relation_texts
+from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, mention_graph, relation_texts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.inference.query_network import QueryNetwork
 from clew.models.encoders.registry import open_encoder, reads_vectors_of
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
 from clew.models.threads import choose_device
 from clew.models.validation import replace_surrogates
+from clew.plugins.records import Cosine, CountOrAll, SettingsRecord, setting
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
+from clew.query.entity_linker import LinkerMethod, LinkerSettings
 from clew.query.question_vectors import SimilarPassages
 from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.factory import check_encoder, project_all_relations
-from clew.retrievers.gfm.passage_ranking import PassageRanker, Ranker
+from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.retrievers.gfm.retriever import GFMRetriever
-from clew.retrievers.gfm.settings import Targets
+from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
-from clew_lab.gfm.entity_graphs import EntityGraphBuilder, NearestPassages
-from clew_lab.gfm.entity_ranking import EntityRanker
-from clew_lab.gfm.reasoner_texts import reasoner_node_texts, reasoner_relation_texts
-from clew_lab.gfm.settings import PUBLISHED_SETTINGS, GFMPaper
+from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker, NearestPassages
+
+ENTITY_SETTINGS = ("preset", "ranker", "entities", "rarity", "seeds")
+"""Settings for weights that score entities."""
+
+PUBLISHED_SETTINGS = ("preset", "seeds")
+"""The settings among `ENTITY_SETTINGS` that weights of G-reasoner, which score documents, also take."""
+
+NO_FLOOR = -1.0
+"""The least cosine of GFM-RAG, whose code links every name to its nearest entity."""
+
+
+class GFMPaper(SettingsRecord):
+    """Settings of `gfm-paper`."""
+
+    label: ClassVar[str] = "gfm-paper"
+
+    nodes: CountOrAll | None = setting(
+        None, "nodes of the graph near the question that the network runs on", "ours; GFM-RAG: all", "from the weights"
+    )
+    weights: Path | None = setting(
+        None, "weights that `clew train gfm` or `clew weights import` made", unset="none: give them"
+    )
+    preset: Literal["ours", "paper"] = setting(
+        "paper", "paper: the whole graph and the ranking of passages of GFM-RAG, for weights that score entities"
+    )
+    ranker: Ranker | None = setting(
+        None,
+        "how scores of entities rank passages, for weights that score entities",
+        "docs/models/gfm.md",
+        "from the weights, else weighted",
+    )
+    entities: CountOrAll | None = setting(
+        None,
+        "best entities that rank passages, for weights that score entities",
+        "GFM-RAG: T = 20",
+        "from the weights, else 20",
+    )
+    rarity: bool | None = setting(
+        None,
+        "whether rare entities count more in that ranking, for weights that score entities",
+        "GFM-RAG",
+        "from the weights, else yes",
+    )
+    seeds: Seeds | None = setting(
+        None,
+        "start of a named entity: rarity, 1 / its number of passages, or plain, 1; for weights that score entities",
+        "GFM-RAG: plain in the paper, rarity in its code",
+        "from the weights, else rarity",
+    )
+
+    linker: LinkerMethod | None = setting(
+        None,
+        "what links the names of a question to entities",
+        "GFM-RAG: embedding",
+        "as for the index, if set there, else from the weights; embedding for the preset paper",
+    )
+
+    linker_floor: Cosine | None = setting(
+        None,
+        "least score of a name and its entity, where the linker compares vectors",
+        "GFM-RAG: none, which is -1",
+        "as for the index; -1 for the preset paper",
+    )
+
+    def entity_settings(self) -> list[str]:
+        """Return the settings given here that are for weights that score entities; the preset ours is for all."""
+        given = [name for name in ENTITY_SETTINGS if name in self.model_fields_set]
+        return [name for name in given if (name, self.preset) != ("preset", "ours")]
+
+    def resolve_linking(self, of_index: LinkerSettings, trained: LinkerMethod) -> LinkerSettings:
+        """Return how names are linked: as set here, by the preset, for the index if that is set, or in training."""
+        default = of_index.method if of_index.is_chosen or of_index.method != "exact" else trained
+        preset = "embedding" if self.preset == "paper" else default
+        floor = NO_FLOOR if self.preset == "paper" else of_index.floor
+        floor = floor if self.linker_floor is None else self.linker_floor
+        return replace(of_index, method=self.linker or preset, floor=floor)
+
+    def resolve_form(self, trained: EntityForm) -> EntityForm:
+        """Return what surrounds a network: what is set here, else the preset, else what comes with the weights."""
+        paper = self.preset == "paper"
+        ranker, entities, rarity = ("paper", 20, True) if paper else (trained.ranker, trained.entities, trained.rarity)
+        return EntityForm(
+            self.seeds or trained.seeds,
+            self.ranker or ranker,
+            entities if self.entities is None else (None if self.entities == "all" else self.entities),
+            rarity if self.rarity is None else self.rarity,
+            trained.linker,
+        )
+
+
+_MENTIONED = "is_mentioned_in"  # the relation of an entity to a document
+
+
+def reasoner_relation_texts(snapshot: Snapshot) -> list[str]:
+    """Return the texts of the R relations of a snapshot's graphs, then those of their inverses.
+
+    A mention leads from the passage to the entity, and that of the source from the entity to the document.
+    """
+    *stated, _, equivalent = relation_texts(snapshot)
+    plain = [*map(published_name, stated), inverse_text(_MENTIONED), equivalent]
+    inverse = [*map(inverse_text, plain[:-2]), _MENTIONED, inverse_text(equivalent)]
+    return [f"name: {text}" for text in (*plain, *inverse)]
+
+
+def reasoner_node_texts(snapshot: Snapshot) -> list[str]:
+    """Return the texts of the P passages, then those of the E entities."""
+    named = zip(snapshot.titles, snapshot.passage_ids, snapshot.texts, strict=True)
+    passages = [f"name: {title or id_}\ntype: document\ncontent: {text}".strip() for title, id_, text in named]
+    entities = [f"name: {published_name(name)}\ntype: entity" for name in snapshot.entities]
+    return list(map(replace_surrogates, (*passages, *entities)))
+
+
+def published_name(name: str) -> str:
+    """Return a name in lower case with a space for every character but letters and digits of ASCII, and spaces."""
+    form = "".join(c if c == " " or (c.isascii() and c.isalnum()) else " " for c in name.lower()).strip()
+    return form or name
+
 
 if TYPE_CHECKING:
     from clew_lab.nn.device_network import DeviceQueryNetwork
@@ -93,7 +218,7 @@ def load_node_texts(context: IndexContext, encoder: Encoder) -> FloatArray:
 
 def _make_graphs_and_ranker(
     context: IndexContext, settings: GFMPaper, trained: TrainedGNN
-) -> tuple[EntityGraphBuilder, Ranker]:
+) -> tuple[EntityGraphBuilder, EntityRanker | PassageRanker]:
     snapshot, encoder = context.scope.snapshot, context.index_encoder
     nodes = _node_limit(settings, trained)
     useless = [name for name in settings.entity_settings() if name not in PUBLISHED_SETTINGS]
