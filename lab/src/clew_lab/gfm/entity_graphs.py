@@ -178,11 +178,6 @@ class EntityRanker:
         self._weighted = weighted
         self._entities = entities
 
-    @property
-    def entities(self) -> int | None:
-        """Number of best entities that count; None for all."""
-        return self._entities
-
     def rank(
         self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:

@@ -16,7 +16,7 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.models.validation import require_unicode
-from clew_lab.graph_readers.protocols import GeneratedText, SoftTokenEncoder, check_counts
+from clew_lab.graph_readers.protocols import GeneratedText, check_counts
 from clew_lab.models.batching import PaddingSide, TokenBatch, TokenizedExample, answer_losses, collate, generate
 from clew_lab.models.causal_lm import CausalModel, LoadedModel
 
@@ -111,6 +111,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
+SoftTokens = Callable[[Sequence[GraphContext]], "Tensor"]
+"""Returns vectors (n, tokens, width) of graphs to place before their prompts; a row depends on its own graph only."""
 Examples = tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]
 
 MAX_CONTEXT_TOKENS, MAX_NEW_TOKENS = 512, 32  # the authors' code
@@ -149,13 +151,6 @@ class CausalReader:
         chat: bool | None = None,
         with_text: bool = True,
     ) -> None:
-        for name, number, other in (
-            ("batch_size", batch_size, ""),
-            ("max_new_tokens", max_new_tokens, ""),
-            ("max_context_tokens", max_context_tokens, ", or with_text=False"),
-        ):
-            if number < 1:
-                raise InputError(f"{name} is {number}; wanted at least 1{other}")
         self.model = model
         self._prompts = PromptTokenizer(prompt, max_context_tokens, chat)
         self._batch_size = batch_size
@@ -192,7 +187,7 @@ class CausalReader:
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
         answers: Sequence[str],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> FloatArray:
         """Return `losses` (n,) without gradients."""
         import torch
@@ -205,7 +200,7 @@ class CausalReader:
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
         answers: Sequence[str],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> "Tensor":
         """Return (n,) mean negative log-likelihoods in nats over the tokens of each answer and its end token.
 
@@ -227,7 +222,7 @@ class CausalReader:
         self,
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> list[str]:
         """Return the greedy continuation of each prompt, up to its end token; `soft_tokens` come before the prompts."""
         return [reply.text for reply in self.generate_counted(questions, contexts, soft_tokens)]
@@ -236,9 +231,9 @@ class CausalReader:
         self,
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> list[GeneratedText]:
-        """Return `generate` with the tokens that were read, among them the soft ones, and written (`CountedReader`)."""
+        """Return `generate` with the tokens that were read, among them the soft ones, and written (`TokenCounter`)."""
         import torch
 
         model = self.model.load()
@@ -263,7 +258,7 @@ class CausalReader:
         return texts
 
     def _batches(
-        self, model: LoadedModel, examples: Examples, soft_tokens: SoftTokenEncoder | None, side: PaddingSide
+        self, model: LoadedModel, examples: Examples, soft_tokens: SoftTokens | None, side: PaddingSide
     ) -> Iterator[tuple[list[int], TokenBatch]]:
         """Yield batches with the places of their rows, longest first: rows of similar length need little padding."""
         questions, contexts, answer_ids = examples
@@ -292,7 +287,7 @@ class CausalReader:
         model: LoadedModel,
         rows: Sequence[TokenizedExample],
         examples: Examples,
-        soft_tokens: SoftTokenEncoder | None,
+        soft_tokens: SoftTokens | None,
         side: PaddingSide,
     ) -> TokenBatch:
         """Return a padded batch; graphs are truncated further where soft tokens take positions."""

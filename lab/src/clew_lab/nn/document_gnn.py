@@ -197,36 +197,28 @@ class _GRAGLayer(nn.Module):
         return updated, functional.relu(self.edge_update(both)) * adjacent[..., None]
 
 
-class _RelationalLayer(nn.Module):
-    """A matrix for each edge feature; a feature's weights over the neighbours of a passage sum to at most 1."""
+class _ResidualLayer(nn.Module):
+    """A residual layer without messages (`mlp`), or `relational`: with a matrix for each edge feature.
+
+    A feature's weights over the neighbours of a passage sum to at most 1.
+    """
 
     def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
         super().__init__()
         self.own = nn.Linear(before, after)
-        self.heard = nn.Linear(before, after * settings.edges, bias=False)
+        relational = settings.network == "relational"
+        self.heard = nn.Linear(before, after * settings.edges, bias=False) if relational else None
         self.layer_norm = nn.LayerNorm(after)
         self.residual_dropout = nn.Dropout(settings.dropout)
         self.dropout = self.activate = nn.Identity()
 
     def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-        messages = self.heard(states).view(*states.shape[:2], edges.shape[-1], states.shape[-1])
-        shares = edges / edges.abs().sum(2, keepdim=True).clamp_min(1e-6)
-        mixed = self.own(states) + torch.einsum("bijl,bjlw->biw", shares, messages)
+        mixed = self.own(states)
+        if self.heard is not None:
+            messages = self.heard(states).view(*states.shape[:2], edges.shape[-1], states.shape[-1])
+            shares = edges / edges.abs().sum(2, keepdim=True).clamp_min(1e-6)
+            mixed = mixed + torch.einsum("bijl,bjlw->biw", shares, messages)
         return states + self.residual_dropout(functional.relu(self.layer_norm(mixed))), edges
-
-
-class _MLPLayer(nn.Module):
-    """A residual layer without messages."""
-
-    def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
-        super().__init__()
-        self.own = nn.Linear(before, after)
-        self.layer_norm = nn.LayerNorm(after)
-        self.residual_dropout = nn.Dropout(settings.dropout)
-        self.dropout = self.activate = nn.Identity()
-
-    def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-        return states + self.residual_dropout(functional.relu(self.layer_norm(self.own(states)))), edges
 
 
 class _PlainLayer(nn.Module):
@@ -337,7 +329,7 @@ def _build_convolution(settings: DocumentGNNSettings, before: int, after: int) -
     return layer
 
 
-_LAYER_CLASSES: dict[str, Any] = {"g-rag": _GRAGLayer, "relational": _RelationalLayer, "mlp": _MLPLayer}
+_LAYER_CLASSES: dict[str, Any] = {"g-rag": _GRAGLayer, "relational": _ResidualLayer, "mlp": _ResidualLayer}
 
 
 def parameter_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]]:

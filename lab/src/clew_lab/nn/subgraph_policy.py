@@ -27,7 +27,6 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
-from clew.errors import InputError
 from clew.inference.subgraph_network import PRODUCT, SUM, NodeInput
 from clew.retrievers.subgraph.gcn_features import feature_width
 from clew.retrievers.subgraph.settings import ScorerSettings
@@ -37,16 +36,11 @@ from clew.retrievers.subgraph.settings import ScorerSettings
 class NodeGCN(nn.Module):
     """Importance of nodes in a graph whose edges are read in both directions.
 
-    There are 2 `layers` or more, the last returns one number per node, and the source's have no bias. Fewer layers, or
-    a width below 1, are an InputError.
+    There are 2 `layers` or more, the last returns one number per node, and the source's have no bias.
     """
 
     def __init__(self, input_width: int, width: int = 64, layers: int = 2, *, bias: bool = False) -> None:
         super().__init__()
-        if layers < 2 or min(input_width, width) < 1:
-            raise InputError(
-                f"{layers} layers of widths {input_width} and {width}; wanted 2 layers or more, of width 1 or more"
-            )
         widths = [input_width, *[width] * (layers - 1), 1]
         self.layers = nn.ModuleList(GCNConv(a, b, bias=bias) for a, b in pairwise(widths))
 

@@ -39,6 +39,9 @@ from clew.text.bm25 import BM25Index
 from clew.types import Evidence
 from clew_lab.retrievers.topic_start import explore, find_start
 
+MAX_WALKS = 1_000
+"""Paths that follow one relation path, at most; the first in the order of edges."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedPaths:
@@ -50,40 +53,30 @@ class PlannedPaths:
     edges: LongArray  # (w, h) edge codes
 
 
-@dataclass(frozen=True, slots=True)
-class PlanBounds:
-    """Limits of the search."""
-
-    hops: int  # maximum length of a relation path
-    beam: int  # number of relation paths of each length that are extended
-    walks: int = 1_000  # maximum number of paths that follow one relation path; the first in the order of edges
-
-
 def plan_paths(
-    local: LocalGraph, codes: IntArray, starts: LongArray, score_paths: PathScorer, bounds: PlanBounds
+    local: LocalGraph, codes: IntArray, starts: LongArray, score_paths: PathScorer, hops: int, beam_width: int
 ) -> tuple[list[PlannedPaths], bool]:
-    """Return all scored relation paths, best first, and whether paths were left out.
+    """Return all scored relation paths of at most `hops` relations, best first, and whether paths were left out.
 
-    `codes` (m,) are the relation codes of the edges, `starts` (s,) positions. Ties: shorter first, then by codes.
+    `codes` (m,) are the relation codes of the edges, `starts` (s,) positions. Of the relation paths of each length
+    `beam_width` are extended. Ties: shorter first, then by codes.
     """
     first = np.unique(starts)[:, None]
     beam = [PlannedPaths((), 0.0, first, np.zeros((len(first), 0), dtype=np.int64))]
     found: list[PlannedPaths] = []
     truncated = False
-    for _ in range(bounds.hops):
+    for _ in range(hops):
         extended = [child for parent in beam for child in _extend(local, codes, parent)]
-        truncated = truncated or any(len(child.edges) > bounds.walks for child in extended)
+        truncated = truncated or any(len(child.edges) > MAX_WALKS for child in extended)
         if not extended:
             break
         scores = score_paths([child.relation_path for child in extended])
         level = [
-            PlannedPaths(
-                child.relation_path, float(score), child.positions[: bounds.walks], child.edges[: bounds.walks]
-            )
+            PlannedPaths(child.relation_path, float(score), child.positions[:MAX_WALKS], child.edges[:MAX_WALKS])
             for child, score in zip(extended, scores, strict=True)
         ]
         found += level
-        beam = [level[row] for row in top_order(scores, bounds.beam).tolist()]
+        beam = [level[row] for row in top_order(scores, beam_width).tolist()]
     return sorted(found, key=lambda plan: (-plan.score, len(plan.relation_path), plan.relation_path)), truncated
 
 
@@ -159,12 +152,12 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         codes = relation_codes(local, self.scope.snapshot.triples)
         masked = mask_names(start.topics.text, start.topics.spans)
         score_paths = self.planner.make_scorer(masked, np.unique(codes))
-        bounds = PlanBounds(settings.hops, settings.beam)
-        plans, truncated = plan_paths(local, codes, local.positions(start.entities), score_paths, bounds)
+        starts = local.positions(start.entities)
+        plans, truncated = plan_paths(local, codes, starts, score_paths, settings.hops, settings.beam)
         if self.mediators is not None:
             plans = _without_ends(plans, local, self.mediators)
         if truncated:
-            start.notes.append(f"more than {bounds.walks} paths follow one relation path; not all were looked at")
+            start.notes.append(f"more than {MAX_WALKS} paths follow one relation path; not all were looked at")
         return plans[: settings.plans], start.notes, start.entities.tolist()
 
     def retrieve_one(
