@@ -233,11 +233,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     return CausalModel(str(write_tiny_llama(tmp_path_factory.mktemp("plain")))).load()
 
 
-@pytest.fixture(scope="module")
-def chatting(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    return CausalModel(str(write_tiny_llama(tmp_path_factory.mktemp("chat"), chat=True))).load()
-
-
 @given(st.lists(st.text("ab \n", max_size=6), max_size=12).map("\n".join), st.integers(0, 30))
 def test_the_longest_run_of_first_lines_that_fits_remains(text: str, limit: int) -> None:
     lines = text.splitlines(keepends=True)
@@ -264,7 +259,8 @@ def test_a_graph_that_fits_stays_whole(plain: LoadedModel) -> None:
     assert prompts.truncated_graphs == 0
 
 
-def test_a_chat_template_is_used_where_there_is_one(chatting: LoadedModel, plain: LoadedModel) -> None:
+def test_a_chat_template_is_used_where_there_is_one(folder: Path, plain: LoadedModel) -> None:
+    chatting = CausalModel(str(folder)).load()
     turn = f"<|user|>{join('who?', GRAPH)}<|assistant|>"
     for chat in (None, True):
         assert chatting.tokenizer.decode(PromptTokenizer(join, 999, chat).encode(chatting, "who?", GRAPH)) == turn

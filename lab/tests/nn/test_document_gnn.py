@@ -289,13 +289,6 @@ def test_gradients_reach_all_weights(network: str, read: dict[str, int]) -> None
         assert bool(parameter.grad.any()), name
 
 
-def test_untrained_numbers_alone_are_scored_from_the_state() -> None:
-    torch.manual_seed(0)
-    model = DocumentGNN(DocumentGNNSettings(0, NUMBERS, EDGES, "mlp", WIDTH))
-    assert not model.number_score.weight.any()
-    assert not hasattr(model, "text_projection")
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 6), st.integers(0, 999), st.sampled_from([0.0, 0.3, 1.0]))
 def test_features_are_normalised_over_both_dimensions(size: int, seed: int, density: float) -> None:

@@ -1,4 +1,4 @@
-"""Soft tokens of graphs against attention computed node by node."""
+"""Soft tokens of graphs against attention, and features of nodes against definitions, computed node by node."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -159,17 +159,25 @@ def test_the_whole_graph_is_read_whatever_was_selected() -> None:
         assert not torch.equal(part([PART]), part([GRAPH]))
 
 
-@pytest.mark.parametrize("encoder", get_args(GraphEncoderName))
-def test_tokens_of_a_graph_do_not_depend_on_its_batch_even_in_training(encoder: GraphEncoderName) -> None:
-    module = make_encoder(GraphTokenSettings(WIDTH, 6, 64, encoder=encoder)).train()
-    graphs = [GRAPH, *CONTEXTS, PART]
+FORMS: list[tuple[GraphEncoderName, NodeFeatures]] = [
+    *((encoder, "text") for encoder in get_args(GraphEncoderName)),
+    *(("gin", features) for features in get_args(NodeFeatures) if features != "text"),
+]
+
+
+@pytest.mark.parametrize(("encoder", "features"), FORMS)
+def test_tokens_of_a_graph_do_not_depend_on_its_batch_even_in_training(
+    encoder: GraphEncoderName, features: NodeFeatures
+) -> None:
+    module = make_encoder(GraphTokenSettings(WIDTH, 6, 64, tokens=3, encoder=encoder, features=features)).train()
+    graphs = [GRAPH, *CONTEXTS, PART, make_context((), ())]
     with torch.no_grad():
         together = module(graphs)
         for place, one in enumerate(graphs):
             torch.testing.assert_close(together[place], module([one])[0])
-    assert together.shape == (len(graphs), 1, 6)
+    assert together.shape == (len(graphs), 3, 6)
     assert torch.isfinite(together).all()
-    assert module([]).shape == (0, 1, 6)
+    assert module([]).shape == (0, 3, 6)
 
 
 def test_gradients_reach_every_weight_that_can_change_a_token() -> None:
@@ -257,18 +265,6 @@ def test_tokens_are_made_of_the_features(features: NodeFeatures) -> None:
             np.testing.assert_allclose(
                 module([context])[0].numpy(), slow_tokens(module, other, nodes.tolist()), rtol=1e-4, atol=1e-6
             )
-
-
-@pytest.mark.parametrize("features", get_args(NodeFeatures))
-def test_tokens_by_any_features_stand_in_any_batch(features: NodeFeatures) -> None:
-    module = make_encoder(GraphTokenSettings(WIDTH, 6, 64, tokens=3, encoder="gin", features=features))
-    graphs = [GRAPH, *CONTEXTS, PART, make_context((), ())]
-    with torch.no_grad():
-        together = module(graphs)
-        for place, one in enumerate(graphs):
-            torch.testing.assert_close(together[place], module([one])[0])
-    assert together.shape == (len(graphs), 3, 6)
-    assert torch.isfinite(together).all()
 
 
 def test_texts_do_not_change_tokens_by_place_and_edges_do() -> None:

@@ -1,4 +1,4 @@
-"""Scores of nodes and samples of selections, against an enumeration of all selections."""
+"""Importances against dense matrices in numpy; samples of selections against an enumeration of all."""
 
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -71,12 +71,9 @@ def chi_square(counts: np.ndarray, shares: np.ndarray) -> float:
     return float((((counts - wanted) ** 2 / wanted).sum() - free) / np.sqrt(2 * free))
 
 
-def test_selections_are_sampled_by_their_probability() -> None:
-    assert chi_square(*sample_frequencies(NEVER, 2, 4000)) < 4
-
-
-def test_selections_that_may_end_are_sampled_by_their_probability() -> None:
-    assert chi_square(*sample_frequencies(ENDS["may end"], 3, 6000)) < 4
+@pytest.mark.parametrize(("end", "budget", "draws"), [("goes on", 2, 4000), ("may end", 3, 6000)])
+def test_selections_are_sampled_by_their_probability(end: str, budget: int, draws: int) -> None:
+    assert chi_square(*sample_frequencies(ENDS[end], budget, draws)) < 4
 
 
 def test_without_a_generator_the_most_likely_nodes_are_selected() -> None:

@@ -20,8 +20,9 @@ from clew.retrievers.frag.settings import Frag, frag_settings
 from clew.retrievers.frag.text_rankers import LanguageModelScorer, LateInteractionScorer, path_text
 from clew.retrievers.registry import parse_retriever
 from clew.text.bm25 import BM25Scorer
-from clew.types import Evidence, Failure, Prompt
+from clew.types import Evidence, Failure
 from tests.kinship import graph_of
+from tests.models.llm.scripted_model import ScriptedModel
 
 ENCODER = HashingEncoder(32)
 Triple = tuple[str, str, str]
@@ -283,18 +284,9 @@ def test_late_interaction_scores_by_tokens() -> None:
     assert scorer.score("a", []).shape == (0,)
 
 
-class FailingModel:
-    """A language model that gives no score."""
-
-    name = "failing"
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Failure]:
-        return [Failure("", "an empty reply") for _ in prompts]
-
-
 def test_a_language_model_without_a_score_is_an_error() -> None:
     with pytest.raises(ModelReplyError, match="gave no score for a path"):
-        LanguageModelScorer(FailingModel()).score("q", ["a"])  # type: ignore[arg-type]  # a list of failures is one of both
+        LanguageModelScorer(ScriptedModel(lambda p: Failure(p.name, "an empty reply"))).score("q", ["a"])
 
 
 @pytest.mark.parametrize("settings", ["preset=paper,ranker=trained", "rank=paths,ranker=trained", "ranker=llm"])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import clew
-from clew.errors import InputError
 from clew.graph.paths.simple_paths import path_entities
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, textualise
 from clew.index import Index
@@ -172,28 +171,6 @@ def test_a_selector_by_words_gets_the_relevance_of_relations(family: Index) -> N
     most_relevant = int(np.argmax(with_words.relation_relevance[with_words.graph.edge_relations]))
     assert with_words.graph.graph.relations[most_relevant] == "profession"
     np.testing.assert_array_equal(without_words.question_vector, with_words.question_vector)
-
-
-def test_settings_change_the_fingerprint(family: Index) -> None:
-    names = ("steiner", "steiner:topk=4", "steiner:cost=0.4", "steiner:budget=5", "steiner:fill=yes")
-    assert len({steiner(family, name).fingerprint for name in names}) == len(names)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("steiner:topk=0", "topk is '0'"),
-        ("steiner:budget=none", "budget is 'none'"),
-        ("steiner:hops=200", "steiner: hops is '200'; wanted a whole number from 1 to 127$"),
-        ("gcn-subgraph:budget=-1", "gcn-subgraph: budget is '-1'; wanted a whole number from 1 to 100000$"),
-        ("steiner:cost=-1", "cost is '-1'"),
-        ("steiner:fill=maybe", "fill is 'maybe'"),
-        ("steiner:nonsense=1", "no setting 'nonsense'"),
-    ],
-)
-def test_invalid_settings_are_refused(family: Index, name: str, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        family.retriever(parse_retriever(name))
 
 
 def test_the_retriever_reads_the_whole_question(family: Index) -> None:

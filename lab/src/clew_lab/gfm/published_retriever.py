@@ -35,6 +35,9 @@ from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker, NearestPassages
 
+if TYPE_CHECKING:
+    from clew_lab.nn.device_network import DeviceQueryNetwork
+
 ENTITY_SETTINGS = ("preset", "ranker", "entities", "rarity", "seeds")
 """Settings for weights that score entities."""
 
@@ -152,10 +155,6 @@ def published_name(name: str) -> str:
     return form or name
 
 
-if TYPE_CHECKING:
-    from clew_lab.nn.device_network import DeviceQueryNetwork
-
-
 def build_gfm_paper(context: IndexContext, settings: GFMPaper) -> GFMRetriever:
     """Return the retriever over one index.
 
@@ -176,13 +175,20 @@ def build_gfm_paper(context: IndexContext, settings: GFMPaper) -> GFMRetriever:
     linking = settings.resolve_linking(context.linking, trained.form.linker)
     if linking != context.linking:
         context = context.with_linker(linking)
-    graphs, ranker = _make_graphs_and_ranker(context, settings, trained)
-    snapshot = context.scope.snapshot
+    useless = [name for name in settings.entity_settings() if name not in PUBLISHED_SETTINGS]
+    if trained.targets == "documents" and useless:
+        raise InputError(
+            f"gfm-paper: {useless[0]} is for weights that score entities, and these score documents: leave it out"
+        )
+    snapshot, own, nodes = context.scope.snapshot, context.index_encoder, _node_limit(settings, trained)
+    same = own is not None and reads_vectors_of(trained.encoder.fingerprint, own.fingerprint)
+    form = settings.resolve_form(trained.form)
+    graphs, ranker = make_graphs_and_ranker(context, trained.targets, form, nodes, same_encoder=same)
     texts = relation_texts_for(trained.targets, snapshot)
     projected = context.cached_array(
         trained.key, lambda: project_all_relations(trained.model, context.encode_texts_with(texts, encoder))
     )
-    network = _choose_network(trained.model, context.device, whole_graph=_node_limit(settings, trained) is None)
+    network = _choose_network(trained.model, context.device, whole_graph=nodes is None)
     return GFMRetriever(
         context.scope,
         encoder,
@@ -216,28 +222,23 @@ def load_node_texts(context: IndexContext, encoder: Encoder) -> FloatArray:
     return context.cached_array(f"nodes-{blake2b(encoder.fingerprint.encode(), digest_size=8).hexdigest()}", encode)
 
 
-def _make_graphs_and_ranker(
-    context: IndexContext, settings: GFMPaper, trained: TrainedGNN
+def make_graphs_and_ranker(
+    context: IndexContext, targets: Targets, form: EntityForm, nodes: int | None, *, same_encoder: bool
 ) -> tuple[EntityGraphBuilder, EntityRanker | PassageRanker]:
+    """Return what makes the graphs of questions, of at most `nodes` nodes, and ranks the passages.
+
+    `same_encoder` tells whether a network reads the vectors of the index's encoder.
+    """
     snapshot, encoder = context.scope.snapshot, context.index_encoder
-    nodes = _node_limit(settings, trained)
-    useless = [name for name in settings.entity_settings() if name not in PUBLISHED_SETTINGS]
-    if trained.targets == "documents" and useless:
-        raise InputError(
-            f"gfm-paper: {useless[0]} is for weights that score entities, and these score documents: leave it out"
-        )
     nearest = None if encoder is None else find_nearest_passages(context.similar_passages(), encoder)
-    form = settings.resolve_form(trained.form)
-    if trained.targets == "documents":
-        return EntityGraphBuilder(mention_graph(snapshot), snapshot, nodes, nearest, form.seeds), PassageRanker()
-    ranker = EntityRanker(
-        snapshot,
-        weighted=form.ranker == "weighted",
-        entities=form.entities,
-        rarity=form.rarity,
-        same_encoder=encoder is not None and reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint),
+    edges = mention_graph(snapshot) if targets == "documents" else entity_graph(snapshot)
+    graphs = EntityGraphBuilder(edges, snapshot, nodes, nearest, form.seeds)
+    if targets == "documents":
+        return graphs, PassageRanker()
+    weighted = form.ranker == "weighted"
+    return graphs, EntityRanker(
+        snapshot, weighted=weighted, entities=form.entities, rarity=form.rarity, same_encoder=same_encoder
     )
-    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, nearest, form.seeds), ranker
 
 
 def choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:

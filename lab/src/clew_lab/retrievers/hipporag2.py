@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from clew.types import Evidence, Filter, Path, Reply, Scored, Usage
 from clew_lab.graph.phrase_graph import build_phrase_graph
 from clew_lab.graph.power_iteration import PowerWalk
 from clew_lab.models import fact_filter
-
-if TYPE_CHECKING:
-    from clew_lab.models.fact_filter import FactNumbers
 
 TOP_TRIPLES = 5
 TOP_PHRASES = 5
@@ -94,7 +91,7 @@ class HippoRAG2Retriever:
         for number, result in zip(asked, self.model.complete(prompts), strict=True):
             triples = nearest[number]
             if isinstance(result, Reply):
-                positions = fact_filter.parse_positions(cast("FactNumbers", result.value), len(triples))
+                positions = fact_filter.parse_positions(cast("fact_filter.FactNumbers", result.value), len(triples))
                 note = f"{self.model.name} keeps {len(positions)} of {len(triples)} triples"
                 triples = [triples[p] for p in positions]
             elif result.run_error is not None and not isinstance(result.run_error, BudgetError):

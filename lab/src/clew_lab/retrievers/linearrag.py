@@ -71,10 +71,6 @@ class LinearRAG(SettingsRecord):
         "document", "which passages that follow each other are linked: of one document, in the order of ids, or none"
     )
 
-    def activation(self) -> ActivationConfig:
-        """Return the parameters of the activation."""
-        return ActivationConfig(self.rounds, self.sentences, self.threshold)
-
 
 @dataclass(frozen=True, eq=False)
 class LinearRAGRetriever:
@@ -146,7 +142,7 @@ class LinearRAGRetriever:
             find_sentences,
             self.sentences.entities,
             lambda sentences: self.sentence_vectors.similarities(sentences, vector)[:, 0],
-            self.settings.activation(),
+            ActivationConfig(self.settings.rounds, self.settings.sentences, self.settings.threshold),
         )
 
     def _restart(self, active: ActivatedEntities, cosines: FloatArray, allowed: BoolArray) -> DoubleArray:

@@ -134,15 +134,11 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         return self.settings.paths
 
     def plan(
-        self,
-        question: str,
-        names: Sequence[str] = (),
-        blocked_triples: BoolArray | None = None,
-        allowed: BoolArray | None = None,
+        self, question: str, names: Sequence[str], blocked_triples: BoolArray | None, allowed: BoolArray
     ) -> tuple[list[PlannedPaths], list[str], Sequence[int]]:
         """Return the best relation paths with their paths as edge codes, notes, and the topic entities.
 
-        Only names of allowed passages (P,) are known, None for all, and no path has one of the blocked triples (T,).
+        Only names of allowed passages (P,) are known, and no path has one of the blocked triples (T,).
         """
         start = find_start(self.scope, question, names, allowed)
         if not len(start.entities):

@@ -127,14 +127,12 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
         """Maximum number of paths of a question."""
         return self.settings.width * self.settings.depth
 
-    def search(
-        self, question: str, local: LocalGraph, starts: Sequence[int], allowed: BoolArray | None = None
-    ) -> list[BeamPath]:
+    def search(self, question: str, local: LocalGraph, starts: Sequence[int], allowed: BoolArray) -> list[BeamPath]:
         """Return the beams of all depths, best first, ties: shorter first, then by edges; `starts` are positions.
 
         Names that only passages beside the allowed ones (P,) write are not read.
         """
-        labels = self.scope.names(self.scope.mask(None) if allowed is None else allowed).entities
+        labels = self.scope.names(allowed).entities
         beam = [BeamPath((start,), (), 0.0) for start in sorted(set(starts))]
         found: list[BeamPath] = []
         for _ in range(self.settings.depth):
