@@ -54,7 +54,7 @@ neighbours: $(NEIGHBOURS)/installed  ## Make the environment of test-neighbours
 
 test-neighbours: $(NEIGHBOURS)/installed  ## Try the adapters in LangChain, LlamaIndex, Haystack and PyTerrier
 	HAYSTACK_TELEMETRY_ENABLED=False PT_TEST_TRANSFORMER_REPORTS=0 $(NEIGHBOURS)/bin/python -m pytest \
-	  -p no:asyncio -p no:socket -p no:syrupy tests/integrations
+	  -p no:asyncio -p no:socket -p no:syrupy tests/integrations lab/tests/integrations
 
 check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
 	$(MAKE) --no-print-directory --jobs=2 check-types check-others

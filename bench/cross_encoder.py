@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from clew import index as indexes
-from clew.datasets.relevance import match_gold
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.evaluation.ranking_metrics import match_gold
 from clew.models.encoders.registry import fp32_weights
 from clew.rerankers.text_scorer import text_with_title
 from clew.retrievers.registry import open_retriever, parse_retriever

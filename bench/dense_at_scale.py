@@ -15,10 +15,9 @@ import numpy as np
 
 import clew
 from clew.arrays import BoolArray, FloatArray
-from clew.graph.segments.list_search import ListSearch
+from clew.graph.segments.list_search import ListSearch, make_lists, train_centroids
 from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.segments.sentence_columns import make_places
-from clew.graph.segments.vector_lists import make_lists, train_centroids
 from clew.indexing.sentence_vectors import ROUNDS, SAMPLE_SIZE, count_lists
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from workbench import BENCHMARKS, build_index, describe_machine, load_question_texts, print_table

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from clew import index as indexes
 from clew.answering.extractive import STATEMENT_NOTE
 from clew.answering.replies import empty_answer
-from clew.evaluation.answer_metrics import exact_match
+from clew.evaluation.answer_metrics import exact_match, normalize_answer
 from clew.index import Index
-from clew.text.answer_normalization import normalize_answer
 from clew.text.normalization import strip_parentheses
 from clew.types import Answer, Evidence, Passage, Question, Scored
 from clew_lab.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold

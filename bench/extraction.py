@@ -19,8 +19,7 @@ from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.plugins.spec import split_list
 from clew.protocols import Extractor
 from clew.retrievers.registry import parse_retriever
-from clew.training.data.annotated_passages import AnnotatedPassage, find_occurrences, read_annotated_passages
-from clew.training.recipes.extractor import is_held_out
+from clew.training.recipes.extractor import AnnotatedPassage, find_occurrences, is_held_out, read_annotated_passages
 from clew.types import Extraction, Passage
 from workbench import BENCHMARKS, DATA, build_index, build_questions, describe_machine, print_table
 

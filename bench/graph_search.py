@@ -13,11 +13,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from clew.graph.paths.shortest_paths import shortest_paths
-from clew.graph.paths.simple_paths import simple_paths
+from clew.graph.paths.simple_paths import shortest_paths, simple_paths
 from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
-from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.subgraphs.k_hop import explored_graph, filter_edges, local_graph, neighbourhood
+from clew.graph.subgraphs.textual_graph import FactGraph, fact_graph
 from workbench import DATA, describe_machine, print_table
 
 TOPICS, MOST_EDGES, KEPT, MOST_PATHS = 200, 300_000, 2_000, 20_000

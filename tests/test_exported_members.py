@@ -87,7 +87,7 @@ def loaded(code: str) -> set[str]:
         "import clew; dir(clew)",
         "import clew; clew.Document('a', 'A', 'text'); clew.InputError",
         "import clew.types, clew.protocols, clew.errors",
-        "from clew.text import normalization, gazetteer, sentences",
+        "from clew.text import normalization, casing, sentences",
         "import clew.indexing.extraction.rule_based",
     ],
 )

@@ -15,7 +15,7 @@ from clew.errors import InputError
 from clew.models.llm.budget import Budget, Prices
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.provider_model import LLMClientFactory
-from clew.plugins.names import nearest
+from clew.plugins.spec import nearest
 from clew.types import AUTO_RETRIEVER
 
 _logger = logging.getLogger(__name__)

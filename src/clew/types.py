@@ -19,7 +19,7 @@ T = TypeVar("T")
 MAX_POSSIBLE = 2
 """Names that the headline of a weak answer shows, at most."""
 _UNSURE_OPENING, _UNSURE_JOINT = "Not sure: perhaps ", " or "
-_RENDERING = "clew.rendering.evidence_page"  # as text: it is imported where a notebook shows something
+_RENDERING = "clew.rendering.pages"  # as text: it is imported where a notebook shows something
 _MAX_SHOWN = 60  # characters of a text in a representation
 
 AUTO_RETRIEVER = "auto"

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from clew.arrays.kernels import hide_modules
+from clew.arrays.hidden_modules import hide_modules
 
 MODULE = "xml.dom.expatbuilder"  # nothing here loads it
 

@@ -1,6 +1,7 @@
-"""The command line's contract where test_cli.py does not reach: shapes in full, streams, versions, odd arguments."""
+"""The command line's contract, on which other tools rely: shapes in full, streams, versions, odd arguments."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from clew.commands import progress
+from tests.commands.refusals import check_refused
 from tests.faults.commands import Outcome, load_command, run_clew, write_lines
+from tests.small_index import DOCUMENTS, make_index
 
 QUESTION = "Where was the commander of the Vega born?"
 COMMANDS = (
@@ -42,6 +45,19 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index"
 
 
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three questions: gold by document id, by passage id, and one whose gold is not in the index."""
+    path = tmp_path_factory.mktemp("questions") / "questions.jsonl"
+    rows = (
+        {"id": "q1", "question": QUESTION, "answers": ["Karlskrona"], "gold": ["vega", "palander"]},
+        {"id": "q2", "question": "Where is Karlskrona?", "answers": ["Sweden"], "gold": ["karlskrona"]},
+        {"id": "q3", "question": "Who sank the Wasa?", "answers": ["nobody"], "gold": ["nowhere"]},
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
 def write_questions(folder: Path, **gold: list[str]) -> Path:
     asked = {"seals": "Which part tells of seals?", "oslo": "What is the capital of Norway?"}
     rows = [{"id": name, "question": asked[name], "gold": ids, "answers": ["x"]} for name, ids in gold.items()]
@@ -56,15 +72,6 @@ def evaluate(index: Path, file: Path, *options: str | Path) -> dict[str, dict[st
     return retrievers
 
 
-def check_refused(done: Outcome, expected: str) -> None:
-    """Two things at once: one line that says it, and nothing else."""
-    assert done.code == 2, done
-    assert expected in done.err
-    assert done.err.startswith("clew: ")
-    assert done.err.count("\n") == 1
-    assert done.out == ""
-
-
 def test_version_and_help() -> None:
     assert run_clew("--version") == Outcome(0, f"clew {version('clew')}\n", "")
     helped = run_clew("--help")
@@ -76,9 +83,14 @@ def test_version_and_help() -> None:
         assert f"clew {command}" in done.out
 
 
-def test_the_version_from_a_process_of_its_own() -> None:
-    done = subprocess.run([sys.executable, "-m", "clew", "--version"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"clew {version('clew')}\n", "")
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(("--version",), 0), (("search", QUESTION, "--index", "no such folder"), 2)]
+)
+def test_a_process_of_its_own_is_the_same(arguments: tuple[str, ...], code: int) -> None:
+    command = [sys.executable, "-m", "clew", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == run_clew(*arguments)
+    assert done.returncode == code
 
 
 def test_eval_takes_every_option_of_search() -> None:
@@ -100,11 +112,117 @@ def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
     found = json.loads(done.out)
     assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics", "chains"]
     assert found["usage"].keys() == {"seconds", "calls", "input_tokens", "output_tokens", "cost"}
+    scores = [passage["score"] for passage in found["passages"]]
+    assert scores == sorted(scores, reverse=True)
     for passage in found["passages"]:
         source = next(row for row in ROWS if row["id"] == passage["document_id"])
         assert passage["text"] == str(source["text"])[passage["start"] : passage["end"]]
         assert passage["metadata"] == source["metadata"]
         assert passage["title"] == source["title"]
+
+
+def test_paths_are_of_triples(small_folder: Path) -> None:
+    done = run_clew("search", QUESTION, "--index", small_folder, "--retriever", "pagerank", "-k", "3", "--json")
+    found = json.loads(done.out)
+    assert len(found["passages"]) == 3
+    assert found["paths"]
+    for path in found["paths"]:
+        assert path["triples"]
+        assert all(triple.keys() >= {"head", "relation", "tail", "passages"} for triple in path["triples"])
+    assert found["usage"]["seconds"] > 0
+    assert "Louis Palander" in run_clew("search", QUESTION, "--index", small_folder, "-k", "2").out
+
+
+def test_where_restricts_search_and_ask(small_folder: Path) -> None:
+    where = ("--where", "lang = 'de'")
+    found = json.loads(run_clew("search", QUESTION, "--index", small_folder, *where, "--json").out)
+    assert {passage["id"] for passage in found["passages"]} <= {"bridge", *(f"keeper-{n:02}" for n in range(8))}
+    assert run_clew("ask", QUESTION, "--index", small_folder, *where).code == 0
+
+
+def test_strict_filters_of_search_ask_eval_and_explain(tmp_path: Path, questions: Path) -> None:
+    """The command line gives what an index of these documents alone gives."""
+    make_index(tmp_path / "all", DOCUMENTS)
+    make_index(tmp_path / "english", [d for d in DOCUMENTS if d.metadata["lang"] == "en"])
+    options = ("--where", "lang = 'en'", "--strict-filters")
+    for command in ("search", "ask"):
+        strict = run_clew(command, QUESTION, "--index", tmp_path / "all", "--retriever", "bm25", *options, "--json")
+        alone = run_clew(command, QUESTION, "--index", tmp_path / "english", "--retriever", "bm25", "--json")
+        found, expected = (
+            json.loads(re.sub(r'"seconds": [^,]+', '"seconds": 0', done.out)) for done in (strict, alone)
+        )
+        assert found == expected
+    figures = []
+    for name, given in (("all", options), ("english", ())):
+        out, at = tmp_path / f"{name}.json", ("--index", tmp_path / name, "--questions", questions)
+        run_clew("eval", *at, "--retriever", "bm25", "--runs", tmp_path / "runs", "--out", out, *given)
+        figures.append(json.loads(out.read_text(encoding="utf-8"))["retrievers"]["bm25"]["recall@2"])
+    assert figures[0] == figures[1]
+    assert len(list((tmp_path / "runs").iterdir())) == 1  # the files of the two snapshots are equal
+    for command in ("search", "ask", "explain"):
+        target = ("--target", "Vega") if command == "explain" else ()
+        check_refused(
+            run_clew(command, QUESTION, "--index", tmp_path / "all", "--strict-filters", *target),
+            "--strict-filters is of --where",
+        )
+
+
+def test_eval_scores_a_kept_run_again(small_folder: Path, questions: Path, tmp_path: Path) -> None:
+    command = ("eval", "--index", small_folder, "--questions", questions, "--retriever", "bm25", "--runs", tmp_path)
+    assert run_clew(*command).code == 0
+    (run,) = tmp_path.iterdir()
+    record = json.loads(run.read_text(encoding="utf-8"))
+    text = json.dumps(record)
+    assert "karlskrona" in text
+    run.write_text(text.replace('"karlskrona"', '"bornholm"'), encoding="utf-8")
+    out = tmp_path / "again.json"
+    assert run_clew(*command, "--out", out).code == 0
+    figures = json.loads(out.read_text(encoding="utf-8"))["retrievers"]["bm25"]
+    assert figures["recall@10"] < 2 / 3, "the run was not scored but made again"
+
+
+def test_indexing_from_files_and_standard_input(tmp_path: Path) -> None:
+    index, file = tmp_path / "index", tmp_path / "oslo.txt"
+    file.write_text("Oslo\n\nOslo is the capital of Norway.", encoding="utf-8")
+    done = run_clew("index", file, "--index", index, "--encoder", "none")
+    assert done.code == 0
+    assert "1 added" in done.out
+    line = json.dumps({"id": "bergen", "title": "Bergen", "text": "Bergen is west of Oslo."}) + "\n"
+    done = run_clew("index", "-", "--index", index, stdin=line.encode())
+    assert (done.code, "1 added" in done.out) == (0, True)
+    again = run_clew("index", file, "--index", index)
+    assert "1 unchanged" in again.out
+    stats = json.loads(run_clew("stats", "--index", index, "--json").out)
+    assert (stats["documents"], stats["passages"]) == (2, 2)
+    assert run_clew("remove", "bergen", "--index", index).code == 0
+    assert json.loads(run_clew("stats", "--index", index, "--json").out)["documents"] == 1
+    assert run_clew("compact", "--index", index).code == 0
+    assert run_clew("repair", "--index", index).code == 0
+    assert run_clew("verify", "--index", index).code == 0
+
+
+def test_verify_reports_damage(tmp_path: Path) -> None:
+    line = json.dumps({"id": "a", "title": "Oslo", "text": "Oslo is in Norway."}) + "\n"
+    assert run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=line.encode()).code == 0
+    entities = next((tmp_path / "i").rglob("entities.data.npy"))
+    content = bytearray(entities.read_bytes())
+    content[-1] ^= 1
+    entities.write_bytes(content)
+    done = run_clew("verify", "--index", tmp_path / "i")
+    assert done.code == 1
+    assert "repair" in done.out
+
+
+def test_a_closed_pipe_is_no_error(small_folder: Path) -> None:
+    command = f'"{sys.executable}" -m clew search "{QUESTION}" --index "{small_folder}" --json | head -c 1'
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{", "")
+
+
+def test_the_gold_that_the_index_lacks_is_not_found(small_folder: Path, questions: Path) -> None:
+    for scores in evaluate(small_folder, questions, "--retriever", "bm25,pagerank", "--k", "2,5").values():
+        assert scores.keys() >= {"recall@2", "recall@5", "all_gold@2", "all_gold@5", "seconds_p50", "seconds_p95"}
+        assert scores["recall@5"] == scores["all_gold@5"] == pytest.approx(2 / 3)
 
 
 def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
@@ -142,6 +260,8 @@ def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path
         assert answer["evidence"]["question"] == question
         for citation in answer["citations"]:
             assert citation.keys() >= {"document_id", "passage_id", "start", "end", "quote"}
+            text = next(document.text for document in DOCUMENTS if document.id == citation["document_id"])
+            assert text[citation["start"] : citation["end"]] == citation["quote"]
 
 
 def test_gold_may_be_a_passage_or_a_document(index: Path, tmp_path: Path) -> None:
@@ -209,6 +329,23 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(
     )
     assert "bm25: 1 of 1" in done.err
     assert "1 of 1" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("stage", "total", "expected"),
+    [
+        ("indexing", 71_027, "indexing: 1,000 of 71,027 bytes, "),
+        ("indexing", 0, "indexing: 1,000 characters, "),
+        ("importing", 0, "importing: 1,000, "),
+    ],
+)
+def test_indexing_counts_bytes_of_files_and_characters_of_standard_input(
+    stage: str, total: int, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_PER_LINE", 0.0)
+    with progress.progress_on_stderr() as show:
+        show(stage, 1_000, total)
+    assert capsys.readouterr().err.startswith(expected)
 
 
 def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> None:
@@ -296,6 +433,20 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("search", QUESTION, "--index", ""), "location"),
+        (("search", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),
+        (("search", QUESTION, "--index", "INDEX", "--where", "lang = "), "lang ="),
+        (("search", QUESTION, "--index", "INDEX", "--where", "nosuch = 1"), "nosuch"),
+        (("search", QUESTION, "--index", "NOWHERE"), "clew index"),
+        (("search", QUESTION), "--index"),
+        (("search",), "clew search --help"),
+        (("search", QUESTION, "--index", "INDEX", "--nosuch"), "--nosuch"),
+        (("eval", "--index", "INDEX", "--questions", "NOWHERE"), "NOWHERE"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--k", "0,5"), "at least 1"),
+        (("eval", "--index", "INDEX", "--questions", "BROKEN"), "BROKEN"),
+        (("index", "QUESTIONS", "--index", "NEW", "--encoder", "nosuch:1"), "nosuch"),
+        (("index", "QUESTIONS", "--index", "NEW", "--extractor", "nosuch"), "rules"),
+        (("index", "QUESTIONS", "--index", "INDEX", "--encoder", "hashing"), "none"),
+        (("remove", "nosuch", "--index", "INDEX"), "nosuch"),
         (("search", QUESTION, "--index", "s3://"), "names no bucket"),
         (("search", QUESTION, "--index", "FILE"), "clew index"),
         (("search", QUESTION, "--index", "INDEX", "--where", ""), "empty"),
@@ -351,6 +502,8 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
         (("diff", "INDEX"), "new"),
         (("diff", "INDEX", "INDEX", "--limit", "-1"), "--limit"),
         (("--nosuch",), "--nosuch"),
+        (("nosuch",), "nosuch"),
+        (("index", "QUESTIONS", "--index", "INDEX", "--sentences", "maybe"), "'maybe' is not one of 'vectors', 'none'"),
     ],
 )
 def test_what_cannot_be_used_is_one_line_and_changes_nothing(
@@ -359,8 +512,9 @@ def test_what_cannot_be_used_is_one_line_and_changes_nothing(
     for name in ("FILE", "EMPTY"):
         (tmp_path / name).touch()
     (tmp_path / "FOLDER").mkdir()
+    (tmp_path / "BROKEN").write_text('{"id": "q1", "question": "Who', encoding="utf-8")
     places = {"INDEX": index, "QUESTIONS": write_questions(tmp_path, oslo=["oslo"])}
-    names = ("FILE/x.json", "FILE", "EMPTY", "FOLDER", "NOWHERE", "NEW")
+    names = ("FILE/x.json", "FILE", "EMPTY", "BROKEN", "FOLDER", "NOWHERE", "NEW")
     places |= {name: tmp_path / name for name in names}
     before = sorted(tmp_path.rglob("*"))
     check_refused(run_clew(*(places.get(argument, argument) for argument in arguments)), message)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.refusals import check_refused
 from tests.faults.commands import Outcome, make_voyage, run_clew, write_lines
 
 TRIPLES = "Fram\tbuilt by\tColin Archer\nColin Archer\tborn in\tLarvik\nFram\tbuilt by\tColin Archer\n"
@@ -40,31 +41,12 @@ def test_import_makes_an_index_and_says_what_it_holds(tmp_path: Path, file: Path
     assert json.loads(run_clew("stats", "--index", tmp_path / "index", "--json").out)["graphs"] == []
 
 
-REFUSED = {
-    "graphml": '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>',
-    "ttl": "@prefix e: <http://e/> . e:a e:b e:c . e:a e:b",
-    "nt": "",
-    "jsonl": "{",
-    "tsv": "one cell\n",
-}
-
-
-@pytest.mark.parametrize("suffix", REFUSED)
-def test_a_refused_import_of_a_new_index_leaves_nothing(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / f"g.{suffix}").write_text(REFUSED[suffix], encoding="utf-8")
-    done = import_file(tmp_path / f"g.{suffix}", tmp_path / "index", "--encoder", "none")
-    assert done.code == 2
-    assert done.err.startswith("clew: ")
-    assert not (tmp_path / "index").exists()
-
-
 def test_an_import_of_a_new_index_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     """What is packed breaks off after a hundred thousand triples."""
     packed = gzip.compress("".join(f"head {n}\tbuilt by\ttail {n}\n" for n in range(100_000)).encode())
     (tmp_path / "g.tsv.gz").write_bytes(packed[:-100])
-    done = import_file(tmp_path / "g.tsv.gz", tmp_path / "index", "--encoder", "none")
-    assert done.code == 2
-    assert "g.tsv.gz is incomplete" in done.err
+    refused = import_file(tmp_path / "g.tsv.gz", tmp_path / "index", "--encoder", "none")
+    check_refused(refused, "g.tsv.gz is incomplete")
     assert not (tmp_path / "index").exists()
 
 
@@ -141,7 +123,9 @@ def test_names_and_formats(tmp_path: Path) -> None:
         ("g.tsv", "a\tb\tc", ("--encoder", "no/such/model/anywhere"), "no/such/model/anywhere"),
         ("g.tsv", "\ufeffa\tb\tc".encode("utf-16-le"), (), "is in UTF-16"),
         ("g.ttl", "this is no turtle", (), "not Turtle"),
-        ("g.graphml", "<graphml>", (), "not GraphML"),
+        ("g.ttl", "@prefix e: <http://e/> . e:a e:b e:c . e:a e:b", (), "g.ttl"),
+        ("g.nt", "", (), "states no triple"),
+        ("g.jsonl", "{", (), "g.jsonl:1"),
         ("g.tsv.gz", "a\tb\tc", (), "no gzip file"),
     ],
 )
@@ -151,19 +135,14 @@ def test_what_cannot_be_imported_is_one_line_and_exit_code_2(
     if content is not None:
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     chosen = options if "--encoder" in options else (*options, "--encoder", "none")
-    done = import_file(tmp_path / name, tmp_path / "index", *chosen)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("clew: ")
-    assert done.err.count("\n") == 1
-    assert message in done.err
+    check_refused(import_file(tmp_path / name, tmp_path / "index", *chosen), message)
     assert not (tmp_path / "index").exists(), "it would have an encoder and no graph"
 
 
 def test_another_encoder_than_the_index_has_is_refused(tmp_path: Path, file: Path) -> None:
     assert import_file(file, tmp_path / "index", "--encoder", "none").code == 0
-    done = import_file(file, tmp_path / "index", "--encoder", "hashing")
-    assert done.code == 2
-    assert "was made with the encoder 'none'" in done.err
+    refused = import_file(file, tmp_path / "index", "--encoder", "hashing")
+    check_refused(refused, "was made with the encoder 'none'")
 
 
 def test_a_table_without_a_row_that_can_be_used_is_refused_and_what_was_read_before_stays(
@@ -175,8 +154,7 @@ def test_a_table_without_a_row_that_can_be_used_is_refused_and_what_was_read_bef
     for content, faults in (("one cell\n", "(1 fault; the first fault: bad.tsv:1: "), ("", "states no mention")):
         bad.write_text(content, encoding="utf-8")
         done = import_file(file, index, "--mentions", bad)
-        assert (done.code, done.out) == (2, "")
-        assert "the file 'bad.tsv' of --mentions states no mention" in done.err
+        check_refused(done, "the file 'bad.tsv' of --mentions states no mention")
         assert faults in done.err
     assert "ships.tsv (2 triples, 0 names)" in run_clew("stats", "--index", index).out
     done = import_file(file, index, "--names", bad)
@@ -184,9 +162,10 @@ def test_a_table_without_a_row_that_can_be_used_is_refused_and_what_was_read_bef
 
 
 def test_relations_that_are_dropped_are_told_where_they_are_all_or_none(tmp_path: Path, file: Path) -> None:
-    done = import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "built,born")
-    assert (done.code, done.out) == (2, "")
-    assert "the file of 'ships.tsv' states no triple but 3 triples of dropped relations" in done.err
+    check_refused(
+        import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "built,born"),
+        "the file of 'ships.tsv' states no triple but 3 triples of dropped relations",
+    )
     done = import_file(file, tmp_path / "index", "--encoder", "none", "--drop-relations", "type.")
     assert done.code == 0
     assert "no triple has a relation that begins with one of --drop-relations type." in done.err

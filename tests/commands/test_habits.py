@@ -2,15 +2,17 @@
 
 import json
 import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clew.commands import health
 from clew.commands.app import COMMANDS, GROUPS, SECTIONS
-from clew.commands.health import index_checks, machine_checks, package_checks, settings_checks
-from clew.commands.health.findings import FAULT, OK, WARNING
+from clew.commands.health import FAULT, OK, WARNING
 from clew.commands.lazy import SHOWN_OPTIONS
+from tests.commands.refusals import check_refused
 from tests.faults.commands import load_command, run_clew
 
 QUESTION = "Where was the commander of the Vega born?"
@@ -42,16 +44,10 @@ class TestTheIndexOfTheSettings:
         assert run_clew("stats").code == 0
         assert "no Clew index at nowhere" in run_clew("stats", "--index", "nowhere").err
 
-    def test_a_cache_that_is_a_file_is_a_fault(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (folder / "file").touch()
-        monkeypatch.setenv("CLEW_CACHE", str(folder / "file"))
-        assert machine_checks._check_cache().state == FAULT
-
     def test_is_asked_for_where_there_is_none(self, folder: Path) -> None:
         for arguments in (("stats",), ("search", QUESTION), ("index", ".")):
             done = run_clew(*arguments)
-            assert (done.code, done.out) == (2, "")
-            assert "there is no --index" in done.err
+            check_refused(done, "there is no --index")
             assert "CLEW_INDEX" in done.err
 
     @pytest.mark.parametrize("path", PATHS, ids="-".join)
@@ -86,9 +82,7 @@ class TestHelp:
         assert ("--help-all" in long.out) == (whole.out != long.out)
 
     def test_of_an_unknown_command_names_a_similar_one(self) -> None:
-        done = run_clew("serch")
-        assert (done.code, done.out) == (2, "")
-        assert "search" in done.err
+        check_refused(run_clew("serch"), "search")
 
     @pytest.mark.parametrize(
         ("arguments", "line"),
@@ -101,9 +95,7 @@ class TestHelp:
         ],
     )
     def test_an_error_names_the_help_or_the_step_of_its_command(self, arguments: tuple[str, ...], line: str) -> None:
-        done = run_clew(*arguments)
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert line in done.err
+        check_refused(run_clew(*arguments), line)
 
 
 class TestAWrongValue:
@@ -132,9 +124,7 @@ class TestAWrongValue:
 
     def test_a_folder_called_clew_toml_is_refused(self, small_folder: Path, folder: Path) -> None:
         (folder / "clew.toml").mkdir()
-        done = run_clew("stats", "--index", small_folder)
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert "clew.toml is no file" in done.err
+        check_refused(run_clew("stats", "--index", small_folder), "clew.toml is no file")
 
     def test_a_folder_without_a_file_is_noted(self, folder: Path) -> None:
         (folder / "empty").mkdir()
@@ -202,9 +192,7 @@ class TestJson:
             assert "llm:MODEL" in wanted
 
     def test_of_the_retrievers_refuses_an_unknown_name_in_words(self) -> None:
-        done = run_clew("retrievers", "pagernk", "--json")
-        assert (done.code, done.out) == (2, "")
-        assert "did you mean pagerank?" in done.err
+        check_refused(run_clew("retrievers", "pagernk", "--json"), "did you mean pagerank?")
 
     def test_is_one_object_of_every_command_that_changes_an_index(self, folder: Path) -> None:
         (folder / "a.txt").write_text("Ann Lind lives in Oslo. Oslo is in Norway.", encoding="utf-8")
@@ -243,9 +231,7 @@ class TestTheLanguageModel:
     def test_is_named_once_and_never_ignored(
         self, arguments: tuple[str, ...], message: str, small_folder: Path, folder: Path
     ) -> None:
-        done = run_clew(*arguments, "--index", small_folder)
-        assert (done.code, done.out) == (2, "")
-        assert message in done.err
+        check_refused(run_clew(*arguments, "--index", small_folder), message)
 
     def test_is_the_one_of_all_options_that_take_the_word_llm(self, small_folder: Path, folder: Path) -> None:
         (folder / "a.txt").write_text("Oslo is in Norway.", encoding="utf-8")
@@ -276,12 +262,10 @@ class TestTheDoctor:
         assert "make one with" in faults["index"]["detail"]
 
     def test_sees_a_damaged_graph(self, folder: Path, small_folder: Path) -> None:
-        import shutil
-
         shutil.copytree(small_folder, folder / "copy")
         for manifest in (folder / "copy").rglob("manifest.json"):
             manifest.write_text("{}", encoding="utf-8")
-        found = {one.name: one for one in index_checks.check_index("copy")}
+        found = {one.name: one for one in health.check_index("copy")}
         assert found["index graph"].state == FAULT
         assert found["index graph"].step == "clew repair --index copy"
 
@@ -293,20 +277,20 @@ class TestTheDoctor:
         assert "fault settings" in done.out
 
     def test_sees_a_package_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        installed = package_checks._version
-        monkeypatch.setattr(package_checks, "_version", lambda name: None if name == "sqlglot" else installed(name))
-        found = package_checks.check_packages()
+        installed = health._version
+        monkeypatch.setattr(health, "_version", lambda name: None if name == "sqlglot" else installed(name))
+        found = health.check_packages()
         assert (found[0].state, found[0].step) == (FAULT, "pip install sqlglot")
 
     def test_sees_a_cache_folder_that_cannot_be_written(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "file").write_text("", encoding="utf-8")
         monkeypatch.setenv("CLEW_CACHE", str(folder / "file"))
-        assert machine_checks._check_cache().state == FAULT
+        assert health._check_cache().state == FAULT
 
     def test_shows_no_secret(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CLEW_API_KEY", "tell-nobody")
         monkeypatch.setenv("CLEW_BASE_URL", "http://user:tell-nobody@127.0.0.1:9/v1")
-        found = settings_checks.check_settings()
+        found = health.check_settings()
         assert any("CLEW_API_KEY" in one.detail for one in found)
         assert not any("tell-nobody" in f"{one.detail} {one.step}" for one in found)
 

@@ -12,6 +12,7 @@ from clew.indexing.kg_formats.files import graph_file
 from clew.query.filters import parse_filter
 from clew.retrievers.registry import parse_retriever
 from clew.settings import load_settings
+from tests.commands.refusals import check_refused
 from tests.faults.commands import Outcome, run_clew, write_lines
 
 
@@ -56,13 +57,6 @@ def test_turtle_that_is_cut_off_is_refused_or_read(tmp_path: Path, text: str) ->
     except InputError:
         return
     assert not with_statements
-
-
-def test_graphml_in_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "bogus.graphml"
-    file.write_bytes(b'<?xml version="1.0" encoding="bogus"?><graphml/>')
-    with pytest.raises(InputError, match="not GraphML"):
-        list(graph_file(file).statements())
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "idna", "punycode"])
@@ -237,6 +231,5 @@ def test_no_address_of_a_language_model_shows_its_password(hostile: Path, monkey
 def test_an_index_in_the_place_of_a_file_is_refused(tmp_path: Path, place: str, fault: str) -> None:
     (tmp_path / "a.md").write_text("# Rossby\n\nRossby was built in Kiel.\n")
     done = run_clew("index", str(tmp_path / "a.md"), "--index", str(tmp_path / place))
-    assert done.code == 2
-    assert fault in done.err
+    check_refused(done, fault)
     assert "Errno" not in done.err

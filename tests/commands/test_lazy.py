@@ -1,5 +1,6 @@
 """Commands are imported when they are called: what help, completion and the table of commands need, and no more."""
 
+import gc
 import inspect
 import os
 import subprocess
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from clew.commands import pause_collection
 from clew.commands.app import COMMANDS, GROUPS
 from clew.commands.lazy import LazyCommand, LazyGroup
+from tests.commands.refusals import check_refused
 from tests.faults.commands import load_command, run_clew
 
 HEAVY = ("clew.index", "clew.settings", "lance", "numpy", "rich", "torch")
@@ -92,9 +95,7 @@ def test_completion_is_shown_and_installed(shell: str, tmp_path: Path, monkeypat
 
 
 def test_a_misspelled_command_is_told_its_neighbour() -> None:
-    done = run_clew("verfy")
-    assert (done.code, done.out) == (2, "")
-    assert "No such command 'verfy'. Did you mean 'verify'?" in done.err
+    check_refused(run_clew("verfy"), "No such command 'verfy'. Did you mean 'verify'?")
     assert isinstance(load_command("train"), LazyGroup)
 
 
@@ -110,3 +111,16 @@ def test_a_command_that_answers_questions_multiplies_small_matrices_in_one_threa
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     LazyCommand(command, target, help_line).load()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "2"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_pause_leaves_collection_as_it_was(enabled: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with pause_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+    finally:
+        gc.unfreeze()
+        (gc.enable if before else gc.disable)()

@@ -10,6 +10,7 @@ from clew.commands import watching
 from clew.index import Index
 from clew.indexing import entry
 from clew.settings import Settings
+from tests.commands.refusals import check_refused
 from tests.faults.commands import run_clew, write_lines
 
 ROWS = [{"id": id_, "text": f"{id_} is a ship of Larvik."} for id_ in ("Fram", "Vega")]
@@ -78,16 +79,15 @@ def test_a_budget_that_no_merge_keeps_is_refused(
 ) -> None:
     monkeypatch.chdir(made)
     monkeypatch.setattr(Index, "_writing", lambda *_: pytest.fail("something was done"))
-    done = run_clew(*command, "--index", "index", "--memory", memory)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert message in done.err
+    check_refused(run_clew(*command, "--index", "index", "--memory", memory), message)
 
 
 def test_what_the_index_holds_decides_before_anything_is_written(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
     monkeypatch.setattr("clew.indexing.merging.workspace._LEAST_ENTRY_BYTES", 10**9)
     for name in ("commit", "remove", "compact", "kg import", "reencode"):
-        done = run_clew(*COMMANDS[name], "--index", "index", "--memory", "700MB")
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert "--memory is 700MB, and the merge of 2 passages takes at least" in done.err
+        check_refused(
+            run_clew(*COMMANDS[name], "--index", "index", "--memory", "700MB"),
+            "--memory is 700MB, and the merge of 2 passages takes at least",
+        )
     assert clew.open("index").table.version == 2

@@ -1,11 +1,11 @@
-"""`--svg` and `--html` of `clew search` and `clew ask`, and `--plot` of `clew eval`."""
+"""`--svg` and `--html` of `clew search` and `clew ask`."""
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.commands.refusals import check_refused
 from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS, make_index
 
@@ -41,21 +41,4 @@ def test_files_are_written_beside_what_is_printed(command: str, folder: Path, tm
     ],
 )
 def test_files_that_cannot_be_written_are_refused_before_the_search(options: tuple[str, ...], message: str) -> None:
-    done = run_clew("search", QUESTION, "--index", "none-at-all", *options)
-    assert done.code == 2
-    assert message in done.err
-
-
-def test_a_plot_has_each_retriever_at_the_largest_cutoff(folder: Path, tmp_path: Path) -> None:
-    questions, plot = tmp_path / "q.jsonl", tmp_path / "plot.svg"
-    line = {"id": "1", "question": QUESTION, "answers": ["Karlskrona"], "gold": ["palander", "vega"]}
-    questions.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    common = ("eval", "--index", str(folder), "--questions", str(questions), "--retriever", "bm25,dense")
-    done = run_clew(*common, "--k", "2,5", "--plot", str(plot))
-    assert done.code == 0, done.err
-    text = plot.read_text(encoding="utf-8")
-    assert ET.fromstring(text).attrib["aria-label"] == "recall@5 against seconds"
-    assert "<title>bm25: " in text
-    assert "<title>dense: " in text
-    refused = run_clew(*common, "--plot", str(tmp_path / "none" / "plot.svg"))
-    assert (refused.code, "there is no folder" in refused.err) == (2, True)
+    check_refused(run_clew("search", QUESTION, "--index", "none-at-all", *options), message)

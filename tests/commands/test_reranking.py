@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from clew.commands.opening import retriever_names
+from clew.commands.options import RetrieverOptions
+from clew.errors import InputError
+from clew.index import Index
+from tests.commands.refusals import check_refused
 from tests.faults.commands import run_clew
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.models.test_text_scorers import write_cross_encoder
@@ -102,9 +107,9 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     assert sorted(ids_of(after)) == sorted(before)
     assert ids_of(after) != before
     assert run_clew("ask", QUESTION, *rerank).code == 0
-    missing = run_clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}")
-    assert (missing.code, missing.out) == (2, "")
-    assert "there is no folder" in missing.err
+    check_refused(
+        run_clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}"), "there is no folder"
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,13 +127,28 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     ids=str,
 )
 def test_settings_that_say_two_things(plain_folder: Path, given: Sequence[str], message: str) -> None:
-    done = run_clew("search", QUESTION, "--index", plain_folder, "--retriever", *given)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert message in done.err
+    check_refused(run_clew("search", QUESTION, "--index", plain_folder, "--retriever", *given), message)
 
 
 def test_an_index_without_vectors_is_told_which_rerankers_need_none(tmp_path: Path) -> None:
     make_index(tmp_path / "index", DOCUMENTS[:3], encoder="none")
-    done = run_clew("search", QUESTION, "--index", tmp_path / "index", "--retriever", "bm25", "--rerank", "g-rag")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "the reranker cross-encoder or llm, or make a new index" in done.err
+    check_refused(
+        run_clew("search", QUESTION, "--index", tmp_path / "index", "--retriever", "bm25", "--rerank", "g-rag"),
+        "the reranker cross-encoder or llm, or make a new index",
+    )
+
+
+def test_a_reranker_goes_to_every_retriever_that_is_named(small: Index) -> None:
+    options = RetrieverOptions("bm25,gear:base=fused", "llm:openai:x")
+    named = retriever_names(options, small, several=True)
+    assert named == ["bm25:rerank=llm:openai:x", "gear:base=fused,rerank=llm:openai:x"]
+    assert retriever_names(RetrieverOptions("bm25"), small, several=False) == ["bm25"]
+
+
+@pytest.mark.parametrize(
+    ("retriever", "rerank", "message"),
+    [("bm25", "cross-encoder:a,b", "without a comma"), ("bm25:rerank=none", "g-rag", "of its own, and --rerank")],
+)
+def test_what_does_not_go_together_is_refused(small: Index, retriever: str, rerank: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        retriever_names(RetrieverOptions(retriever, rerank), small, several=False)

@@ -13,10 +13,10 @@ from clew.evaluation.answer_metrics import (
     answer_tokens,
     containment,
     exact_match,
+    normalize_answer,
     score_answers,
     token_f1,
 )
-from clew.text.answer_normalization import normalize_answer
 from clew.types import Question
 
 words = st.lists(

@@ -110,12 +110,10 @@ def test_a_run_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeyp
     ("change", "message"),
     [
         ({"format": 1}, "'format' is 1; wanted 2"),
-        ({"k": "5"}, "'k' is \"5\"; wanted a whole number"),
-        ({"k": 0}, "k is 0"),
-        ({"rankings": []}, "holds no question"),
-        ({"rankings": [3]}, "ranking 0 is 3"),
-        ({"rankings": [{"question_id": "q"}]}, "wanted 'usage'"),
-        ({"retriever": None}, "'retriever' is null"),
+        ({"k": "5"}, r"is no run \(k: Input should be a valid integer"),
+        ({"rankings": [3]}, "rankings.0: "),
+        ({"rankings": [{"question_id": "q"}]}, "rankings.0.passage_ids: Field required"),
+        ({"retriever": None}, "retriever: Input should be a valid string"),
     ],
 )
 def test_a_file_that_holds_no_run_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
@@ -127,12 +125,7 @@ def test_a_file_that_holds_no_run_is_refused(tmp_path: Path, change: dict[str, o
 
 
 def test_invalid_runs_are_refused() -> None:
-    with pytest.raises(InputError, match="passages: 2, documents: 1, scores: 1"):
-        Ranking("q", ("a", "b"), ("a",), (1.0,), Usage())
     with pytest.raises(InputError, match="has score nan"):
         Ranking("q", ("a",), ("a",), (float("nan"),), Usage())
-    ranking = Ranking("q", (), (), (), Usage())
-    with pytest.raises(InputError, match="question 'q' twice"):
-        Run("r", 3, (ranking, ranking))
     with pytest.raises(InputError, match="no questions"):
         execute(make_retriever(), "r", [], 3)

@@ -75,17 +75,17 @@ def test_a_run_is_scored_on_the_questions_given_in_their_order() -> None:
 
 
 def test_two_runs_are_compared_over_questions_with_gold() -> None:
-    comparison = compare(scored(good()), scored(bad()), "recall@2", resamples=500)
+    comparison = compare(scored(good()), scored(bad()), "recall@2")
     assert comparison.difference == pytest.approx(((1 - 0.5) + (1 - 0) + (0.5 - 0)) / 3)
     assert comparison.p == pytest.approx(2 / 8)  # all three agree: 2 of the 8 sign patterns are as extreme
     assert comparison.low == pytest.approx(0.5)
-    slower = compare(scored(good()), scored(bad()), "seconds", resamples=500)
+    slower = compare(scored(good()), scored(bad()), "seconds")
     assert (slower.difference, slower.p) == (0, 1)
 
 
 def test_the_report_is_plain_json() -> None:
     first, second = scored(good()), scored(bad())
-    comparison = compare(first, second, "mrr", resamples=500)
+    comparison = compare(first, second, "mrr")
     known = {"a", "b", "c#0", "c"}
     result = build_report("index", QUESTIONS, [first, second], [comparison], known.__contains__).to_json()
     assert json.loads(json.dumps(result, allow_nan=False)) == result
@@ -118,18 +118,7 @@ def test_wrong_arguments_are_refused() -> None:
         score(good(), QUESTIONS, [0])
     with pytest.raises(InputError, match="lacks 1 of 5 questions, first 'q5'"):
         scored(good(), [*QUESTIONS, Question("q5", "?")])
-    with pytest.raises(InputError, match="two questions have the same id"):
-        scored(good(), [QUESTIONS[0], QUESTIONS[0]])
     with pytest.raises(InputError, match="no question has gold"):
         scored(good(), [QUESTIONS[2]])
     with pytest.raises(InputError, match="different questions"):
         compare(scored(good()), scored(bad(), QUESTIONS[:2]), "mrr")
-    with pytest.raises(InputError, match=r"'recall@3' is not in 'good'; it has recall@2"):
-        compare(scored(good()), scored(bad()), "recall@3")
-    with pytest.raises(InputError, match="with distinct names"):
-        build_report("index", QUESTIONS, [scored(good()), scored(good())])
-    with pytest.raises(InputError, match="differ in questions, cut-offs or depth"):
-        build_report("index", QUESTIONS[:2], [scored(good())])
-    deeper = scored(run_of("deeper", {question.id: "abc" for question in QUESTIONS}, k=6))
-    with pytest.raises(InputError, match="differ in questions, cut-offs or depth"):
-        build_report("index", QUESTIONS, [scored(good()), deeper])

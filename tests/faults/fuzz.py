@@ -30,23 +30,23 @@ from pydantic import BaseModel, ValidationError
 from clew.errors import ClewError
 from clew.indexing.kg_formats.files import FILE_KINDS, graph_file
 from clew.indexing.sources.conversion import convert, limit_memory
-from clew.indexing.sources.encodings import decode_bytes
 from clew.indexing.sources.plain_text import (
     check_text,
+    decode_bytes,
     make_contents_document,
     make_markdown_document,
     make_text_document,
 )
 from clew.indexing.sources.record_files import read_table_rows
 from clew.indexing.sources.records import STANDARD_COLUMNS, read_json_lines
-from clew.models.llm.reply_parsing import parse_reply
+from clew.models.llm.object_model import parse_reply
 from clew.query.filters import parse_filter
 from clew.rerankers.registry import parse_reranker
 from clew.retrievers.gfm.weights import WEIGHTS_FORMAT, load_weights
 from clew.retrievers.registry import parse_retriever
 from clew.server import records
-from clew.server.document_records import NewDocuments
 from clew.server.keys import KeyFile
+from clew.server.records import NewDocuments
 from clew.settings import load_settings
 from clew.types import Passage
 from clew_lab.datasets.candidates import load_candidates
@@ -178,11 +178,6 @@ _MARKDOWN = (
 _NOTE = (
     b"---\ntitle: 'Bergen: a port'\ndate: 2024-05-03\ntags: {kind: [city, port], size: 0x1f}\n---\nBergen is a port.\n"
 )
-_GRAPHML = (
-    b'<?xml version="1.0" encoding="UTF-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" '
-    b'for="edge" attr.name="label"/><graph><node id="a"><data key="d">Oslo</data></node><node id="b"/>'
-    b'<edge source="a" target="b"><data key="d">is in</data></edge></graph></graphml>'
-)
 _TURTLE = b'@prefix ex: <http://e/> .\nex:a ex:b ex:c ; ex:d "text"@en , [ ex:e ( 1 2 ) ] .\n'
 _FILTERS = (
     b"year >= 1990 AND lang IN ('en', 'de')", b"NOT (title LIKE 'O%' OR size BETWEEN 1 AND 2.5)", b"a.b IS NOT NULL",
@@ -234,7 +229,6 @@ TARGETS = (
         "json": (b'[{"head": "Oslo", "relation": "is in", "tail": "Norway"}, ["a", "b", "c"]]', b'["a", "b", "c"]'),
         "ntriples": (b'<http://e/a> <http://e/b> "c"@en .\n_:x <http://e/b> <http://e/c> .\n',),
         "turtle": (_TURTLE,),
-        "graphml": (_GRAPHML,),
     }.items()),
     *(Target(f"body {record.__name__}", (body,), partial(_read_body, record=record), 4, (ValidationError,))
       for record, body in _BODIES.items()),

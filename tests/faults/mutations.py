@@ -103,7 +103,7 @@ MUTATIONS = (
     ),
     Mutation(
         "notes on aliases are of any name",
-        "query/alias_notes.py",
+        "query/evidence_gate.py",
         "        if name_key(full) == name_key(end)\n",
         "",
         "indexing/test_aliases.py::test_a_path_says_how_its_passage_writes_its_ends",

@@ -9,7 +9,7 @@ import pytest
 from clew.errors import ProviderError
 from clew.models.llm import call_settings
 from clew.models.llm.budget import Budget
-from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS
+from clew.models.llm.object_model import MAX_QUOTED_CHARACTERS
 from clew.types import Failure, Reply, Usage
 from tests.faults.model_server import ServerReply, model_server
 from tests.models.llm.model_calls import OSLO, Names, complete_one, names, open_model, prompts

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.subgraphs.k_hop import LocalGraph
+from clew.graph.subgraphs.textual_graph import FactGraph, fact_graph
 from tests.oracles.facts import Fact, Step
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
-from clew.text.gazetteer import Match
 from clew.text.normalization import key_hash, name_key
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Mention
+from tests.oracles.gazetteer import Match
 from tests.oracles.title_linking import NamedText, TitleLinker
 
 LINK_RELATION = "links to"

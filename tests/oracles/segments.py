@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from clew.graph.segments.segment import Segment, Vocabulary
 from clew.text.bm25 import count_terms
-from clew.text.gazetteer import looks_like_name
+from clew.text.casing import looks_like_name
 from clew.text.normalization import key_hash, name_key, strip_parentheses, token_keys, token_spans
 from clew.text.sentences import passage_sentence_spans
 from tests.oracles.sentences import has_enough_letters, text_terms

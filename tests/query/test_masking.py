@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.query.masking import FUNCTION_WORDS, PLACEHOLDER, MaskedQuestion, find_relation_words, mask_names
+from clew.query.linking import FUNCTION_WORDS, PLACEHOLDER, MaskedQuestion, find_relation_words, mask_names
 from clew.text.normalization import token_keys
 
 

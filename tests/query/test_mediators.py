@@ -14,7 +14,7 @@ from clew.protocols import fingerprint_of
 from clew.query.relation_matching import find_mediators
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
-from clew.text.identifiers import is_identifier
+from clew.text.normalization import is_identifier
 from tests.faults.commands import run_clew
 
 TRIPLES = (

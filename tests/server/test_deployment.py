@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clew.commands.serve import PORT, parse_indexes
-from clew.server.http.metrics import Metrics
+from clew.server.http.accounts import Metrics
 from tests.faults.commands import run_clew
 
 ROOT = Path(__file__).parent.parent.parent

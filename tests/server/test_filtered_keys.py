@@ -37,15 +37,8 @@ HIDDEN = (
 )
 SHOWN = tuple(replace(d, metadata={**d.metadata, "tenant": "a"}) for d in DOCUMENTS)
 NAMES = (
-    "Vega (ship)",
-    "Louis Palander",
-    "Karlskrona",
-    "Blekinge",
-    "Bornholm",
-    "Xylophia Quorn",
-    "Zanthor",
-    "Brimwick",
-    "Nobody",
+    *("Vega (ship)", "Louis Palander", "Karlskrona", "Blekinge", "Bornholm"),
+    *("Xylophia Quorn", "Zanthor", "Brimwick", "Nobody"),
 )
 QUESTIONS = (
     "Where was the commander of the Zanthor born?",
@@ -64,12 +57,10 @@ class Clients(NamedTuple):
     reduced: TestClient  # of the index without the hidden ones
 
 
-@pytest.fixture(scope="module")
-def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    folder = tmp_path_factory.mktemp("filtered")
+def serve_both(folder: Path, *, strict: bool) -> Iterator[Clients]:
     make_index(folder / "all", [*SHOWN, *HIDDEN])
     make_index(folder / "reduced", SHOWN)
-    key = make_key(folder / "keys.json", where="tenant = 'a'")
+    key = make_key(folder / "keys.json", where="tenant = 'a'", strict=strict)
     with (
         serving({"own": folder / "all"}, keys=folder / "keys.json", key=key) as filtered,
         serving({"own": folder / "reduced"}) as reduced,
@@ -77,18 +68,29 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
         yield Clients(filtered, reduced)
 
 
-def without_versions(reply: Any) -> Any:
-    """Return a reply without what differs from one index to another: versions, and that a key is filtered."""
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
+    yield from serve_both(tmp_path_factory.mktemp("filtered"), strict=False)
+
+
+@pytest.fixture(scope="module")
+def strict_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
+    yield from serve_both(tmp_path_factory.mktemp("strict"), strict=True)
+
+
+def without(reply: Any, *names: str) -> Any:
+    """Return a reply without some members, however deep."""
     if isinstance(reply, dict):
-        return {k: without_versions(v) for k, v in reply.items() if k not in ("version", "filtered", "settings")}
-    return [without_versions(one) for one in reply] if isinstance(reply, list) else reply
+        return {name: without(value, *names) for name, value in reply.items() if name not in names}
+    return [without(one, *names) for one in reply] if isinstance(reply, list) else reply
 
 
 def same(clients: Clients, path: str, **parameters: Any) -> None:
-    """Check that both servers answer alike."""
+    """Check that both servers answer alike, but for versions, and that a key is filtered."""
     filtered, reduced = (client.get(f"/v1/own/{path}", params=parameters) for client in clients)
     assert filtered.status_code == reduced.status_code
-    assert without_versions(filtered.json()) == without_versions(reduced.json())
+    mine, other = (without(reply.json(), "version", "filtered", "settings") for reply in (filtered, reduced))
+    assert mine == other
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -139,12 +141,12 @@ def test_no_answer_has_a_hidden_word(clients: Clients, retriever: str, question:
 @pytest.mark.parametrize("topic", ["Xylophia Quorn", "Zanthor", "Brimwick", "Vega (ship)", "Vega", "Karlskrona"])
 def test_topics_show_nothing_hidden(clients: Clients, retriever: str, topic: str) -> None:
     asked = {"question": "Who was it sold to, and where?", "retriever": retriever, "topics": [topic], "k": 50}
-    found, without = (client.post("/v1/own/search", json=asked) for client in clients)
-    assert found.status_code == without.status_code
+    found, reduced = (client.post("/v1/own/search", json=asked) for client in clients)
+    assert found.status_code == reduced.status_code
     said = found.text.replace(topic, "")
     assert not [word for word in (*SECRETS, "hidden-", "vega-2") if word in said]
     if found.status_code == 200:
-        assert found.json()["results"][0]["topics"] == without.json()["results"][0]["topics"]
+        assert found.json()["results"][0]["topics"] == reduced.json()["results"][0]["topics"]
 
 
 @pytest.mark.parametrize("path", ["duplicate-entities", "ambiguous-entities"])
@@ -247,19 +249,6 @@ def test_a_key_without_a_filter_finds_the_hidden(clients: Clients, tmp_path: Pat
     assert clients.filtered.post("/v1/own/search", json={"question": QUESTIONS[0], "k": 50}).status_code == 200
 
 
-@pytest.fixture(scope="module")
-def strict_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    folder = tmp_path_factory.mktemp("strict")
-    make_index(folder / "all", [*SHOWN, *HIDDEN])
-    make_index(folder / "reduced", SHOWN)
-    key = make_key(folder / "keys.json", where="tenant = 'a'", strict=True)
-    with (
-        serving({"own": folder / "all"}, keys=folder / "keys.json", key=key) as filtered,
-        serving({"own": folder / "reduced"}) as reduced,
-    ):
-        yield Clients(filtered, reduced)
-
-
 @pytest.mark.parametrize("retriever", ["auto", "bm25", "frag", "chains"])
 def test_a_strict_key_gets_the_order_and_scores_of_an_index_without_the_hidden(
     strict_clients: Clients, retriever: str
@@ -271,14 +260,8 @@ def test_a_strict_key_gets_the_order_and_scores_of_an_index_without_the_hidden(
                 mine, other = (client.post(f"/v1/own/{path}", json=asked) for client in strict_clients)
                 assert mine.status_code == other.status_code, (mine.text, other.text)
                 if mine.status_code == 200:
-                    assert without_seconds(mine.json()) == without_seconds(other.json()), (path, question, where)
-
-
-def without_seconds(reply: Any) -> Any:
-    """Return a reply without versions and times."""
-    if isinstance(reply, dict):
-        return {k: without_seconds(v) for k, v in reply.items() if k not in ("version", "seconds")}
-    return [without_seconds(one) for one in reply] if isinstance(reply, list) else reply
+                    found, expected = (without(reply.json(), "version", "seconds") for reply in (mine, other))
+                    assert found == expected, (path, question, where)
 
 
 def test_a_filter_that_allows_nothing_counts_the_visible_alone(clients: Clients) -> None:

@@ -4,15 +4,17 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from clew.server.http.accounts import RateLimit
 from clew.server.http.guard import HEADERS, OPEN_PATHS
-from clew.server.http.rate_limit import RateLimit
 from clew.server.keys import KeyFile
 from clew.server.refusals import Refusal
+from clew.text.counts import MEBIBYTE
 from tests.server.serving import guard_of, make_key, serving, state_of, with_options
 
 
@@ -168,7 +170,7 @@ def test_every_answer_has_strict_headers(client: TestClient, path: str) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(plain_folder: Path) -> None:
-    with serving({"small": plain_folder}, with_options(max_body=1000, max_upload=3000)) as client:
+    with serving({"small": plain_folder}, with_options(max_body=1000, max_upload=1)) as client:
         long = json.dumps({"question": "a" * 2000}).encode()
         headers = {"content-type": "application/json"}
         for body in (long, iter([long[:500], long[500:]])):  # with and without its length in the header
@@ -176,7 +178,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(plain_folder: Pat
             assert response.status_code == 413
             assert response.headers["content-type"] == "application/problem+json"
             assert "Content-Security-Policy" in response.headers
-        upload = {"files": ("a.txt", b"b" * 4000)}
+        upload = {"files": ("a.txt", b"b" * (MEBIBYTE + 1))}
         assert client.post("/v1/small/documents", files=upload).status_code == 413
         assert client.get("/v1/small/jobs").json() == {"jobs": []}
 
@@ -248,8 +250,6 @@ def test_the_audit_log_names_the_index_of_chats_and_tools(plain_folder: Path, tm
 
 
 def test_a_full_queue_is_429_before_an_answer_streams(plain_folder: Path) -> None:
-    from threading import Event
-
     chat = {"model": "clew/small", "messages": [{"role": "user", "content": "a"}], "stream": True}
     with serving({"small": plain_folder}, with_options(workers=1, queue=0)) as client:
         release = Event()
@@ -291,8 +291,6 @@ def test_the_log_says_what_an_answer_does_not(tmp_path: Path, caplog: pytest.Log
 
 
 def test_a_full_queue_is_429_and_a_deadline_504(plain_folder: Path) -> None:
-    from threading import Event
-
     with serving({"small": plain_folder}, with_options(workers=1, queue=0, deadline=0.3)) as client:
         release = Event()
         state_of(client).pool.submit(release.wait)

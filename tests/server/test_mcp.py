@@ -1,4 +1,4 @@
-"""The tools and resources of assistants, by the client of the SDK: over standard input, and over HTTP."""
+"""The tools of assistants, by the client of the SDK: over standard input, and over HTTP."""
 
 import asyncio
 import os
@@ -12,11 +12,10 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
 
 import clew
 from clew.index import Index
-from tests.server.serving import make_key, server_process, serving
+from tests.server.serving import make_key, server_process
 from tests.small_index import DOCUMENTS, make_index
 
 T = TypeVar("T")
@@ -58,33 +57,21 @@ async def call(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]
 
 
 async def use_all(client: Client) -> dict[str, Any]:
-    """Return what each tool and resource gives."""
+    """Return what each tool gives."""
     tools = await client.list_tools()
-    about = next(tool for tool in tools.tools if tool.name == "about")
-    passage = await client.read_resource("clew://small/passage/palander")
-    document = await client.read_resource("clew://small/document/vega")
     refused = await client.call_tool("read", {"passage_id": "none"})
     wrong = await client.call_tool("search", {"question": "a", "k": "many"})
-    try:
-        await client.read_resource("clew://small/passage/none")
-        missing = ""
-    except MCPError as error:
-        missing = str(error)
     return {
         "tools": {tool.name for tool in tools.tools},
         "typed": all(tool.output_schema for tool in tools.tools),
-        "about_text": about.description,
         "search": await call(client, "search", question=QUESTION, k=3),
         "ask": await call(client, "ask", question=QUESTION),
         "read": await call(client, "read", passage_id="palander"),
         "connect": await call(client, "connect", start="Vega (ship)", end="Karlskrona"),
         "entity": await call(client, "entity", name="louis palander"),
         "about": await call(client, "about", index="small"),
-        "passage": passage.contents[0].text,  # type: ignore[union-attr]
-        "document": document.contents[0].text,  # type: ignore[union-attr]
         "refused": (refused.is_error, refused.content[0].text),  # type: ignore[union-attr]
         "wrong": (wrong.is_error, wrong.content[0].text),  # type: ignore[union-attr]
-        "missing": missing,
     }
 
 
@@ -96,15 +83,13 @@ def check(found: dict[str, Any], small: Index) -> None:
     assert found["ask"]["answer"] == answer.text
     assert [q["quote"] for q in found["ask"]["quotes"]] == [c.quote for c in answer.citations]
     text = small.snapshot.texts[small.snapshot.position("palander")]
-    assert found["read"]["text"] == found["passage"] == text
-    assert found["document"] == small.snapshot.texts[small.snapshot.position("vega")]
+    assert found["read"]["text"] == text
     assert found["connect"]["paths"][0]["entities"] == ["Vega (ship)", "Louis Palander", "Karlskrona"]
     assert found["connect"]["paths"][0]["steps"][0]["quote"]
     assert found["entity"]["name"] == "Louis Palander"
     assert found["about"]["documents"] == len(DOCUMENTS)
     assert found["refused"][0]
     assert "there is no passage 'none' here" in found["refused"][1]
-    assert "no passage 'none'" in found["missing"]
     assert found["wrong"][0]
     assert found["wrong"][1].startswith("search: k: ")
     assert "'many'" in found["wrong"][1]
@@ -115,7 +100,6 @@ def check(found: dict[str, Any], small: Index) -> None:
 def test_over_standard_input(plain_folder: Path, small: Index) -> None:
     found = over_stdio(plain_folder, use_all)
     assert found["tools"] == READING
-    assert f"small: {len(DOCUMENTS)} documents" in found["about_text"]
     check(found, small)
 
 
@@ -132,24 +116,12 @@ def test_over_http_behind_a_key(plain_folder: Path, small: Index, tmp_path: Path
         url = str(client.base_url)
         found = over_http(url, reader, use_all)
         check(found, small)
-        assert "documents, such as" not in found["about_text"]  # another key may see less
         hidden, added = over_http(url, narrow, read_only)
         assert hidden.is_error
         assert "there is no passage 'palander' here" in hidden.content[0].text
         assert added.is_error
         assert "this key may not write" in added.content[0].text
         assert client.post("/mcp", json={}).status_code == 401
-
-
-def test_over_http_without_keys_about_says_what_the_indexes_hold(plain_folder: Path, tmp_path: Path) -> None:
-    """An index that cannot be read is left out, and hinders no tool."""
-    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    headers = {"accept": "application/json, text/event-stream"}
-    with serving({"small": plain_folder, "gone": tmp_path / "none"}) as client:
-        tools = client.post("/mcp", json=listing, headers=headers).json()["result"]["tools"]
-    (about,) = [tool for tool in tools if tool["name"] == "about"]
-    assert f"small: {len(DOCUMENTS)} documents, such as" in about["description"]
-    assert "gone" not in about["description"]
 
 
 def test_tools_that_write_are_there_where_they_are_asked_for(tmp_path: Path) -> None:

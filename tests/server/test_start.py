@@ -1,21 +1,23 @@
-"""The start of a server: what it refuses, before it begins with anything."""
+"""The start of a server: what it refuses, before it begins with anything, and what it does not load."""
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from clew.commands.serving import listen, page_address
-from clew.server.document_records import NewDocument
+from clew.server.records import NewDocument
 from clew.server.uploads.spool import Spool
+from tests.commands.refusals import check_refused
 from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS, make_index
 
 
 def test_a_location_without_an_index_is_refused(plain_folder: Path, tmp_path: Path) -> None:
     refused = run_clew("serve", f"small={plain_folder}", f"polar={tmp_path / 'none'}", "--port", "0")
-    assert refused.code == 2
-    assert "there is no index there" in refused.err
+    check_refused(refused, "there is no index there")
     assert len(refused.err.strip().splitlines()) == 1
     assert not (tmp_path / "none").exists()
 
@@ -48,3 +50,29 @@ def test_all_addresses_of_a_name_have_one_port() -> None:
     finally:
         for made in sockets:
             made.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "absent"),
+    [
+        (
+            "from clew.commands.app import main\nsys.argv[1:] = ['search', 'Vega', '--index', place]",
+            "fastapi starlette uvicorn mcp torch pandas",
+        ),
+        ("import clew.server.http.app\nmain = sys.exit", "mcp torch pandas"),
+    ],
+    ids=["search", "serve"],
+)
+def test_what_is_not_loaded(program: str, absent: str, plain_folder: Path) -> None:
+    text = f"""
+import sys
+place = {str(plain_folder)!r}
+{program}
+try:
+    main()
+except SystemExit:
+    pass
+print([name for name in {absent.split()} if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from clew.arrays import FloatArray
 from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
 from clew.text.bm25 import _ARRAYS, BM25Index, TermCounts, count_terms
-from clew.text.terms import STOP_WORDS
+from clew.text.normalization import STOP_WORDS
 
 VOYAGES = [
     "Fram\nThe Fram was a ship built by Colin Archer for the voyages of Fridtjof Nansen.",

@@ -102,7 +102,7 @@ def test_a_number_out_of_range(tmp_path: Path, options: dict[str, int]) -> None:
     ("text", "message"),
     [
         ("a\tlikes\tb\na\tlikes\n", r"kg\.tsv:2: 2 cells, wanted 3.*; wanted head, relation and tail on each line"),
-        ("\n", r"the file of 'kg\.tsv' states no triple; give a file"),
+        ("\n", r"kg\.tsv states no triple; give a file"),
     ],
 )
 def test_a_malformed_graph(tmp_path: Path, text: str, message: str) -> None:

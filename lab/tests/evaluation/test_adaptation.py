@@ -10,7 +10,7 @@ from clew.answering.kg_paths import NO_PATH_NAMED_NOTE
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-from clew.query.masking import MaskedQuestion
+from clew.query.linking import MaskedQuestion
 from clew.retrievers.frag.hop_predictor import HopPredictor
 from clew.retrievers.frag.retriever import FragRetriever
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopExample

@@ -12,14 +12,19 @@ import torch
 from numpy.typing import NDArray
 
 from clew.errors import InputError
-from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.graph.subgraphs.textual_graph import GraphContext, TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.hyperparameters import Recipe
 from clew.types import ignore_progress
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
-from clew_lab.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
+from clew_lab.evaluation.compare_subgraphs import (
+    SELECTIONS,
+    ComparisonConfig,
+    SelectionReport,
+    SelectionSummary,
+    compare_selections,
+)
 from clew_lab.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
 from clew_lab.retrievers.selectors import EgoGraph, WholeGraph
 from clew_lab.training.data.graph_questions import EncodedQuestion, encode_questions, train_test_split

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.datasets.relevance import match_gold
 from clew.errors import InputError
-from clew.evaluation.ranking_metrics import compute_measures
+from clew.evaluation.ranking_metrics import compute_measures, match_gold
 from clew.evaluation.runs import Ranking, Run
 from clew.evaluation.scoring import score
 from clew.types import Question, Usage

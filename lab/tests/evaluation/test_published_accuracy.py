@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from clew.evaluation.answer_metrics import first_choice
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.types import ignore_progress
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
-from clew_lab.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
+from clew_lab.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector, first_choice
 from clew_lab.evaluation.published_accuracy import published_accuracy, published_f1
 from clew_lab.retrievers.selectors import WholeGraph
 from clew_lab.training.data.graph_questions import encode_questions

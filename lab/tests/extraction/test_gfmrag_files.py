@@ -12,9 +12,8 @@ import clew
 from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_formats.files import graph_file
-from clew.indexing.kg_formats.stage1 import format_stage1, read_stage1
-from clew.indexing.kg_formats.statements import EntityMention, EntityNames, MalformedStatement
 from clew.types import Document, Extraction, Passage
+from clew_lab.datasets.gfm_rag import format_stage1
 from clew_lab.datasets.loaders import load_corpus, load_questions
 from clew_lab.extraction.published import PublishedExtractor
 from tests.faults.commands import run_clew
@@ -24,11 +23,6 @@ QUESTIONS = [
     {"id": "q1", "question": "Where is Fram?", "answer": "Oslo", "supporting_documents": ["Fram", "Oslo"]},
     {"id": 2, "question": "What is Oslo?", "answer": "town", "answer_aliases": ["city"], "supporting_facts": ["Oslo"]},
 ]
-NODES = "name,type,attributes\nFram,entity,{}\noslo,entity,{}\nFram,document,{}\nOslo,document,\"{'a': 'b, c'}\"\n"
-EDGES = (
-    "source,relation,target,attributes\nFram,lies in,oslo,{}\nFram,is_mentioned_in,Fram,{}\n"
-    "oslo,is_mentioned_in,Oslo,{}\nFram,near,nowhere,{}\nOslo,next to,Oslo,{}\n"
-)
 
 
 def test_documents_and_questions_are_read(tmp_path: Path) -> None:
@@ -60,21 +54,6 @@ def test_extractions_are_found_by_their_passages(tmp_path: Path) -> None:
     assert found.triples == (("Fram", "was", "ship"),)
 
 
-def test_a_folder_of_nodes_and_edges_is_read_with_its_mentions(tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
-    (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
-    statements = list(graph_file(tmp_path).statements())
-    assert [s.id for s in statements if isinstance(s, EntityNames)] == ["Fram", "oslo"]
-    assert [s for s in statements if isinstance(s, tuple)] == [("Fram", "lies in", "oslo")]
-    mentions = [(s.entity, s.place) for s in statements if isinstance(s, EntityMention)]
-    assert mentions == [("Fram", "Fram"), ("oslo", "Oslo")]
-    faults = [str(s) for s in statements if isinstance(s, MalformedStatement)]
-    assert [fault.partition(": ")[0] for fault in faults] == ["edges.csv:5", "edges.csv:6"]
-    assert "'nowhere' is not in nodes.csv" in faults[0]
-    (tmp_path / "edges.csv").write_text("from,to\na,b\n", encoding="utf-8")
-    assert "no column is called 'source'" in str(list(read_stage1(tmp_path))[-1])
-
-
 def test_what_is_written_is_read_again(small: Index, tmp_path: Path) -> None:
     lines = [json.dumps({"id": "q", "question": "Where?", "answers": ["x", "y"], "gold": ["vega", "palander"]}) + "\n"]
     (tmp_path / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -91,11 +70,10 @@ def test_what_is_written_is_read_again(small: Index, tmp_path: Path) -> None:
         assert {d.id: (d.title, d.text) for d in load_corpus(place)} == {i: (titles[i], texts[i]) for i in texts}
     (question,) = load_questions(out / "test.json")
     assert (question.answers, question.gold) == (("x", "y"), ("vega", "palander"))
-    statements = list(graph_file(out).statements())
+    edges = {(row["source"], row["relation"], row["target"]) for row in read_rows(out / "edges.csv")}
     triples = {(s.entities[h], s.relations[r], s.entities[t]) for h, r, t in s.triples.tolist()}
-    assert {t for t in statements if isinstance(t, tuple)} == triples
     wanted = {(s.entities[e], s.document_ids[p]) for p in range(len(s.passage_ids)) for e in s.mentions.row(p).tolist()}
-    assert {(m.entity, m.place) for m in statements if isinstance(m, EntityMention)} == wanted
+    assert edges == triples | {(entity, "is_mentioned_in", document) for entity, document in wanted}
     with (out / "relations.csv").open(encoding="utf-8", newline="") as file:
         assert {row["name"] for row in csv.DictReader(file)} == {*s.relations, "is_mentioned_in"}
     rows = read_rows(out / "nodes.csv")
@@ -149,27 +127,6 @@ def test_titles_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
             list(load_corpus(tmp_path / "documents.json"))
 
 
-def test_a_graph_alone_says_what_is_to_be_indexed_first(tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
-    (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
-    (tmp_path / "documents.json").write_text(json.dumps(DOCUMENTS), encoding="utf-8")
-    index = tmp_path / "index"
-    done = run_clew("kg", "import", tmp_path, "--index", index, "--name", "theirs", "--encoder", "hashing")
-    assert done.code == 0, done.err
-    assert "mentions: 2 read" in done.out
-    assert "2 mentions name a place that the index lacks" in done.err
-    assert "name an entity" not in done.err
-    assert "the index has no passages" in done.err
-    assert "clew corpus documents.json | clew index - --index INDEX" in done.err
-    opened = clew.open(index)
-    opened.add(load_corpus(tmp_path / "documents.json"))
-    again = run_clew("kg", "import", tmp_path, "--index", index, "--name", "theirs")
-    assert "no passages" not in again.err
-    assert "lacks" not in again.err
-    (fram,) = opened.snapshot.entities_with_name("Fram").tolist()
-    assert "Fram" in {opened.snapshot.document_ids[p] for p in opened.snapshot.mentioned_in.row(fram).tolist()}
-
-
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_faults_of_tables_name_the_table(tmp_path: Path) -> None:
     (tmp_path / "kg.tsv").write_text("Fram\tis\tship\n", encoding="utf-8")
@@ -185,7 +142,7 @@ def test_faults_of_tables_name_the_table(tmp_path: Path) -> None:
     assert "Exception ignored" not in malformed.err
     assert not (tmp_path / "index").exists()
     with pytest.raises(InputError, match=r"bad.tsv:1"):
-        graph_file(tmp_path / "kg.tsv", mentions=[tmp_path / "bad.tsv"]).check()
+        list(graph_file(tmp_path / "kg.tsv", mentions=[tmp_path / "bad.tsv"]).statements(strict=True))
 
 
 def test_an_entity_with_the_name_of_a_document_has_a_name_of_its_own() -> None:
@@ -207,17 +164,3 @@ def test_questions_of_stage_1_alone_are_read(tmp_path: Path) -> None:
     both = {**record, "supporting_documents": ["Fram"]}
     (tmp_path / "test.json").write_text(json.dumps([both]), encoding="utf-8")
     assert load_questions(tmp_path / "test.json")[0].gold == ("Fram",)
-
-
-def test_an_index_is_made_of_their_files(tmp_path: Path) -> None:
-    (tmp_path / "documents.json").write_text(json.dumps(DOCUMENTS), encoding="utf-8")
-    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
-    (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
-    index = clew.create(tmp_path / "index", clew.Settings(encoder="hashing"))
-    index.add(load_corpus(tmp_path / "documents.json"))
-    report = index.import_graph(tmp_path)
-    assert (report.triples, report.mentions, report.unmatched_mentions) == (1, 2, 0)
-    s = index.snapshot
-    mentioned = {(s.passage_ids[p], s.entities[e]) for p in range(2) for e in s.mentions.row(p).tolist()}
-    assert {("Fram", "Fram"), ("Oslo", "Oslo")} <= {(p, e.capitalize()) for p, e in mentioned}
-    assert len(s.triples) >= 1

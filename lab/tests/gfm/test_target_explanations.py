@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.graph.paths.layered_walks import best_walks, best_walks_by_mean, edge_layers
+from clew.graph.paths.likeliest_walks import best_walks, best_walks_by_mean, edge_layers
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.gfm.retriever import GFMRetriever

@@ -11,7 +11,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.query.masking import mask_names
+from clew.query.linking import mask_names
 from clew.retrievers.frag.text_rankers import LanguageModelScorer, path_text
 from clew.retrievers.registry import parse_retriever
 from clew.text.bm25 import BM25Scorer

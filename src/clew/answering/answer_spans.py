@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from clew.answering.question_types import NAME_NOUNS, extract_year, find_clock_times, find_unmentioned_numbers
 from clew.answering.sentence_selection import Sentence
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.mentions import WORD
 from clew.text.normalization import name_key, strip_parentheses
 from clew.types import Mention

@@ -18,7 +18,7 @@ from clew.answering.named_subject import LIFE_VERBS, NamedSubject, final_year, f
 from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import extract_year, find_asked_verb
 from clew.answering.sentence_selection import DOUBT, Sentence
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import name_key, strip_parentheses, tokens
 from clew.types import Mention
 

@@ -12,11 +12,11 @@ from typing import cast, final
 
 from clew.answering.replies import check_lengths, empty_answer, failed_answer, source_note
 from clew.graph.paths.simple_paths import path_entities
+from clew.models.llm.object_model import TextReply
 from clew.models.llm.prompts import path_answer, path_choice, path_text, unaided_answer
 from clew.models.llm.prompts.path_answer import PathAnswer
 from clew.models.llm.prompts.path_choice import PathChoice
 from clew.models.llm.prompts.unaided_answer import UnaidedAnswer
-from clew.models.llm.reply_parsing import TextReply
 from clew.protocols import LanguageModel
 from clew.text.normalization import name_key
 from clew.text.sanitize import to_single_line

@@ -15,7 +15,7 @@ from functools import lru_cache
 from Stemmer import Stemmer
 
 from clew.answering.question_words import TABLES, LanguageTable
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import is_unspaced_letter, token_keys
 
 _ENGLISH_QUESTION_WORDS = frozenset("who whom whose when where which what how why".split())  # noqa: SIM905 - a list

@@ -38,7 +38,7 @@ from clew.answering.question_types import extract_year, find_asked_verb, find_co
 from clew.answering.sentence_selection import QuestionTerms, Sentence
 from clew.answering.span_features import FEATURES
 from clew.answering.span_ranker import RankedSpan
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import Token, name_key, strip_parentheses, token_keys, tokens
 from clew.types import Evidence, Mention
 

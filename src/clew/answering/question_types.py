@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from clew.answering.languages import ENGLISH, QuestionLanguage
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import fold, tokens
 from clew.types import Mention
 

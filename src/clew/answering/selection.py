@@ -19,9 +19,9 @@ from clew.errors import InputError
 from clew.models.encoders.registry import reads_vectors_of
 from clew.models.llm.object_model import accept_model
 from clew.models.llm.providers import KEY_VARIABLES, MODELS
-from clew.plugins.names import suggest
-from clew.plugins.origin import Origin, check_given, is_own
+from clew.plugins.arguments import Origin, check_given, is_own
 from clew.plugins.registry import Registry
+from clew.plugins.spec import suggest
 from clew.protocols import Answerer, Encoder, LanguageModel, check_lengths
 from clew.types import Answer, Citation, Evidence, Scored
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from clew.commands.display import print_heading, print_marked
-from clew.commands.output import print_line, print_usage
+from clew.commands.output import print_heading, print_line, print_marked, print_usage
 from clew.rendering.markup import plain_line
 from clew.text.counts import format_count
 from clew.text.normalization import name_key

@@ -1,7 +1,7 @@
 """The command line. Results go to standard output, progress and errors to standard error; exit codes: see `errors`.
 
 The module of a command is imported when the command is called, so that no command pays for another one's imports. To
-add a command, write its function and add its line to `COMMANDS` or `GROUPS`; or add an entry point of the group
+add a command, write its function and add its line to `_FUNCTIONS` or `GROUPS`; or add an entry point of the group
 `clew.commands` in a package of your own, whose value is a `CommandEntry`.
 """
 
@@ -15,9 +15,9 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from clew.commands.garbage_collection import exit_without_collection
+from clew.commands import exit_without_collection
 from clew.commands.lazy import HELP_OPTIONS, CommandEntry, LazyCommand, LazyGroup, ListingGroup, verbosity_options
-from clew.commands.verbosity import log_on_stderr
+from clew.commands.output import log_on_stderr
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 from clew.plugins.registry import Registry
@@ -32,72 +32,51 @@ SECTIONS = {
 }
 """Headings of `clew --help`, with their commands."""
 
-COMMANDS = {
-    "index": (
-        "index:index",
-        "Add documents to an index, creating it if there is none; unchanged documents cost nothing.",
-    ),
-    "search": ("search:search", "Find the passages that together answer a question, and the paths that join them."),
-    "ask": ("search:ask", "Answer a question with quoted, cited sentences; without a language model none is made up."),
-    "chat": (
-        "chat:chat",
-        'Ask one question after the other; "its", "he" and "the same ship" are taken from what was said before.',
-    ),
-    "open": (
-        "open:open_",
-        "Say what an index holds: counts, languages, fields for --where, names, and questions that it can answer.",
-    ),
-    "eval": ("evaluate:evaluate", "Evaluate retrievers side by side on questions whose evidence is known."),
-    "retrievers": ("retrievers:retrievers", "List the retrievers and what each needs, or print the settings of one."),
-    "serve": (
-        "serve:serve",
-        "Answer questions over HTTP and MCP, from any number of indexes, and take documents.",
-    ),
-    "stats": ("maintain:stats", "Print what an index holds and the settings it was made with."),
-    "doctor": (
-        "doctor:doctor",
-        "Check this installation: packages, folders, settings, and an index if there is one; exit 1 for a fault.",
-    ),
-    "remove": ("maintain:remove", "Remove documents and imported graphs, and all that was extracted from them."),
-    "verify": (
-        "maintain:verify",
-        "Read every row and every derived file that a search uses, and check them; exit 1 when damage is found.",
-    ),
-    "repair": (
-        "maintain:repair",
-        "Repair a damaged index with the least loss, by an older version or without what is damaged; it asks first.",
-    ),
-    "restore": ("maintain:restore", "Make an older version the newest one, or list the versions that are there."),
-    "reencode": (
-        "maintain:reencode",
-        "Give all passages the vectors of another encoder, in one new version; nothing is extracted again.",
-    ),
-    "compact": ("maintain:compact", "Rewrite many small files as few, and drop older versions."),
-    "keys": (
-        "keys:keys",
-        "List the keys of a server with what each allows; or make one, which is printed this once, or remove some.",
-    ),
-    "cache": (
-        "cache:cache",
-        "List the replies of language models that are stored beside an index, by model and prompt; or drop them.",
-    ),
-    "adapt": (
-        "adapt:adapt",
-        "Tune gfm on your own documents, without labels; the weights are stored if they win on held-out questions.",
-    ),
+_FUNCTIONS = {
+    "index:index": "Add documents to an index, creating it if there is none; unchanged documents cost nothing.",
+    "search:search": "Find the passages that together answer a question, and the paths that join them.",
+    "search:ask": "Answer a question with quoted, cited sentences; without a language model none is made up.",
+    "chat:chat": 'Ask one question after the other; "its", "he" and "the same ship" are taken from what was said '
+    "before.",
+    "open:open_": "Say what an index holds: counts, languages, fields for --where, names, and questions that it can "
+    "answer.",
+    "evaluate:eval_": "Evaluate retrievers side by side on questions whose evidence is known.",
+    "retrievers:retrievers": "List the retrievers and what each needs, or print the settings of one.",
+    "serve:serve": "Answer questions over HTTP and MCP, from any number of indexes, and take documents.",
+    "maintain:stats": "Print what an index holds and the settings it was made with.",
+    "doctor:doctor": "Check this installation: packages, folders, settings, and an index if there is one; exit 1 for "
+    "a fault.",
+    "maintain:remove": "Remove documents and imported graphs, and all that was extracted from them.",
+    "maintain:verify": "Read every row and every derived file that a search uses, and check them; exit 1 when damage "
+    "is found.",
+    "maintain:repair": "Repair a damaged index with the least loss, by an older version or without what is damaged; "
+    "it asks first.",
+    "maintain:restore": "Make an older version the newest one, or list the versions that are there.",
+    "maintain:reencode": "Give all passages the vectors of another encoder, in one new version; nothing is extracted "
+    "again.",
+    "maintain:compact": "Rewrite many small files as few, and drop older versions.",
+    "keys:keys": "List the keys of a server with what each allows; or make one, which is printed this once, or "
+    "remove some.",
+    "cache:cache": "List the replies of language models that are stored beside an index, by model and prompt; or "
+    "drop them.",
+    "train:adapt": "Tune gfm on your own documents, without labels; the weights are stored if they win on held-out "
+    "questions.",
 }
-"""By name: the function, as a module of `clew.commands` and its name there; and the first sentence of the help."""
+"""The functions of commands, by modules of `clew.commands`, with the first sentences of their help."""
+
+COMMANDS = {target.partition(":")[2].rstrip("_"): (target, line) for target, line in _FUNCTIONS.items()}
+"""By name, which is that of the function: the function, and the first sentence of the help."""
 
 GROUPS = {
     "train": (
         "Train weights on your own data.",
         {
             "router": (
-                "train_router:router",
+                "train:router",
                 "Train the hop predictor of frag on logs of clew ask --feedback.",
             ),
             "extractor": (
-                "train_extractor:extractor",
+                "train:extractor",
                 "Train the names that learned finds; use it by clew index --extractor learned:FOLDER.",
             ),
         },

@@ -7,7 +7,7 @@ import typer
 
 from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, JsonFlag
-from clew.commands.output import format_usage, print_json, print_line
+from clew.commands.output import format_usage, print_json, print_line, print_result
 from clew.errors import InputError
 from clew.models.llm.reply_cache import ReplyCache
 from clew.store.location import reply_cache_path
@@ -27,10 +27,7 @@ def cache(
     replies = ReplyCache(reply_cache_path(open_index(index).table.location))
     if prune:
         dropped = replies.prune(days * _SECONDS_PER_DAY, model)
-        if json_:
-            print_json({"dropped_replies": dropped})
-        else:
-            print(f"dropped {format_count(dropped, 'reply')}")
+        print_result({"dropped_replies": dropped}, f"dropped {format_count(dropped, 'reply')}", json_=json_)
         return
     if model is not None or days:
         raise InputError("--model and --days say what is dropped: give --prune, too")

@@ -1,7 +1,7 @@
 """`clew chat`: questions one after the other over one open index, with what was said before."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -37,52 +37,38 @@ _HELP = """Ask a question, or one that goes on from the last: "and who was its l
 
 @dataclass(slots=True)
 class ChatState:
-    """The options of a conversation, its turns, and its last answer."""
+    """An open index, the options of a conversation, its turns, and its last answer."""
 
+    index: "Index"
+    model: str
     retriever: str
     k: int
     where: str | None
     last: tuple[str, Answer] | None = None  # the whole question, and its answer
     notes: set[str] = field(default_factory=set)  # that were printed
-    conversation: Conversation = field(default_factory=Conversation)
+    conversation: Conversation = field(init=False)
 
+    def __post_init__(self) -> None:
+        """Begin a conversation."""
+        self.forget()
 
-class IndexAnswers:
-    """Answers from an index, which is opened once."""
+    def forget(self) -> None:
+        """Begin a new conversation."""
+        self.conversation, self.last = Conversation(self._find_names), None
 
-    def __init__(self, location: str, open_index: "Callable[[], Index]", model: str) -> None:
-        self._location = location
-        self._open_index = open_index
-        self._model = model
-        self._index: Index | None = None
-
-    @property
-    def index(self) -> "Index":
-        """The open index."""
-        if self._index is None:
-            self._index = self._open_index()
-        return self._index
-
-    def check_retriever(self, name: str) -> None:
-        """Refuse a retriever that there is none of, or that the index lacks something for."""
-        from clew.retrievers.registry import parse_retriever
-
-        self.index.retriever(parse_retriever(str(self.index.resolve_retriever(name))))
-
-    def answer(self, question: str, state: ChatState) -> Answer:
+    def answer(self, question: str) -> Answer:
         """Return the answer to a whole question."""
-        from clew.retrievers.registry import parse_retriever
+        from clew.commands.opening import parse_retriever
 
-        index = self.index
-        spec = parse_retriever(str(index.resolve_retriever(state.retriever)))
-        evidence = index.search(question, state.k, spec, state.where)
-        return index.answerer(self._model, spec, where=state.where).answer([question], [evidence])[0]
+        spec = parse_retriever(str(self.index.resolve_retriever(self.retriever)))
+        evidence = self.index.search(question, self.k, spec, self.where)
+        return self.index.answerer(self.model, spec, where=self.where).answer([question], [evidence])[0]
 
-    def names(self, question: str) -> list[str]:
-        """Return the names in a question; those that an index knows are found in lower case too, once it is open."""
-        if (found := find_names(question)) or self._index is None:
+    def _find_names(self, question: str) -> list[str]:
+        """Return the names in a question; those that the index knows are found in lower case too."""
+        if found := find_names(question):
             return found
-        linked = self._index.context.scope.linker.link(question)
+        linked = self.index.context.scope.linker.link(question)
         return [linked.text[name.start : name.end] for name in linked.names if name.entities]
 
 
@@ -99,32 +85,35 @@ def chat(
 
     Reads a script of questions from standard input where that is no terminal. Follow-ups are understood in English.
     """
-    from clew.settings import load_settings
+    from clew.commands.opening import load_settings, make_llm_factory, open_index
 
     settings = load_settings()
-    writer = settings.model if llm.model is None else llm.model
-    state = ChatState(settings.retriever if retriever is None else retriever, settings.k if k is None else k, where)
-    answers = IndexAnswers(index, lambda: _open_index(index, llm, device), writer)
-    answers.check_retriever(state.retriever)
+    with progress_on_stderr() as progress:
+        opened = open_index(index, progress, make_llm_factory(llm), device)
+    state = ChatState(
+        opened,
+        settings.model if llm.model is None else llm.model,
+        settings.retriever if retriever is None else retriever,
+        settings.k if k is None else k,
+        where,
+    )
+    _check_retriever(opened, state.retriever)
     if where is not None:
-        _ = answers.index.context.scope.mask(where)
-    answers.index.answerer(writer)  # a model that cannot be asked is refused before the first question
-    state.conversation = Conversation(answers.names)
+        opened.context.scope.mask(where)
+    opened.answerer(state.model)  # a model that cannot be asked is refused before the first question
     for line in _read_lines():
         if line.startswith(":"):
-            if not _obey(line, state, answers):
+            if not _obey(line, state):
                 return
         elif line:
-            _answer(line, state, answers)
+            _answer(line, state)
 
 
-def _open_index(location: str, llm: LLMOptions, device: str | None) -> "Index":
-    from clew.commands.opening import make_llm_factory, open_index
+def _check_retriever(index: "Index", name: str) -> None:
+    """Refuse a retriever that there is none of, or that the index lacks something for."""
+    from clew.commands.opening import parse_retriever
 
-    with progress_on_stderr() as progress:
-        opened = open_index(location, progress, make_llm_factory(llm), device)
-        _ = opened.context
-    return opened
+    index.retriever(parse_retriever(str(index.resolve_retriever(name))))
 
 
 def _read_lines() -> Iterator[str]:
@@ -156,7 +145,7 @@ def _read_lines() -> Iterator[str]:
         yield text
 
 
-def _answer(question: str, state: ChatState, answers: IndexAnswers) -> None:
+def _answer(question: str, state: ChatState) -> None:
     """Print the answer to a question as it was meant, which is shown where it is another."""
     whole = state.conversation.resolve(question)
     for note in whole.notes():
@@ -167,7 +156,7 @@ def _answer(question: str, state: ChatState, answers: IndexAnswers) -> None:
     if whole.text != question:
         print_line(f"Understood as: {whole.text}")
     try:
-        answer = answers.answer(whole.text, state)
+        answer = state.answer(whole.text)
     except KeyboardInterrupt:
         print_note("stopped")
         return
@@ -197,7 +186,7 @@ def _remember(question: str, answer: Answer, conversation: Conversation) -> None
     conversation.add(question, asserted, passages, likely)
 
 
-def _obey(line: str, state: ChatState, answers: IndexAnswers) -> bool:
+def _obey(line: str, state: ChatState) -> bool:
     """Do what a command says; return whether the conversation goes on."""
     name, _, rest = line[1:].partition(" ")
     if name in ("quit", "exit", "q"):
@@ -205,11 +194,11 @@ def _obey(line: str, state: ChatState, answers: IndexAnswers) -> bool:
     if name == "help":
         print_line(_HELP)
     elif name == "forget":
-        state.conversation, state.last = Conversation(answers.names), None
+        state.forget()
     elif name == "where":
-        _set_filter(rest, state, answers)
+        _set_filter(rest, state)
     elif name == "retriever":
-        _set_retriever(rest, state, answers)
+        _set_retriever(rest, state)
     elif name in ("why", "sources"):
         _show(name, state)
     else:
@@ -217,20 +206,20 @@ def _obey(line: str, state: ChatState, answers: IndexAnswers) -> bool:
     return True
 
 
-def _set_filter(where: str, state: ChatState, answers: IndexAnswers) -> None:
+def _set_filter(where: str, state: ChatState) -> None:
     try:
         if where:
-            answers.index.context.scope.mask(where)
+            state.index.context.scope.mask(where)
         state.where = where or None
     except InputError as error:
         print_note(str(error))
     print_line(f"where {state.where}" if state.where else "all passages")
 
 
-def _set_retriever(name: str, state: ChatState, answers: IndexAnswers) -> None:
+def _set_retriever(name: str, state: ChatState) -> None:
     try:
         if name:
-            answers.check_retriever(name)
+            _check_retriever(state.index, name)
             state.retriever = name
     except ClewError as error:
         print_note(str(error))

@@ -1,14 +1,16 @@
 """`clew doctor`: whether this installation can do what it is to do, and what to do where it cannot."""
 
-from dataclasses import replace
-from typing import Annotated
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.health.findings import FAULT, Finding
 from clew.commands.options import JsonFlag, find_default_index
 from clew.commands.output import print_json, print_line
 from clew.text.sanitize import hide_users
+
+if TYPE_CHECKING:
+    from clew.commands.health import Finding
 
 OptionalPlace = Annotated[
     str | None, typer.Option("--index", help="Also check an index; else CLEW_INDEX, or index in clew.toml.")
@@ -17,10 +19,7 @@ OptionalPlace = Annotated[
 
 def doctor(index: OptionalPlace = None, json_: JsonFlag = False) -> None:
     """Check this installation: packages, folders, settings, and an index if there is one; exit 1 for a fault."""
-    from clew.commands.health.index_checks import check_index
-    from clew.commands.health.machine_checks import check_machine
-    from clew.commands.health.package_checks import check_packages
-    from clew.commands.health.settings_checks import check_settings
+    from clew.commands.health import FAULT, check_index, check_machine, check_packages, check_settings
 
     findings = [*check_machine(), *check_packages(), *check_settings()]
     if not any(finding.name == "settings" and finding.state == FAULT for finding in findings):
@@ -29,14 +28,14 @@ def doctor(index: OptionalPlace = None, json_: JsonFlag = False) -> None:
         findings += check_index(index)
     findings = [replace(one, detail=hide_users(one.detail), step=hide_users(one.step)) for one in findings]
     if json_:
-        print_json([finding.to_json() for finding in findings])
+        print_json([asdict(finding) for finding in findings])
     else:
         _print_findings(findings)
     if any(finding.state == FAULT for finding in findings):
         raise typer.Exit(1)
 
 
-def _print_findings(findings: list[Finding]) -> None:
+def _print_findings(findings: "list[Finding]") -> None:
     widest = max(len(finding.name) for finding in findings)
     for finding in findings:
         print_line(f"{finding.state:5} {finding.name:{widest}}  {finding.detail}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -80,7 +80,7 @@ def merge(
     json_: JsonFlag = False,
 ) -> None:
     """Make several entities one, which is found by all of their names."""
-    print_decided(change(index, lambda opened: [opened.merge_entities(names, into)]), json_=json_)
+    change(index, lambda opened: [opened.merge_entities(names, into)], json_=json_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,6 @@ class MentionOptions:
     by_context: Annotated[
         bool, typer.Option("--by-context", help="Each group of documents that shares nothing with the others.")
     ] = False
-
-    def check(self) -> None:
-        """Raise InputError unless exactly one of the options is given."""
-        given = [bool(self.document), bool(self.passage), self.where is not None, bool(self.written), self.by_context]
-        if sum(given) != 1:
-            raise InputError(
-                "say which mentions are meant by one of --document, --passage, --where, --written, --by-context"
-            )
 
 
 def split(
@@ -117,21 +109,16 @@ def split(
     Name the mentions by --document, --passage, --where or --written, and the new entity by --as; or leave both to
     --by-context.
     """
-    mentions.check()
     if mentions.by_context:
-        if as_ is not None:
-            raise InputError("--by-context names what it splits by itself: leave --as out, and rename it after that")
-        print_decided(change(index, lambda opened: opened.split_entity_by_context(name)), json_=json_)
+        if as_ is not None or mentions != MentionOptions(by_context=True):
+            raise InputError("--by-context says by itself what it splits, and names it: leave --as and the others out")
+        change(index, lambda opened: opened.split_entity_by_context(name), json_=json_)
         return
     if as_ is None:
         raise InputError("give the name of what is split off by --as")
-
-    def work(opened: Index) -> list[EntityDecision]:
-        parts = mentions.document or (), mentions.passage or ()
-        where, form = mentions.where, mentions.written
-        return [opened.split_entity(name, as_, documents=parts[0], passages=parts[1], where=where, form=form)]
-
-    print_decided(change(index, work), json_=json_)
+    parts: dict[str, Any] = {"documents": mentions.document or (), "passages": mentions.passage or ()}
+    parts |= {"where": mentions.where, "form": mentions.written}
+    change(index, lambda opened: [opened.split_entity(name, as_, **parts)], json_=json_)
 
 
 def rename(
@@ -141,12 +128,12 @@ def rename(
     json_: JsonFlag = False,
 ) -> None:
     """Give an entity another name; it is found by the old one, too."""
-    print_decided(change(index, lambda opened: [opened.rename_entity(name, new_name)]), json_=json_)
+    change(index, lambda opened: [opened.rename_entity(name, new_name)], json_=json_)
 
 
 def forget(name: NameArgument, index: IndexOption, json_: JsonFlag = False) -> None:
     """Take an entity out of the graph: its mentions link nothing any more."""
-    print_decided(change(index, lambda opened: [opened.forget_entity(name)]), json_=json_)
+    change(index, lambda opened: [opened.forget_entity(name)], json_=json_)
 
 
 def undo(
@@ -155,11 +142,11 @@ def undo(
     json_: JsonFlag = False,
 ) -> None:
     """Undo a decision, by default the last that is in force; it stays in the log."""
-    print_decided(change(index, lambda opened: [opened.undo_entity_decision(number)]), json_=json_)
+    change(index, lambda opened: [opened.undo_entity_decision(number)], json_=json_)
 
 
-def change(location: str, work: Callable[[Index], list[EntityDecision]]) -> list[EntityDecision]:
-    """Return the decisions that some work on an index made, and print notes on those without a whole effect."""
+def change(location: str, work: Callable[[Index], list[EntityDecision]], *, json_: bool) -> list[EntityDecision]:
+    """Print and return the decisions that some work on an index made, with notes on those without a whole effect."""
     with progress_on_stderr() as progress:
         opened: Index = open_index(location, progress)
         made: list[EntityDecision] = work(opened)
@@ -167,16 +154,12 @@ def change(location: str, work: Callable[[Index], list[EntityDecision]]) -> list
         notes = [s for s in opened.entity_decisions if s.decision.number in numbers and s.note] if made else []
     for state in notes:
         print_note(f"decision {state.decision.number}: {state.note}")
-    return made
-
-
-def print_decided(decisions: Sequence[EntityDecision], *, json_: bool) -> None:
-    """Print decisions by their numbers."""
     if json_:
-        print_json([decision.to_json() for decision in decisions])
-        return
-    for decision in decisions:
-        print_line(f"decision {decision.number}: {decision.describe()}")
+        print_json([decision.to_json() for decision in made])
+    else:
+        for decision in made:
+            print_line(f"decision {decision.number}: {decision.describe()}")
+    return made
 
 
 def _print_entry(entry: DuplicateEntities | AmbiguousEntity | EntityMatch) -> None:

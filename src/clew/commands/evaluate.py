@@ -13,21 +13,20 @@ from clew.commands.options import (
     IndexOption,
     JsonFlag,
     LLMOptions,
+    OutOption,
     PathsOption,
     PromptsOption,
     RetrieverOptions,
     StrictOption,
     WhereOption,
+    apply_strict,
     check_file,
 )
-from clew.commands.output import print_json, write_json
-from clew.commands.pictures import check_new_file, write_plot
 from clew.commands.progress import progress_on_stderr
-from clew.commands.reports import print_scores
-from clew.commands.strict_filters import apply_strict
-from clew.errors import BudgetError, InputError
+from clew.commands.reports import finish_evaluation
+from clew.errors import InputError
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
-from clew.evaluation.reports import EvaluationReport
+from clew.evaluation.scoring import EvaluationReport
 from clew.index import Index
 from clew.index import open as open_index
 from clew.models.llm.provider_model import LLMClientFactory
@@ -48,11 +47,7 @@ class EvaluationOptions:
     strict_filters: StrictOption = False
     paths: PathsOption = 0
     json_: JsonFlag = False
-    out: Annotated[Path | None, typer.Option(help="Write the figures to a file, as JSON.")] = None
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw recall at the largest cut-off against the seconds of a question, as SVG, into a file."),
-    ] = None
+    out: OutOption = None
     runs: Annotated[
         Path | None,
         typer.Option(help="Store the rankings in this folder; those stored there are scored, not computed again."),
@@ -63,7 +58,7 @@ class EvaluationOptions:
     llm: LLMOptions = field(default_factory=LLMOptions)
 
 
-def evaluate(
+def eval_(
     index: IndexOption,
     questions: Annotated[
         Path, typer.Option(help="Questions with gold, one JSON object a line: {id, question, answers, gold}.")
@@ -73,22 +68,10 @@ def evaluate(
     """Evaluate retrievers side by side on questions whose evidence is known."""
     if options.out is not None:
         check_file("--out", options.out)
-    if options.plot is not None:
-        check_new_file("--plot", options.plot)
     factory = make_llm_factory(options.llm)
     with progress_on_stderr() as progress:
         report = _evaluate(index, questions, options, factory, progress)
-    figures = report.to_json()
-    if options.out is not None:
-        write_json(options.out, figures)
-    if options.plot is not None:
-        write_plot(options.plot, figures)
-    if options.json_:
-        print_json(figures)
-    else:
-        print_scores(figures)
-    if message := factory.budget.exceeded_message:  # last: the figures so far are of use all the same
-        raise BudgetError(message)
+    finish_evaluation(report, factory.budget, options.out, json_=options.json_)
 
 
 def _open_answerers(

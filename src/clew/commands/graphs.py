@@ -15,6 +15,7 @@ from clew.commands.options import (
     IndexOption,
     JsonFlag,
     LLMOptions,
+    MakingOptions,
     MemoryOption,
     check_folder,
     parse_merge_memory,
@@ -37,9 +38,7 @@ class GraphFileOptions:
 
     format_: Annotated[
         str | None,
-        typer.Option(
-            "--format", help="tsv, csv, jsonl, json, ntriples, turtle or graphml, if the suffix does not tell."
-        ),
+        typer.Option("--format", help="tsv, csv, jsonl, json, ntriples or turtle, if the suffix does not tell."),
     ] = None
     names: Annotated[
         list[str] | None,
@@ -65,9 +64,7 @@ class GraphFileOptions:
 def import_graph(
     file: Annotated[
         str,
-        typer.Argument(
-            help="Triples: TSV, CSV, JSON (lines), N-Triples, Turtle, GraphML, also .gz; or a gfmrag folder."
-        ),
+        typer.Argument(help="Triples: TSV, CSV, JSON (lines), N-Triples or Turtle, also .gz."),
     ],
     index: IndexOption,
     name: Annotated[str | None, typer.Option(help="Name of the graph in the index; default: the file's name.")] = None,
@@ -80,21 +77,18 @@ def import_graph(
 ) -> None:
     """Import a graph, replacing the one of its name; an index is created if there is none."""
     budget = parse_merge_memory(memory)
-    # Faults of the file are refused here, before an index is created.
     graph_name = None if name is None else clean_graph_name(name)
     source = graph_file(
         file, options.format_, options.encoding, options.delimiter, options.names or (), options.mentions or ()
     )
     source = replace(source, dropped=_parse_prefixes(options.drop_relations))
-    if options.strict:
-        source.check()
-    source.require_content()
+    made = MakingOptions(encoder=encoder, device=device)
     with progress_on_stderr() as progress:
 
         def open_place(place: str) -> Index:
-            return open_or_create(place, None, encoder, progress, make_llm_factory(LLMOptions()), device, create=True)
+            return open_or_create(place, made, progress, make_llm_factory(LLMOptions()), create=True)
 
-        report, opened = _import(source, graph_name, index, open_place, budget)
+        report, opened = _import(source, graph_name, index, open_place, budget, options.strict)
         snapshot = opened.snapshot
     report = replace(report, seconds=seconds_since_start())
     if json_:
@@ -107,7 +101,7 @@ def import_graph(
 
 
 def _import(
-    source: GraphFile, name: str | None, location: str, open_place: Callable[[str], Index], memory: int
+    source: GraphFile, name: str | None, location: str, open_place: Callable[[str], Index], memory: int, strict: bool
 ) -> tuple[GraphReport, Index]:
     """Import a graph into an index, or into a new one, which on a disk is made whole or not at all.
 
@@ -116,10 +110,10 @@ def _import(
     place = locate(location)
     if place.remote or open_dataset(place) is not None:
         opened = open_place(location)
-        return opened.import_graph(source, name, memory=memory), opened
+        return opened.import_graph(source, name, strict=strict, memory=memory), opened
     check_folder("--index", Path(place.table).parent)
     with new_index_folder(place) as folder, open_place(str(folder)) as made:
-        report = made.import_graph(source, name, memory=memory)
+        report = made.import_graph(source, name, strict=strict, memory=memory)
     return report, open_place(location)
 
 

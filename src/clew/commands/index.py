@@ -1,24 +1,21 @@
 """`clew index`."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.commands import seconds_since_start
-from clew.commands.language_model import fill_extractor
 from clew.commands.options import (
-    AliasesOption,
-    DeviceOption,
-    EncoderOption,
     IndexOption,
     JsonFlag,
     LLMOptions,
-    SentencesOption,
+    MakingOptions,
     check_folder,
+    fill_extractor,
     parse_merge_memory,
 )
 from clew.commands.output import print_json, print_line, print_warning
@@ -30,11 +27,16 @@ from clew.types import AUTO_RETRIEVER, Document, Failure, Progress, Usage
 if TYPE_CHECKING:
     from clew.index import Index
     from clew.indexing.report import IndexingReport
-    from clew.indexing.sources.read_ahead import ReadAhead
     from clew.indexing.sources.records import RecordColumns
     from clew.models.llm.provider_model import LLMClientFactory
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
+_EXCLUSIVE = {
+    "--watch": ("--shard", "--estimate", "--prune", "--retry-failed", "--json", "--workers", "columns"),
+    "--shard": ("--prune", "--retry-failed", "--workers", "columns"),
+    "--estimate": ("--prune",),
+}
+"""Options, each with those that have no use beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,6 @@ class RunOptions:
             "--estimate", help="Print the cost of a language model and of a paid encoder, without calling them."
         ),
     ] = False
-    aliases: AliasesOption = None
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Extract again the passages whose extraction failed.")
     ] = False
@@ -112,13 +113,8 @@ def index(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Files and folders to read; - reads standard input.")
     ] = None,
-    extractor: Annotated[
-        str | None, typer.Option(help="rules, auto, learned, llm with --model, or published:FILE.")
-    ] = None,
-    encoder: EncoderOption = None,
-    sentences: SentencesOption = None,
-    device: DeviceOption = None,
     *,
+    made: MakingOptions,
     run: RunOptions,
     llm: LLMOptions,
 ) -> None:
@@ -127,11 +123,11 @@ def index(
     The exit code is 1 where something that was given could not be read, or not be extracted; the rest is in the index.
     """
     from clew.commands.opening import make_llm_factory
-    from clew.indexing.sources.column_check import check_columns
     from clew.indexing.sources.reader import check_paths
+    from clew.indexing.sources.record_files import check_columns
     from clew.indexing.writer_settings import check_run_memory, parse_memory
 
-    extractor = fill_extractor(extractor, llm.model)
+    made = replace(made, extractor=fill_extractor(made.extractor, llm.model))
     if run.commit is not None:
         if paths:
             raise InputError(f"--commit reads the parts in {run.commit}: leave {paths[0]} out")
@@ -147,47 +143,13 @@ def index(
     check_columns(sources, columns)
     memory = 0 if run.memory is None else parse_memory(run.memory)
     check_run_memory(memory, run.workers or 1, merges=run.shard is None)  # before an index is created
-    settings = _Settings(extractor, encoder, sentences, run.aliases, device)
-    work = _Work(index, sources, settings, columns, memory, run, make_llm_factory(llm))
+    work = _Work(index, sources, made, columns, memory, run, make_llm_factory(llm))
     if run.watch:
         _watch(work)
-        return
-    if run.estimate:
+    elif run.estimate:
         _print_estimate(work)
-        return
-    items = _read_ahead(work)
-    if items is None:
-        return
-    with progress_on_stderr() as progress:
-        opened = _open_index(work, progress)
-        if run.shard and run.staging:
-            staged = opened.stage_part(sources, run.shard, run.staging, settings.extractor, memory)
-            _print(staged, opened.table.count_rows(), opened.llm_factory.budget.spent, as_json=run.json_)
-            if not run.json_:
-                print_line(
-                    f"part {run.shard} is written; when all are, run clew index --commit {run.staging} --index {index}"
-                )
-            return
-        report = _add(work, opened, items)
-        rows = opened.table.count_rows()
-        # A new index; for another one, and within a budget, the first search builds what is missing.
-        if rows and report.passages == rows and not memory:
-            opened.retriever(AUTO_RETRIEVER, paths=0)
-    report.seconds = seconds_since_start()
-    if sources and not (_count_documents(report) or report.failures):
-        report.notes.append(f"{', '.join(sources)}: no file is there to be read, but for hidden ones and indexes")
-    _finish(report, rows, opened.llm_factory.budget.spent, as_json=run.json_)
-
-
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """Options that an index is made with, or that an open one is compared with; None for what the settings say."""
-
-    extractor: str | None
-    encoder: str | None
-    sentences: str | None
-    aliases: str | None
-    device: str | None
+    elif (items := _read_ahead(work)) is not None:
+        _index(work, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,30 +158,58 @@ class _Work:
 
     index: str
     sources: list[str]
-    settings: _Settings
+    made: MakingOptions
     columns: "RecordColumns"
     memory: int  # bytes; 0 for no bound
     run: RunOptions
     llm_factory: "LLMClientFactory"
 
 
+def _index(work: _Work, items: Sequence[str] | Iterator[Document | Failure]) -> None:
+    """Add documents, or write them as one part, and print what was done."""
+    run = work.run
+    with progress_on_stderr() as progress:
+        opened = _open_index(work, progress)
+        if run.shard and run.staging:
+            staged = opened.stage_part(work.sources, run.shard, run.staging, work.made.extractor, work.memory)
+            _print(staged, opened.table.count_rows(), opened.llm_factory.budget.spent, as_json=run.json_)
+            if not run.json_:
+                end = f"run clew index --commit {run.staging} --index {work.index}"
+                print_line(f"part {run.shard} is written; when all are, {end}")
+            return
+        report = opened.add(
+            items,
+            work.made.extractor,
+            retry_failed=run.retry_failed,
+            workers=run.workers,
+            memory=work.memory,
+            prune=run.prune,
+            columns=work.columns,
+        )
+        rows = opened.table.count_rows()
+        # A new index; for another one, and within a budget, the first search builds what is missing.
+        if rows and report.passages == rows and not work.memory:
+            opened.retriever(AUTO_RETRIEVER, paths=0)
+    report.seconds = seconds_since_start()
+    if work.sources and not (_count_documents(report) or report.failures):
+        report.notes.append(f"{', '.join(work.sources)}: no file is there to be read, but for hidden ones and indexes")
+    _finish(report, rows, opened.llm_factory.budget.spent, as_json=run.json_)
+
+
 def _print_estimate(work: _Work) -> None:
     """Print what the run would cost, without a call of a model."""
-    from clew.commands.opening import load_settings
+    from clew.commands.opening import apply_options
     from clew.indexing.cost_estimate import estimate_indexing
     from clew.indexing.sources.reader import read_documents
 
-    settings = work.settings
     documents = read_documents(work.sources, columns=work.columns) if work.sources else iter(())
-    given = {"encoder": settings.encoder, "sentences": settings.sentences, "aliases": settings.aliases}
-    defaults = load_settings().model_copy(update={name: word for name, word in given.items() if word is not None})
     estimate = estimate_indexing(
         work.index,
         documents,
-        settings.extractor,
+        work.made.extractor,
         work.llm_factory,
         retry_failed=work.run.retry_failed,
-        defaults=defaults,
+        defaults=apply_options(replace(work.made, extractor=None, device=None)),
     )
     if work.run.json_:
         print_json(describe_estimate(estimate))
@@ -233,52 +223,33 @@ def _read_ahead(work: _Work) -> Sequence[str] | Iterator[Document | Failure] | N
     No index is made where every file failed: the failures are then printed.
     """
     from clew.commands.opening import check_creation, index_exists
-    from clew.indexing.sources.read_ahead import read_ahead
+    from clew.indexing.report import IndexingReport
+    from clew.indexing.sources.stream import read_ahead
 
     if not work.sources or work.run.shard is not None or index_exists(work.index):
         return work.sources
     ahead = read_ahead(work.sources, work.columns)
     if not ahead.failures or ahead.has_document:
         return ahead.items
-    made = work.settings
-    check_creation(
-        work.index, made.extractor, made.encoder, work.llm_factory, made.device, made.sentences, made.aliases
-    )
-    _finish(_report_failures(ahead), 0, Usage(), as_json=work.run.json_)
+    check_creation(work.index, work.made, work.llm_factory)
+    report = IndexingReport(failures=ahead.failures, reading=ahead.reading, seconds=seconds_since_start())
+    _finish(report, 0, Usage(), as_json=work.run.json_)
     return None
 
 
 def _open_index(work: _Work, progress: Progress) -> "Index":
+    """Return the index; one that a process creates which writes another part is waited for."""
     from clew.commands.opening import index_exists, open_or_create
 
-    made = work.settings
-    return _open_patiently(
-        lambda: open_or_create(
-            work.index,
-            made.extractor,
-            made.encoder,
-            progress,
-            work.llm_factory,
-            made.device,
-            made.sentences,
-            made.aliases,
-            create=bool(work.sources),
-        ),
-        lambda: work.run.shard is not None and index_exists(work.index),
-    )
-
-
-def _add(work: _Work, opened: "Index", items: Sequence[str] | Iterator[Document | Failure]) -> "IndexingReport":
-    run, extractor = work.run, work.settings.extractor
-    return opened.add(
-        items,
-        extractor,
-        retry_failed=run.retry_failed,
-        workers=run.workers,
-        memory=work.memory,
-        prune=run.prune,
-        columns=work.columns,
-    )
+    tries = 0
+    while True:
+        try:
+            return open_or_create(work.index, work.made, progress, work.llm_factory, create=bool(work.sources))
+        except (IndexLockedError, InputError):
+            tries += 1
+            if tries > _CREATION_TRIES or work.run.shard is None or not index_exists(work.index):
+                raise
+        time.sleep(_CREATION_PAUSE)
 
 
 def _commit(staging: str, index: str, memory: int, *, as_json: bool) -> None:
@@ -323,24 +294,6 @@ def _count_documents(report: "IndexingReport") -> int:
     return report.added + report.updated + report.unchanged + report.removed + report.retried
 
 
-def _report_failures(ahead: "ReadAhead") -> "IndexingReport":
-    from clew.indexing.report import IndexingReport
-
-    return IndexingReport(failures=ahead.failures, reading=ahead.reading, seconds=seconds_since_start())
-
-
-def _open_patiently(open_index: Callable[[], "Index"], is_made_elsewhere: Callable[[], bool]) -> "Index":
-    """Return the index, waiting while a process that writes another part creates it."""
-    for _ in range(_CREATION_TRIES):
-        try:
-            return open_index()
-        except (IndexLockedError, InputError):
-            if not is_made_elsewhere():
-                raise
-        time.sleep(_CREATION_PAUSE)
-    return open_index()
-
-
 def _parse_columns(options: ColumnOptions) -> "RecordColumns":
     from clew.indexing.sources.records import RecordColumns
 
@@ -366,29 +319,17 @@ def _check_run(run: RunOptions, sources: list[str]) -> None:
         raise InputError("--shard cannot read standard input, which is not on every machine: give files or folders")
     if run.poll is not None and not run.watch:
         raise InputError("--poll is given without --watch: give both")
-    if run.watch and (other := _not_watched(run)):
-        raise InputError(f"{other} is not for --watch, which follows a folder until Ctrl-C: leave one out")
-    if run.prune and (run.shard or run.estimate):
-        raise InputError(f"--prune is not for {'--shard' if run.shard else '--estimate'}: run it by itself afterwards")
-    if run.prune and not any(source != "-" and Path(source).is_dir() for source in sources):
-        raise InputError("--prune is given without a folder: name the folder whose documents are removed when gone")
-    if run.shard and run.columns != ColumnOptions():
-        raise InputError("columns are not for --shard: name them text, title and id in the files")
-    if run.shard and run.retry_failed:
-        raise InputError("--retry-failed is not for --shard: run it by itself afterwards")
-    if run.shard and run.workers not in (None, 1):
-        raise InputError("--workers is not for --shard: write one part in each process, or leave --shard out")
-
-
-def _not_watched(run: RunOptions) -> str:
-    """Return an option that has no use beside --watch; "" for none."""
-    given = {
+    values = {
         "--shard": run.shard,
         "--estimate": run.estimate,
         "--prune": run.prune,
         "--retry-failed": run.retry_failed,
         "--json": run.json_,
         "--workers": run.workers,
-        "the columns of tables": run.columns != ColumnOptions(),
+        "columns": run.columns != ColumnOptions(),
     }
-    return next((name for name, value in given.items() if value), "")
+    for name, is_given in (("--watch", run.watch), ("--shard", run.shard), ("--estimate", run.estimate)):
+        if is_given and (other := next((other for other in _EXCLUSIVE[name] if values[other]), "")):
+            raise InputError(f"{other} is not for {name}: leave one out")
+    if run.prune and not any(source != "-" and Path(source).is_dir() for source in sources):
+        raise InputError("--prune is given without a folder: name the folder whose documents are removed when gone")

@@ -9,7 +9,6 @@ import typer
 
 from clew.commands.options import JsonFlag
 from clew.commands.output import print_json, print_line
-from clew.commands.strict_filters import check_strict
 from clew.errors import InputError
 from clew.text.counts import format_count
 
@@ -48,7 +47,6 @@ def keys(
     if add is None and (index or where is not None or write or strict_filters):
         raise InputError("what a key allows is given with --add LABEL: give it, too")
     if add is not None:
-        check_strict(where, strict=strict_filters)
         print_line(stored.add(add, index, where, write=write, strict=strict_filters))
     for id_ in remove or ():
         stored.remove(id_)

@@ -9,7 +9,7 @@ import typer
 
 from clew.commands.opening import open_index
 from clew.commands.options import DeviceOption, IndexOption, JsonFlag, MemoryOption, SentencesOption, parse_merge_memory
-from clew.commands.output import print_json, print_line, print_note
+from clew.commands.output import print_json, print_line, print_note, print_result
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_stats
 from clew.errors import InputError
@@ -41,12 +41,10 @@ def remove(
     """Remove documents and imported graphs, and all that was extracted from them."""
     budget = parse_merge_memory(memory)
     report = open_index(index).remove(list(ids), budget, shred=shred)
-    if json_:
-        print_json({"removed": report.removed, "removed_graphs": report.removed_graphs})
-        return
     graphs = format_count(report.removed_graphs, "graph") if report.removed_graphs else ""
     documents = format_count(report.removed, "document") if report.removed or not graphs else ""
-    print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
+    counts = {"removed": report.removed, "removed_graphs": report.removed_graphs}
+    print_result(counts, f"removed {' and '.join(filter(None, (documents, graphs)))}", json_=json_)
 
 
 def stats(index: IndexOption, json_: JsonFlag = False) -> None:
@@ -68,11 +66,8 @@ def verify(index: IndexOption, json_: JsonFlag = False) -> None:
         derived, snapshot = table.location.derived, snapshot_folder(table)
         problems = snapshot_problems(snapshot) + array_problems(derived / "arrays" / snapshot.name)
         problems += list_problems(derived) + find_weights_problems(derived)
-    if json_:
-        print_json({"clean": not problems, "problems": problems})
-    else:
-        for line in problems or ["clean: every passage reads back as it was written"]:
-            print_line(line)
+    text = "\n".join(problems or ["clean: every passage reads back as it was written"])
+    print_result({"clean": not problems, "problems": problems}, text, json_=json_)
     if problems:
         raise typer.Exit(1)
 
@@ -119,10 +114,9 @@ def restore(
         raise InputError("give the number of a version, or --list")
     if version is not None:
         opened.restore(version, budget)
-        if json_:
-            print_json({"version": opened.table.version, "restored": version})
-        else:
-            print(f"version {opened.table.version} has what version {version} had")
+        newest = opened.table.version
+        text = f"version {newest} has what version {version} had"
+        print_result({"version": newest, "restored": version}, text, json_=json_)
     elif json_:
         print_json([asdict(found) | {"time": found.time.isoformat()} for found in opened.versions()])
     else:
@@ -135,10 +129,8 @@ def compact(index: IndexOption, shred: ShredFlag = False, memory: MemoryOption =
     """Rewrite many small files as few, and drop older versions."""
     budget = parse_merge_memory(memory)
     dropped = open_index(index).compact(budget, shred=shred)
-    if json_:
-        print_json({"dropped_versions": dropped})
-    else:
-        print(f"dropped {format_count(dropped, 'older version')}")
+    text = f"dropped {format_count(dropped, 'older version')}"
+    print_result({"dropped_versions": dropped}, text, json_=json_)
 
 
 def reencode(

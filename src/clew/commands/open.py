@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.display import print_heading
 from clew.commands.options import IndexArgument, JsonFlag
-from clew.commands.output import print_json, print_line
+from clew.commands.output import print_heading, print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.text.counts import format_count
 

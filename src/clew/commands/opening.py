@@ -3,13 +3,13 @@
 Search and index import this module when they are called, so that their help does not wait for it.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from clew.arrays.hidden_modules import hide_modules
 from clew.arrays.kernels import hide_optional_modules
-from clew.commands.language_model import fill_model
-from clew.commands.options import LLMOptions, RetrieverOptions, check_folder
+from clew.commands.options import LLMOptions, MakingOptions, RetrieverOptions, check_folder, fill_model
 from clew.errors import InputError
 from clew.index import Index
 from clew.index import create as create_index
@@ -18,7 +18,7 @@ from clew.models.encoders.registry import open_encoder
 from clew.models.llm.provider_model import LLMClientFactory
 from clew.plugins.spec import split_list, split_settings
 from clew.retrievers.registry import describe_default, parse_retriever
-from clew.settings import load_settings
+from clew.settings import Settings, load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES, WITHOUT_VECTORS
@@ -30,71 +30,52 @@ with hide_modules(["pandas"]):  # where there is one, pyarrow loads it here, for
 
 # Some stand here for commands that import this module when they are called.
 __all__ = [
-    "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
+    "apply_options", "check_creation", "describe_default", "index_exists", "load_settings", "make_llm_factory",
     "open_index", "open_or_create", "parse_retriever", "retriever_names",
 ]  # fmt: skip
 
 
+def apply_options(made: MakingOptions) -> Settings:
+    """Return the settings with the options that are given in place of theirs."""
+    return load_settings().model_copy(update={name: word for name, word in asdict(made).items() if word is not None})
+
+
 def open_or_create(
-    location: str,
-    extractor: str | None,
-    encoder: str | None,
-    progress: Progress,
-    llm_factory: LLMClientFactory,
-    device: str | None = None,
-    sentences: str | None = None,
-    aliases: str | None = None,
-    *,
-    create: bool,
+    location: str, made: MakingOptions, progress: Progress, llm_factory: LLMClientFactory, *, create: bool
 ) -> Index:
-    """Open an index, or, with `create`, create it with an extractor and encoder if there is none.
+    """Open an index, or, with `create`, create it with these options if there is none.
 
-    An existing index of another encoder, or made with another word for `sentences` or `aliases`, is an InputError. None
-    stands for what the settings say.
+    An existing index of another encoder, or made with another word for `sentences` or `aliases`, is an InputError.
     """
-    if not create or open_dataset(locate(location)) is not None:
-        opened = open_index(location, progress, llm_factory, device)
-        if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
+    if create and open_dataset(locate(location)) is None:
+        if "://" not in location:
+            check_folder("--index", Path(location))
+        return create_index(location, apply_options(made), progress, llm_factory)
+    opened = open_index(location, progress, llm_factory, made.device)
+    settings = opened.table.settings
+    if made.encoder is not None and open_encoder(made.encoder).name != settings["encoder"]:
+        raise InputError(
+            f"{location} was made with the encoder {settings['encoder']!r}, not {made.encoder!r}: "
+            "leave --encoder out, or choose another --index"
+        )
+    others = (
+        (SENTENCES, made.sentences, WITHOUT_VECTORS, f"run clew reencode --index {location} --sentences"),
+        (ALIASES, made.aliases, WITHOUT_ALIASES, "make a new index with --aliases"),
+    )
+    for name, wanted, default, change in others:
+        if wanted is not None and wanted != (stored := settings.get(name, default)):
             raise InputError(
-                f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
-                "leave --encoder out, or choose another --index"
+                f"{location} was made with --{name} {stored}, not {wanted}: leave --{name} out, or {change} {wanted}"
             )
-        stored = opened.table.settings.get(SENTENCES, WITHOUT_VECTORS)
-        if sentences is not None and sentences != stored:
-            raise InputError(
-                f"{location} was made with --sentences {stored}, not {sentences}: leave --sentences out, or run "
-                f"clew reencode --index {location} --sentences {sentences}"
-            )
-        stored = opened.table.settings.get(ALIASES, WITHOUT_ALIASES)
-        if aliases is not None and aliases != stored:
-            raise InputError(
-                f"{location} was made with --aliases {stored}, not {aliases}: leave --aliases out, or make a new index"
-            )
-        return opened
-    given = {
-        "extractor": extractor, "encoder": encoder, "device": device, "sentences": sentences, "aliases": aliases
-    }  # fmt: skip
-    if "://" not in location:
-        check_folder("--index", Path(location))
-    settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
-    return create_index(location, settings, progress, llm_factory)
+    return opened
 
 
-def check_creation(
-    location: str,
-    extractor: str | None,
-    encoder: str | None,
-    llm_factory: LLMClientFactory,
-    device: str | None,
-    sentences: str | None,
-    aliases: str | None,
-) -> None:
+def check_creation(location: str, made: MakingOptions, llm_factory: LLMClientFactory) -> None:
     """Raise what the creation of an index by `open_or_create` would raise; nothing is written in its place."""
     if "://" not in location:
         check_folder("--index", Path(location))
     with TemporaryDirectory() as folder:
-        place = str(Path(folder) / "index")
-        open_or_create(place, extractor, encoder, ignore_progress, llm_factory, device, sentences, aliases, create=True)
+        open_or_create(str(Path(folder) / "index"), made, ignore_progress, llm_factory, create=True)
 
 
 def index_exists(location: str) -> bool:

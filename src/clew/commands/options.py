@@ -3,11 +3,17 @@
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.index import Index
+
+LLM = "llm"
+"""The word by which options name the one language model of a command, `--model`."""
 
 
 def find_default_index() -> str | None:
@@ -47,15 +53,8 @@ IndexArgument = Annotated[
         help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml.",
     ),
 ]
-OptionalIndexOption = Annotated[
-    str | None,
-    typer.Option(
-        "--index",
-        help="The index: a folder, or s3://bucket/prefix; else CLEW_INDEX, or index in clew.toml; or give "
-        "--candidates.",
-    ),
-]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OutOption = Annotated[Path | None, typer.Option(help="Write the figures to a file, as JSON.")]
 WhereOption = Annotated[
     str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")
 ]
@@ -83,6 +82,7 @@ DeviceOption = Annotated[
 ]
 _ENCODERS = "all-MiniLM-L6-v2-int8, hashing, none, or a sentence-transformers name"
 EncoderOption = Annotated[str | None, typer.Option(help=f"{_ENCODERS}; for a new index.")]
+ExtractorOption = Annotated[str | None, typer.Option(help="rules, auto, learned, llm with --model, or published:FILE.")]
 SentencesOption = Annotated[
     Literal["vectors", "none"] | None,
     typer.Option(help="Whether sentences get vectors, 384 bytes each: vectors or none."),
@@ -96,6 +96,17 @@ MemoryOption = Annotated[
     str | None,
     typer.Option(help="Memory of the command, such as 4GB; refused where the merge of the graph needs more."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class MakingOptions:
+    """Options that an index is made with, or an open one is compared with; None for what the settings say."""
+
+    extractor: ExtractorOption = None
+    encoder: EncoderOption = None
+    sentences: SentencesOption = None
+    device: DeviceOption = None
+    aliases: AliasesOption = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +189,45 @@ def check_file(name: str, path: Path) -> None:
         raise InputError(f"{name} is {str(path)!r}, which is a folder: name a file in it")
     if any(parent.is_file() for parent in path.parents):
         raise InputError(f"{name} is {str(path)!r}, which lies below a file: choose another place")
+
+
+def apply_strict(index: "Index", where: str | None, *, strict: bool) -> "tuple[Index, str | None]":
+    """Return an index and the filter of its searches: none in an index of the allowed passages alone.
+
+    Raises InputError for strict filters where there is no filter.
+    """
+    if not strict:
+        return index, where
+    if where is None:
+        raise InputError("--strict-filters is of --where, which is not given: give a condition, or leave it out")
+    return index.restrict(where), None
+
+
+def fill_model(option: str, text: str | None, model: str | None) -> str | None:
+    """Return `llm:MODEL` for the word `llm` alone, with the model that is given, else that of the settings.
+
+    Raises InputError, naming the option, where there is no model.
+    """
+    return text if text != LLM else f"{LLM}:{_require_model(option, model)}"
+
+
+def refuse_model(options: RetrieverOptions, model: str | None) -> None:
+    """Raise InputError where a search is given a language model that nothing in it asks."""
+    if model and options.rerank != LLM:
+        raise InputError(f"--model is {model!r}, and a search writes no answer: add --rerank llm, or use clew ask")
+
+
+def fill_extractor(extractor: str | None, model: str | None) -> str | None:
+    """Return the extractor with its language model; raises InputError where there is a model that it does not ask."""
+    if model and extractor != LLM:
+        seen = f"--extractor is {extractor!r}" if extractor else "there is no --extractor"
+        raise InputError(f"--model is {model!r}, and {seen}: give --extractor llm, or leave --model out")
+    return fill_model("--extractor", extractor, model)
+
+
+def _require_model(option: str, model: str | None) -> str:
+    from clew.settings import load_settings
+
+    if name := model or load_settings().model:
+        return name
+    raise InputError(f"{option} is {LLM}, and there is no --model: give one, such as openai:NAME, or set CLEW_MODEL")

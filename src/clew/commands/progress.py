@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from clew.commands.output import print_warning
-from clew.commands.verbosity import is_quiet
+from clew.commands.output import is_quiet, print_warning
 from clew.types import Progress, ignore_progress
 
 _SECONDS_PER_LINE = 10.0

@@ -4,17 +4,21 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.commands.output import print_line, print_note, print_usage, print_warning
+from clew.commands.output import print_json, print_line, print_note, print_usage, print_warning, write_json
+from clew.errors import BudgetError
 from clew.text.counts import format_count
 from clew.types import Failure, Usage
 
 if TYPE_CHECKING:
+    from clew.evaluation.scoring import EvaluationReport
     from clew.indexing.cost_estimate import CostEstimate
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.report import IndexingReport, IndexStats
     from clew.indexing.sources.reading_report import ReadingReport
+    from clew.models.llm.budget import Budget
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _MAX_FAILURES, _MAX_READING_LINES = 20, 5
@@ -107,9 +111,8 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int, passa
             print_warning(f"{named} {_LACKING[kind]} that the index lacks")
     if report.mentions and not passages:
         print_warning(
-            "the index has no passages, so that no mention has a place: index the documents first, as by `clew corpus "
-            "documents.json | clew index - --index INDEX --extractor published:openie_results.jsonl`; the mentions "
-            "then find their places"
+            "the index has no passages, so that no mention has a place: index the documents, and the mentions find "
+            "their places"
         )
     parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
     print_line(
@@ -165,6 +168,22 @@ def print_stats(stats: "IndexStats") -> None:
     for extractor, count in manifest["extractors"].items():
         print_line(f"{'extracted by':20} {extractor} ({format_count(count, 'passage')})")
     print_line(f"{'failures':20} {manifest['failures']}")
+
+
+def finish_evaluation(report: "EvaluationReport", budget: "Budget", out: Path | None, *, json_: bool) -> None:
+    """Write the figures of an evaluation to a file, if one is named, and print them.
+
+    Raises BudgetError, last, where the budget is spent: the figures so far are of use all the same.
+    """
+    figures = report.to_json()
+    if out is not None:
+        write_json(out, figures)
+    if json_:
+        print_json(figures)
+    else:
+        print_scores(figures)
+    if message := budget.exceeded_message:
+        raise BudgetError(message)
 
 
 def print_scores(report: dict[str, Any]) -> None:

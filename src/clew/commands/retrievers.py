@@ -11,8 +11,8 @@ from rich.table import Table
 from clew.commands.options import JsonFlag
 from clew.commands.output import print_json
 from clew.errors import InputError
-from clew.plugins.names import nearest
 from clew.plugins.records import SettingRow, setting_rows
+from clew.plugins.spec import nearest
 from clew.rerankers.registry import RERANKERS
 from clew.retrievers.registry import RERANKING_SETTINGS, RETRIEVERS, record_of
 

@@ -2,10 +2,12 @@
 
 import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.commands import pause_collection
 from clew.commands.answers import (
     StreamingAnswer,
     answer_json,
@@ -14,8 +16,6 @@ from clew.commands.answers import (
     print_evidence,
     print_steps,
 )
-from clew.commands.garbage_collection import pause_collection
-from clew.commands.language_model import refuse_model
 from clew.commands.options import (
     DeviceOption,
     FeedbackOption,
@@ -27,11 +27,12 @@ from clew.commands.options import (
     RetrieverOptions,
     StrictOption,
     WhereOption,
+    apply_strict,
+    check_file,
+    refuse_model,
 )
 from clew.commands.output import print_json, print_line
-from clew.commands.pictures import PictureOptions, write_answer_pictures, write_evidence_pictures
 from clew.commands.progress import progress_on_stderr
-from clew.commands.strict_filters import check_strict
 from clew.errors import InputError
 from clew.types import AUTO_RETRIEVER
 
@@ -57,18 +58,20 @@ class SearchOptions:
     device: DeviceOption = None
     llm: LLMOptions = field(default_factory=LLMOptions)
     json_: JsonFlag = False
-    pictures: PictureOptions = field(default_factory=PictureOptions)
+    svg: Annotated[Path | None, typer.Option(help="Draw how the evidence connects, hop by hop, into a file.")] = None
+    html: Annotated[
+        Path | None, typer.Option(help="Write the result as a page of one file: the drawing, and passages with quotes.")
+    ] = None
 
 
 def search(question: str, index: IndexOption, options: SearchOptions) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
-    _check_question(question)
+    _check(question, options)
     refuse_model(options.retriever, options.llm.model)
-    options.pictures.check()
     with pause_collection(), progress_on_stderr() as progress:
-        opened, retriever = _open_index(index, options, progress)
-        evidence = _find_evidence(opened, retriever, question, options)
-    write_evidence_pictures(options.pictures, question, evidence)
+        opened, where, retriever = _open_index(index, options, progress)
+        evidence = _find_evidence(opened, where, retriever, question, options)
+    _write_pictures(question, evidence, options)
     if options.json_:
         print_json(evidence_json(question, retriever, evidence))
         return
@@ -85,19 +88,18 @@ def ask(
     prompts: PromptsOption = "json",
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
-    _check_question(question)
-    options.pictures.check()
+    _check(question, options)
     model = options.llm.model
     from clew.answering.feedback_log import log_answer
     from clew.commands.opening import load_settings, parse_retriever
 
     with pause_collection(), progress_on_stderr() as progress:
-        opened, retriever = _open_index(index, options, progress)
+        opened, where, retriever = _open_index(index, options, progress)
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:
             raise InputError("--feedback notes the path that a language model names: give --model too")
-        answerer = opened.answerer(writer, parse_retriever(retriever), prompts, _retriever_filter(options))
-        evidence = _find_evidence(opened, retriever, question, options)
+        answerer = opened.answerer(writer, parse_retriever(retriever), prompts, where)
+        evidence = _find_evidence(opened, where, retriever, question, options)
     stream = StreamingAnswer() if sys.stdout.isatty() and not options.json_ else None
     answer = answerer.answer([question], [evidence], stream)[0]
     if feedback is not None:
@@ -107,15 +109,41 @@ def ask(
         raise answer.failure.run_error
 
 
-def _check_question(question: str) -> None:
+def _check(question: str, options: SearchOptions) -> None:
+    """Refuse an empty question, and files that cannot be written, before time is spent on their content."""
     if not question.strip():  # of a variable that is not set
         raise InputError(f"the question is {question!r}, which is empty: write one")
+    for option, path in (("--svg", options.svg), ("--html", options.html)):
+        if path is not None:
+            check_file(option, path)
+            if not path.absolute().parent.is_dir():
+                missing = f"there is no folder {path.parent}: create it or name another"
+                raise InputError(f"{option} is {str(path)!r}, and {missing}")
+    if options.svg is not None and options.svg == options.html:
+        raise InputError(f"--svg and --html are both {str(options.svg)!r}: name two files")
+
+
+def _write_pictures(question: str, found: "Evidence | Answer", options: SearchOptions) -> None:
+    """Write the files that were asked for of the evidence for a question, or of its answer."""
+    if options.svg is None and options.html is None:
+        return
+    from clew.rendering.drawing import draw_evidence
+    from clew.rendering.pages import render_answer, render_evidence, render_page
+    from clew.store.atomic import write_text
+    from clew.types import Evidence
+
+    if options.html is not None:
+        shown = render_evidence(found, question) if isinstance(found, Evidence) else render_answer(found, question)
+        write_text(options.html, render_page(shown, question) + "\n")
+    if options.svg is not None:
+        evidence = found if isinstance(found, Evidence) else found.evidence
+        write_text(options.svg, draw_evidence(evidence, question) + "\n")
 
 
 def _print_answer(
     question: str, retriever: str, answer: "Answer", options: SearchOptions, stream: StreamingAnswer | None = None
 ) -> None:
-    write_answer_pictures(options.pictures, question, answer)
+    _write_pictures(question, answer, options)
     if options.json_:
         print_json(answer_json(question, retriever, answer))
         return
@@ -130,28 +158,23 @@ def _print_answer(
         print_steps(answer.evidence.steps)
 
 
-def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str]":
-    """Open an index; return it and the retriever that the options name, in its text form, with its settings."""
+def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str | None, str]":
+    """Open an index; return it, the filter of its searches, and the retriever that is named, with its settings."""
     from clew.commands.opening import make_llm_factory, open_index, retriever_names
 
-    check_strict(options.where, strict=options.strict_filters)
     opened = open_index(location, progress, make_llm_factory(options.llm), options.device)
-    if options.strict_filters and options.where is not None:
-        opened = opened.restrict(options.where)
-    return opened, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
+    opened, where = apply_strict(opened, options.where, strict=options.strict_filters)
+    return opened, where, retriever_names(options.retriever, opened, options.llm.model, several=False)[0]
 
 
-def _retriever_filter(options: SearchOptions) -> str | None:
-    """Return the filter of the searches; a strict one makes an index that has only what it allows."""
-    return None if options.strict_filters else options.where
-
-
-def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":
+def _find_evidence(
+    opened: "Index", where: str | None, retriever: str, question: str, options: SearchOptions
+) -> "Evidence":
     from clew.commands.opening import describe_default, load_settings, parse_retriever
 
     settings, named = load_settings(), options.retriever.retriever
     k = settings.k if options.k is None else options.k
     spec = parse_retriever(retriever)
-    evidence = opened.search(question, k, spec, _retriever_filter(options), options.paths, options.topic or ())
+    evidence = opened.search(question, k, spec, where, options.paths, options.topic or ())
     is_chosen = (settings.retriever if named is None else named) == AUTO_RETRIEVER
     return replace(evidence, notes=(*evidence.notes, *describe_default(retriever))) if is_chosen else evidence

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,15 +14,11 @@ from clew.commands.output import print_note
 from clew.commands.record_options import Without
 from clew.errors import InputError
 from clew.plugins.extras import require_extra
-from clew.text.counts import MEBIBYTE
-
-if TYPE_CHECKING:
-    from clew.server.options import ServerOptions
+from clew.server.options import ServerOptions
 
 PORT = 8377
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _RESERVED = frozenset({"indexes", "models", "chat"})
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 IndexesArgument = Annotated[
     list[str] | None,
     typer.Argument(
@@ -47,38 +43,14 @@ class AddressOptions:
     read_only: Annotated[bool, typer.Option("--read-only", help="Take no documents, whatever a key allows.")] = False
 
 
-@dataclass(frozen=True, slots=True)
-class LimitOptions:
-    """Limits of the server."""
-
-    workers: Annotated[int, typer.Option(min=0, max=1024, help="Questions answered at once; 0 for one a core.")] = 0
-    queue: Annotated[
-        int | None, typer.Option(min=0, help="Questions that wait, 4 a worker by default; one more gets 429.")
-    ] = None
-    deadline: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds for an answer.")] = 30.0
-    rate: Annotated[int, typer.Option(min=0, help="Requests a minute of one key; 0 for no limit.")] = 0
-    max_upload: Annotated[int, typer.Option(min=1, max=1_048_576, help="Maximum size of an upload, in MiB.")] = 64
-    max_open: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Indexes that are open at once; the others open when asked.")
-    ] = 32
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceOptions:
-    """Places that the server writes to, and the models it may ask."""
-
-    state: Annotated[Path | None, typer.Option(help="Folder of uploads; else one beside each index.")] = None
-    audit_log: Annotated[Path | None, typer.Option(help="Log of who asked which index, without texts.")] = None
-    model: Annotated[list[str] | None, typer.Option(help="Language model that ask may use; repeatable.")] = None
-    device: DeviceOption = None
-
-
 def serve(
-    address: AddressOptions,
-    limits: LimitOptions,
-    places: PlaceOptions,
-    llm: Annotated[LLMOptions, Without("model")],
     indexes: IndexesArgument = None,
+    *,
+    address: AddressOptions,
+    limits: ServerOptions,
+    model: Annotated[list[str] | None, typer.Option(help="Language model that ask may use; repeatable.")] = None,
+    device: DeviceOption = None,
+    llm: Annotated[LLMOptions, Without("model")],
     stdio: Annotated[
         Literal["read", "write"] | None,
         typer.Option(
@@ -94,18 +66,19 @@ def serve(
     require_extra(("fastapi", "uvicorn", "mcp", "python_multipart"), "server", "clew serve")
     locations = parse_indexes(indexes) if indexes else default_indexes()
     from clew.commands.serving import check_indexes, make_opener, run_server, run_tools, start_tracing
-    from clew.server.options import ServerOptions
 
     if stdio is not None:
-        run_tools(locations, make_opener(llm, places.device), ServerOptions(write=stdio == "write"))
+        run_tools(locations, make_opener(llm, device), ServerOptions(write=stdio == "write"))
         return
     check_address(address)
     from clew.server.http.app import make_app, make_state
 
     check_indexes(locations)
-    hosts = (*_LOOPBACK, *(name.lower() for name in address.allow_host or ()))
-    options = _server_options(address, limits, places, hosts)
-    opener = make_opener(llm, places.device)
+    if not is_loopback(address.host) and not address.allow_host:
+        print_note("without --allow-host NAME only requests for localhost are answered")
+    hosts = (*limits.hosts, *(name.lower() for name in address.allow_host or ()))
+    options = replace(limits, hosts=hosts, models=tuple(model or ()), write=not address.read_only)
+    opener = make_opener(llm, device)
     start_tracing()
     state = make_state(locations, opener, options, address.keys)
     run_server(make_app(state), address.host, address.port)
@@ -161,25 +134,3 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def _server_options(
-    address: AddressOptions, limits: LimitOptions, places: PlaceOptions, hosts: tuple[str, ...]
-) -> "ServerOptions":
-    from clew.server.options import ServerOptions
-
-    if not is_loopback(address.host) and not address.allow_host:
-        print_note("without --allow-host NAME only requests for localhost are answered")
-    return ServerOptions(
-        max_upload=limits.max_upload * MEBIBYTE,
-        workers=limits.workers,
-        queue=limits.queue,
-        deadline=limits.deadline,
-        rate=limits.rate,
-        max_open=limits.max_open,
-        hosts=hosts,
-        models=tuple(places.model or ()),
-        write=not address.read_only,
-        state=places.state,
-        audit=places.audit_log,
-    )

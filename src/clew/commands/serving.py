@@ -20,7 +20,7 @@ from clew.index import Index
 from clew.models.threads import worker_count
 from clew.plugins.extras import import_extra
 from clew.server.http.guard import Guard
-from clew.server.mcp.tools import DESCRIBED, describe_contents, make_tools
+from clew.server.mcp.tools import make_tools
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
@@ -152,9 +152,7 @@ def run_tools(locations: Mapping[str, str], opener: Callable[[str], Index], opti
     if options.write:
         jobs.resume()
     try:
-        about = " ".join(describe_contents(indexes, name) for name in indexes.names()[:DESCRIBED])
-        server = make_tools(indexes, pool, jobs, options, about)
-        asyncio.run(server.run_stdio_async())
+        asyncio.run(make_tools(indexes, pool, jobs, options).run_stdio_async())
     finally:
         pool.close()
         jobs.close()

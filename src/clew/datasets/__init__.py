@@ -1,1 +1,1 @@
-"""Data sets: records, loaders and relevance judgments."""
+"""Data sets: records of JSON, and questions."""

@@ -2,9 +2,16 @@
 
 from clew.datasets.questions import load_questions
 from clew.evaluation.answer_metrics import AnswerScores, containment, exact_match, score_answers, token_f1
-from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.runs import Ranking, Run, execute
-from clew.evaluation.scoring import ScoredRun, build_report, compare, score, unknown_gold
+from clew.evaluation.scoring import (
+    EvaluationReport,
+    RetrieverSummary,
+    ScoredRun,
+    build_report,
+    compare,
+    score,
+    unknown_gold,
+)
 from clew.evaluation.significance import Comparison
 
 __all__ = [

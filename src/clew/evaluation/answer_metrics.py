@@ -9,16 +9,27 @@ Differs from the source:
   and RoG is this of letters instead of whole words; letters are in `clew_lab.evaluation.published_accuracy`.
 """
 
+import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clew.errors import InputError
-from clew.text.answer_normalization import normalize_answer
 from clew.types import Question
 
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_ASCII_MARKS = frozenset(string.punctuation)
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+
+
+def normalize_answer(text: str) -> str:
+    """Fold case and Unicode forms, and drop punctuation, English articles and extra space."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    bare = "".join(c for c in folded if c not in _ASCII_MARKS and not unicodedata.category(c).startswith("P"))
+    words = _ARTICLES.sub(" ", bare)
+    return " ".join((words if words.strip() else bare if bare.strip() else folded).split())
 
 
 def answer_tokens(text: str) -> list[str]:
@@ -42,12 +53,6 @@ def containment(reply: str, answers: Sequence[str]) -> float:
     """Return 1 if the tokens of a gold answer are a contiguous sequence of the reply, else 0."""
     words = answer_tokens(reply)
     return _best_over_answers(answers, lambda answer: float(_contains_sequence(answer_tokens(answer), words)))
-
-
-def first_choice(reply: str, choices: Sequence[str]) -> str:
-    """Return which of some choices, of one word each, comes first in a reply; "" for none."""
-    by_key = {normalize_answer(choice): choice for choice in choices}
-    return next((by_key[word] for word in answer_tokens(reply) if word in by_key), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from clew.datasets.questions import load_questions
 from clew.errors import BudgetError
 from clew.evaluation.answer_metrics import exact_match, score_answers
 from clew.evaluation.ranking_metrics import check_installed
-from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
-from clew.evaluation.scoring import FurtherMeasures, build_report, compare, score
+from clew.evaluation.scoring import EvaluationReport, FurtherMeasures, build_report, compare, score
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer, Retriever, fingerprint_of
 from clew.query.entity_linker import LinkerSettings

@@ -1,19 +1,51 @@
 """Ranking measures against the gold ids of a question: recall, all-gold, nDCG, reciprocal rank, and the recall ceiling.
 
-`clew.datasets.relevance` matches rankings with gold ids. Recall, nDCG and reciprocal rank come from `ir-measures` (its
+A gold id names a passage or a document. A passage is credited with one gold id: its own, otherwise its document's. A
+document is credited once, at its first passage; its further passages are credited with nothing but keep their ranks.
+
+Recall, nDCG and reciprocal rank come from `ir-measures` (its
 pytrec_eval provider), all-gold and the ceiling are computed here.
 Source of nDCG: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002); gain 1 per gold id.
 Differs from the source: a question without gold is NaN, to be left out of a mean, never 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from clew.arrays import DoubleArray
-from clew.datasets.relevance import RelevanceJudgments
-from clew.errors import InputError
 from clew.plugins.extras import import_extra
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceJudgments:
+    """A ranking matched against the gold ids of its question."""
+
+    hits: tuple[int, ...]  # for each rank the index of the gold id credited there, or -1
+    gold_count: int  # number of distinct gold ids
+
+    def hits_at(self, k: int) -> int:
+        """Return the number of gold ids credited within the first `k` ranks."""
+        return sum(hit >= 0 for hit in self.hits[:k])
+
+
+def match_gold(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> RelevanceJudgments:
+    """Match a ranking (n,) and its documents (n,) against gold ids; each is credited once, at its best rank.
+
+    Gold ids name passages or documents; duplicates count once.
+    """
+    remaining = {identifier: index for index, identifier in enumerate(dict.fromkeys(gold))}
+    gold_count = len(remaining)
+    hits = []
+    for passage, document in zip(passage_ids, document_ids, strict=True):
+        hits.append(remaining.pop(creditable_id(passage, document, remaining), -1))
+    return RelevanceJudgments(tuple(hits), gold_count)
+
+
+def creditable_id(passage_id: str, document_id: str, gold: Container[str]) -> str:
+    """Return the one id that a passage can be credited with: its own if that is gold, otherwise its document's."""
+    return passage_id if passage_id in gold else document_id
 
 
 def check_installed() -> None:
@@ -26,7 +58,6 @@ def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]
 
     "mrr" is 1 / rank of the first hit, 0 without one.
     """
-    _check_cutoffs(ks)
     external = _compute_with_ir_measures(judgements, ks)
     values = external | {f"all_gold@{k}": all_gold(judgements, k) for k in ks}
     names = [f"{kind}@{k}" for k in ks for kind in ("recall", "all_gold", "ndcg")]
@@ -40,17 +71,11 @@ def all_gold(judgements: Sequence[RelevanceJudgments], k: int) -> DoubleArray:
 
 def recall_ceiling(judgements: Sequence[RelevanceJudgments], k: int) -> DoubleArray:
     """Return the best possible recall@k (n,): min(k, gold ids) / gold ids, NaN without gold."""
-    _check_cutoffs([k])
     return _measure(judgements, lambda judgement: min(k, judgement.gold_count) / judgement.gold_count)
 
 
 def _measure(judgements: Sequence[RelevanceJudgments], measure: Callable[[RelevanceJudgments], float]) -> DoubleArray:
     return np.array([measure(item) if item.gold_count else np.nan for item in judgements], dtype=np.float64)
-
-
-def _check_cutoffs(ks: Sequence[int]) -> None:
-    if any(k < 1 for k in ks):
-        raise InputError(f"cut-offs are {list(ks)}; each must be at least 1")
 
 
 def _compute_with_ir_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> dict[str, DoubleArray]:

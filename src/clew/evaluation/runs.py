@@ -3,13 +3,13 @@
 import json
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from clew.datasets.records import Record, preview, read_records
+from pydantic import TypeAdapter, ValidationError
+
+from clew.datasets.records import open_text
 from clew.errors import InputError
 from clew.protocols import Retriever
 from clew.store.atomic import write_text
@@ -32,12 +32,6 @@ class Ranking:
     steps: int = 1  # number of steps of an agent; 1 for other retrievers
 
     def __post_init__(self) -> None:
-        sizes = (len(self.passage_ids), len(self.document_ids), len(self.scores))
-        if len(set(sizes)) != 1:
-            raise InputError(
-                f"question {self.question_id!r} has passages: {sizes[0]}, documents: {sizes[1]}, scores: {sizes[2]}; "
-                "give one document and one score per passage"
-            )
         for passage, score in zip(self.passage_ids, self.scores, strict=True):
             if not math.isfinite(score):
                 raise InputError(
@@ -54,15 +48,6 @@ class Run:
     k: int  # number of requested passages, the maximum cut-off of measures
     rankings: tuple[Ranking, ...]
 
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"k is {self.k}; ask for at least 1 passage")
-        if not self.rankings:
-            raise InputError(f"the run of {self.retriever!r} holds no question; ask at least one")
-        repeated = [name for name, count in Counter(self.question_ids).items() if count > 1]
-        if repeated:
-            raise InputError(f"the run of {self.retriever!r} holds question {repeated[0]!r} twice; ask it once")
-
     @property
     def question_ids(self) -> tuple[str, ...]:
         """Ids of the questions, in order."""
@@ -76,16 +61,18 @@ class Run:
     @classmethod
     def load(cls, path: str | Path) -> "Run":
         """Read a run written by `save`; raises InputError if it cannot be read or is not of this format."""
-        record = next(read_records(Path(path)))
-        if record.value("format") != RUN_FORMAT:
-            raise record.error(
-                f"'format' is {preview(record.fields['format'])}", f"{RUN_FORMAT}, a run of this version"
-            )
-        rankings = tuple(
-            _read_ranking(record.nested_record(item, f"ranking {number}"))
-            for number, item in enumerate(record.items("rankings"))
-        )
-        return cls(record.text("retriever"), _read_integer(record, "k"), rankings)
+        with open_text(Path(path), "run") as file:
+            content = file.read()
+        try:
+            if (form := json.loads(content).get("format")) != RUN_FORMAT:
+                raise InputError(f"{path}: 'format' is {form!r}; wanted {RUN_FORMAT}, a run of this version")
+            return TypeAdapter(Run).validate_json(content, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        except (ValueError, AttributeError) as error:
+            reason = str(error)
+        raise InputError(f"{path}: is no run ({reason}); delete the file, and it is made again")
 
 
 def execute(
@@ -107,43 +94,26 @@ def execute(
     if not questions:
         raise InputError("there are no questions; give at least one")
     first = retriever.retrieve([questions[0].text], k, where)[0]
-    if first.usage.calls:
-        return Run(name, k, tuple(_run_batched(retriever, questions, k, where, first, progress, on_evidence)))
-    rankings = []
-    for number, question in enumerate(questions, 1):
-        start = time.perf_counter()
-        evidence = retriever.retrieve([question.text], k, where)[0]
-        rankings.append(_make_ranking(question.id, evidence, k, time.perf_counter() - start))
+    is_batched = first.usage.calls > 0
+    rankings: list[Ranking] = []
+
+    def note(question: Question, evidence: Evidence, seconds: float) -> None:
+        rankings.append(_make_ranking(question.id, evidence, k, seconds))
         if on_evidence is not None:
             on_evidence(question, evidence)
-        if progress is not None:
-            progress(number, len(questions))
-    return Run(name, k, tuple(rankings))
 
-
-def _run_batched(
-    retriever: Retriever,
-    questions: Sequence[Question],
-    k: int,
-    where: Filter | None,
-    first: Evidence,
-    progress: Callable[[int, int], None] | None,
-    on_evidence: Callable[[Question, Evidence], None] | None,
-) -> list[Ranking]:
-    """Ask all questions but the first, whose evidence is given, in batches."""
-    if on_evidence is not None:
-        on_evidence(questions[0], first)
-    rankings = [_make_ranking(questions[0].id, first, k, first.usage.seconds)]
+    if is_batched:
+        note(questions[0], first, first.usage.seconds)
     while len(rankings) < len(questions):
-        batch = questions[len(rankings) : len(rankings) + _BATCH_SIZE]
-        evidence = retriever.retrieve([question.text for question in batch], k, where)
-        rankings += [_make_ranking(q.id, e, k, e.usage.seconds) for q, e in zip(batch, evidence, strict=True)]
-        if on_evidence is not None:
-            for question, found in zip(batch, evidence, strict=True):
-                on_evidence(question, found)
+        batch = questions[len(rankings) : len(rankings) + (_BATCH_SIZE if is_batched else 1)]
+        start = time.perf_counter()
+        found = retriever.retrieve([question.text for question in batch], k, where)
+        seconds = time.perf_counter() - start
+        for question, evidence in zip(batch, found, strict=True):
+            note(question, evidence, evidence.usage.seconds if is_batched else seconds)
         if progress is not None:
             progress(len(rankings), len(questions))
-    return rankings
+    return Run(name, k, tuple(rankings))
 
 
 def _make_ranking(question_id: str, evidence: Evidence, k: int, seconds: float) -> Ranking:
@@ -157,35 +127,3 @@ def _make_ranking(question_id: str, evidence: Evidence, k: int, seconds: float) 
         evidence.notes,
         max(len(evidence.steps), 1),
     )
-
-
-def _read_ranking(record: Record) -> Ranking:
-    usage = record.nested_record(record.value("usage"), "'usage'")
-    return Ranking(
-        record.text("question_id"),
-        record.texts("passage_ids"),
-        record.texts("document_ids"),
-        tuple(_read_number(record, "scores", score) for score in record.items("scores")),
-        Usage(
-            _read_number(usage, "seconds", usage.value("seconds")),
-            _read_integer(usage, "calls"),
-            _read_integer(usage, "input_tokens"),
-            _read_integer(usage, "output_tokens"),
-            _read_number(usage, "cost", usage.value("cost")),
-        ),
-        record.texts("notes"),
-        _read_integer(record, "steps"),
-    )
-
-
-def _read_number(record: Record, key: str, value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise record.error(f"{key!r} holds {preview(value)}", "a number")
-    return float(value)
-
-
-def _read_integer(record: Record, key: str) -> int:
-    value = record.value(key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise record.error(f"{key!r} is {preview(value)}", "a whole number")
-    return value

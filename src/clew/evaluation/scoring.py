@@ -1,18 +1,17 @@
 """Scoring of runs against gold ids, paired comparison of two runs, and the report of an evaluation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from clew.arrays import DoubleArray
-from clew.datasets.relevance import match_gold
 from clew.errors import InputError
-from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
-from clew.evaluation.reports import EvaluationReport, RetrieverSummary
+from clew.evaluation.ranking_metrics import compute_measures, match_gold, recall_ceiling
 from clew.evaluation.runs import Ranking, Run
-from clew.evaluation.significance import RESAMPLES, Comparison, compare_means
+from clew.evaluation.significance import RESAMPLES, Comparison, compare_means, mean_intervals
 from clew.text.counts import format_count
 from clew.types import Question, Usage
 
@@ -20,6 +19,70 @@ CUTOFFS = (2, 5, 10)
 FurtherMeasures = Callable[[Sequence[Ranking], Sequence[Question]], Mapping[str, DoubleArray]]
 """Returns measures by name, with the value of each question (n,), NaN without gold."""
 _SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverSummary:
+    """Figures of a retriever: mean of each measure over the questions, and percentiles of the seconds per question."""
+
+    means: Mapping[str, float]
+    seconds_p50: float
+    seconds_p95: float
+    intervals: Mapping[str, tuple[float, float]]  # 95 % interval of the means that have one
+    # means per question of steps, calls, tokens and money, and the figures of answers
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_values(
+        cls,
+        means: Mapping[str, float],
+        values: Mapping[str, DoubleArray],
+        seconds: DoubleArray,
+        generator: Generator,
+        resamples: int = RESAMPLES,
+    ) -> "RetrieverSummary":
+        """Summarize measures with intervals of their `values`, each (n,), and `seconds` (m,) of m >= n questions."""
+        table = np.stack(list(values.values()), axis=1)
+        intervals = [(low, high) for low, high in mean_intervals(table, generator, resamples=resamples).tolist()]
+        p50, p95 = (float(np.percentile(seconds, percent)) for percent in (50, 95))
+        return cls(means, p50, p95, dict(zip(values, intervals, strict=True)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures as one JSON object, with the intervals under "intervals"."""
+        seconds = {"seconds_p50": self.seconds_p50, "seconds_p95": self.seconds_p95}
+        return {
+            **self.means,
+            **seconds,
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+            **self.costs,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationReport:
+    """Result of an evaluation of retrievers."""
+
+    index: str  # name of the index
+    questions: int
+    retrievers: Mapping[str, RetrieverSummary]
+    ceiling: Mapping[str, float]  # best possible mean recall@k by measure
+    comparisons: tuple[Comparison, ...]  # paired comparisons of the first retriever with the others
+    warnings: tuple[str, ...]
+    depth: int | None = None  # number of ranked passages per question; None for retrievers of paths
+    notes: tuple[str, ...] = ()  # what was done beside measuring, such as adapting
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values, as printed by `clew eval`."""
+        return {
+            "index": self.index,
+            "questions": self.questions,
+            **({} if self.depth is None else {"depth": self.depth}),
+            "retrievers": {name: summary.to_json() for name, summary in self.retrievers.items()},
+            "ceiling": dict(self.ceiling),
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+            "warnings": list(self.warnings),
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +113,6 @@ def score(
     NaN without gold. Questions without gold are left out of the means of the ranking
     measures. The summary's costs are the means per question of steps, and of a model's calls, tokens and money.
     """
-    if len({question.id for question in questions}) != len(questions):
-        raise InputError("two questions have the same id; give each question once")
     if not ks or min(ks) < 1 or max(ks) > run.k or len(set(ks)) != len(ks):
         raise InputError(
             f"cut-offs are {list(ks)}, but the run of {run.retriever!r} holds the first {run.k} passages; "
@@ -83,18 +144,15 @@ def score(
     return ScoredRun(run.retriever, ids, tuple(ks), run.k, {**values, "seconds": seconds}, summary, usage)
 
 
-def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = RESAMPLES) -> Comparison:
+def compare(first: ScoredRun, second: ScoredRun, measure: str) -> Comparison:
     """Compare two runs scored on the same questions in one measure, paired over the questions with gold.
 
-    The difference is first minus second. Raises InputError if the questions differ, or for an unknown measure.
+    The difference is first minus second. Raises InputError if the questions differ.
     """
     if first.question_ids != second.question_ids:
         raise InputError(
             f"{first.retriever!r} and {second.retriever!r} were scored on different questions; use the same"
         )
-    for scored in (first, second):
-        if measure not in scored.values:
-            raise InputError(f"measure {measure!r} is not in {scored.retriever!r}; it has {', '.join(scored.values)}")
     has_gold = ~np.isnan(first.values[measure]) & ~np.isnan(second.values[measure])
     return compare_means(
         (first.retriever, second.retriever),
@@ -102,7 +160,6 @@ def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = 
         first.values[measure][has_gold],
         second.values[measure][has_gold],
         np.random.default_rng(_SEED),
-        resamples,
     )
 
 
@@ -118,14 +175,6 @@ def build_report(
     There is at least one run, with distinct names and the same questions, cut-offs and depth. `known_ids` tells whether
     an id is a passage or a document of the index; None skips the check of gold ids.
     """
-    ids = tuple(question.id for question in questions)
-    names = [run.retriever for run in scored]
-    if not scored or len(set(names)) != len(names):
-        raise InputError(f"the retrievers are {names}; give at least one, with distinct names")
-    if any((run.ks, run.depth, run.question_ids) != (scored[0].ks, scored[0].depth, ids) for run in scored):
-        raise InputError(
-            f"the runs of {', '.join(names)} differ in questions, cut-offs or depth; score them with the same"
-        )
     judgements = [match_gold((), (), question.gold) for question in questions]
     warnings = [] if known_ids is None else unknown_gold(questions, known_ids)
     if count := sum(not judgement.gold_count for judgement in judgements):

@@ -21,6 +21,7 @@ from clew.errors import InputError
 
 RESAMPLES = 10_000
 _CELLS = 100_000  # random numbers per batch; they fit into the processor's cache
+_TAILS = (1 - 0.95) / 2, 1 - (1 - 0.95) / 2
 _TOLERANCE = 1e-9  # relative; rounding errors of reordered sums are smaller, real differences larger
 
 
@@ -49,30 +50,20 @@ class PairedTest(NamedTuple):
     p: float  # two-sided p-value
 
 
-def mean_intervals(
-    values: DoubleArray, generator: Generator, level: float = 0.95, resamples: int = RESAMPLES
-) -> DoubleArray:
-    """Return the percentile bootstrap interval (m, 2) of the mean of each column of values (n, m), low and high.
+def mean_intervals(values: DoubleArray, generator: Generator, resamples: int = RESAMPLES) -> DoubleArray:
+    """Return the 95 % percentile bootstrap interval (m, 2) of the mean of each column of values (n, m), low and high.
 
-    All m measures share the same resamples, at least 1. `level` is the share of the resampled means inside the
-    interval, above 0 and below 1. Raises InputError if there is no question, or a value is not finite.
+    All m measures share the same resamples. Raises InputError if there is no question, or a value is not finite.
     """
-    _check_values(values, resamples)
-    if values.ndim != 2:
-        raise InputError(f"values have shape {values.shape}; give (questions, measures)")
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}; give a share above 0 and below 1, such as 0.95")
+    _check_values(values)
     n = len(values)
     means = [_resample_counts(n, rows, generator) @ values / n for rows in _batch_sizes(n, resamples)]
-    tail = (1 - level) / 2
-    return np.quantile(np.concatenate(means), [tail, 1 - tail], axis=0).T
+    return np.quantile(np.concatenate(means), _TAILS, axis=0).T
 
 
-def mean_interval(
-    values: DoubleArray, generator: Generator, level: float = 0.95, resamples: int = RESAMPLES
-) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of the mean of `values` (n,), low and high."""
-    low, high = mean_intervals(values[:, None], generator, level, resamples)[0]
+def mean_interval(values: DoubleArray, generator: Generator, resamples: int = RESAMPLES) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of the mean of `values` (n,), low and high."""
+    low, high = mean_intervals(values[:, None], generator, resamples)[0]
     return float(low), float(high)
 
 
@@ -81,7 +72,7 @@ def randomisation_p(differences: DoubleArray, generator: Generator, resamples: i
 
     If there are no more sign patterns than `resamples`, at least 1, all are tried instead of random ones.
     """
-    _check_values(differences, resamples)
+    _check_values(differences)
     nonzero = differences[differences != 0]  # a zero stays zero under either sign
     if not len(nonzero):
         return 1.0
@@ -115,8 +106,6 @@ def compare_means(
     The generator draws `resamples` for the bootstrap, then for the test: `test` on the differences (n,), or by
     default `randomisation_p`.
     """
-    if first.shape != second.shape:
-        raise InputError(f"{names[0]} has {len(first)} values and {names[1]} {len(second)}; give the same questions")
     differences = first - second
     low, high = mean_interval(differences, generator, resamples=resamples)
     mean = float(differences.mean())
@@ -126,13 +115,11 @@ def compare_means(
     return Comparison(*names, measure, mean, low, high, result.p, result.statistic)
 
 
-def _check_values(values: DoubleArray, resamples: int) -> None:
+def _check_values(values: DoubleArray) -> None:
     if not len(values):
         raise InputError("there are no values; measure at least one question")
     if not np.isfinite(values).all():
         raise InputError("a value is NaN or infinite; leave out questions without gold before asking for a mean")
-    if resamples < 1:
-        raise InputError(f"resamples is {resamples}; give at least 1, 10000 for a stable interval")
 
 
 def _batch_sizes(n: int, resamples: int) -> list[int]:

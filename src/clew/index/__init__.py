@@ -19,9 +19,8 @@ from clew.models.threads import check_device
 from clew.plugins.arguments import check_count, check_string, check_strings, describe_value
 from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, Extractor, Retriever, TopicRetriever
-from clew.query.alias_notes import describe_aliases, note_aliases
 from clew.query.entity_linker import LinkerSettings
-from clew.query.evidence_gate import check_evidence, drop_hidden_ties
+from clew.query.evidence_gate import check_evidence, describe_aliases, drop_hidden_ties, note_aliases
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.registry import (
     default_retriever,

@@ -89,7 +89,7 @@ class ChangeableIndex(IndexVersion):
             writer = entry.make_writer(self.table, self._encoder, tools, workers, memory)
             report = writer.update(source.documents, retry_failed=retry_failed)
             entry.settle_sources(source.register, self.table, report, prune=prune)
-        report.reading = source.read.report
+        report.reading = source.report
         report.seconds = time.perf_counter() - started
         return report
 
@@ -217,10 +217,10 @@ class ChangeableIndex(IndexVersion):
         """Import a graph, in the place of what was imported by the same name.
 
         Args:
-            source: A file of triples: TSV, CSV, JSON lines, N-Triples, Turtle or GraphML, each also as `.gz`; or what
+            source: A file of triples: TSV, CSV, JSON lines, N-Triples or Turtle, each also as `.gz`; or what
                 `graph_file` makes of a file and options.
             name: Of the graph in this index; the file's name if None.
-            strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.
+            strict: Whether a file that has a fault is refused, and nothing changed; else faults are counted.
             memory: Bytes that the merge may use; 0 for what is usual.
 
         Raises:
@@ -236,15 +236,12 @@ class ChangeableIndex(IndexVersion):
         check_switch(strict, "strict")
         file = source if isinstance(source, entry.GraphFile) else entry.graph_file(source)
         called = entry.clean_graph_name(file.path.name if name is None else name)
-        file.require_content()
-        if strict:
-            file.check()
         started = time.perf_counter()
-        with self._writing(memory), closing(file.statements()) as statements:
+        with self._writing(memory), closing(file.statements(strict=strict)) as statements:
             report = entry.GraphImporter(self.table, self._progress).import_graph(called, statements)
         if report.mentions:
             unmatched = entry.match_mentions(self.table, self.snapshot)[2]
-            report.unmatched_mentions, report.unmatched_by_kind = sum(unmatched), unmatched._asdict()
+            report.unmatched_mentions, report.unmatched_by_kind = sum(unmatched.values()), unmatched
         report.seconds = time.perf_counter() - started
         return report
 

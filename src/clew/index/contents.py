@@ -104,11 +104,6 @@ class ReadableIndex(IndexVersion):
         within = "" if self.selection is None else ", of the passages that a filter allows"
         return f"Index({name!r}, version {version}, {counts}{within})"
 
-    def _repr_html_(self) -> str:
-        from clew.rendering.overview_page import render_overview
-
-        return render_overview(self.table.location.name, self.overview().to_dict())
-
     def _graph(self, where: Filter | None) -> GraphContents:
         check_string(where, "where", optional=True)
         return GraphContents(self.context.scope, where)

@@ -22,7 +22,7 @@ from clew.indexing.resolution.document_aliases import extraction_fingerprint
 from clew.indexing.selected_snapshot import DocumentSelector
 from clew.indexing.sentence_vectors import join_title, sentence_texts
 from clew.models.encoders.int8_minilm import Int8MiniLM
-from clew.models.encoders.remote.cost import find_embedding_cost
+from clew.models.encoders.remote.encoder import find_embedding_cost
 from clew.models.llm.budget import estimate_tokens
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.prompts import extraction

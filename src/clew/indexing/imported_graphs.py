@@ -1,7 +1,6 @@
 """The imported graphs of a passages table, as a snapshot takes them: their triples and names, and stated mentions."""
 
 from collections import Counter
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,16 +33,10 @@ def read_imported_graph(table: PassageTable, progress: Progress, salt: int) -> I
     return build_imported_graph(graphs, salt)
 
 
-class UnmatchedMentions(NamedTuple):
-    """Numbers of the mentions that imported graphs state, and that an index cannot place."""
+def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, IntArray, dict[str, int]]:
+    """Return passages and entities (m,) of the mentions that imported graphs state, and how many an index cannot place.
 
-    entities: int  # those whose entity alone it lacks
-    places: int  # those whose place alone it lacks
-    both: int
-
-
-def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, IntArray, UnmatchedMentions]:
-    """Return passages and entities (m,) of the mentions that imported graphs state, and how many match nothing.
+    These are counted by what it lacks: `entities` or `places` alone, or `both`.
 
     A place is the id of a passage, or of a document, which stands for all its passages. An entity is found by its id,
     or by its label where the id is an address.
@@ -65,7 +58,7 @@ def match_mentions(table: PassageTable, snapshot: Snapshot) -> tuple[IntArray, I
                 for passage in places.get(place, ()):
                     passages += [passage] * len(entities[id_])
                     mentioned += entities[id_]
-    unmatched = UnmatchedMentions(lacking[True, False], lacking[False, True], lacking[True, True])
+    unmatched = {"entities": lacking[True, False], "places": lacking[False, True], "both": lacking[True, True]}
     return np.array(passages, dtype=np.int32), np.array(mentioned, dtype=np.int32), unmatched
 
 

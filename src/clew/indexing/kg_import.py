@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     DroppedTriple,
     EntityMention,
     EntityNames,
     MalformedStatement,
     RawTriple,
     Statement,
-    no_triples_message,
+    nothing_stated,
 )
 from clew.store.kg_shards import (
     DECISION_GRAPH,
@@ -123,7 +123,8 @@ class GraphImporter:
         self._read_statements(statements, report)
         if not self._shard_count:
             first = next(iter(report.faults), None)
-            raise InputError(no_triples_message(name, report.malformed, first, report.dropped))
+            place = f"the file of {name!r}"
+            raise InputError(nothing_stated(place, "triple", report.malformed, first, report.dropped))
         self._write()
         shards = shards_by_graph(self._stored_hashes).get(name, ())
         stale = [id_ for id_ in shards if int(id_[len(name) + 1 :]) >= self._shard_count]
@@ -134,29 +135,25 @@ class GraphImporter:
         return report
 
     def _read_statements(self, statements: Iterable[Statement], report: GraphReport) -> None:
-        triples, names, mentions = (_ShardBuilder(kind) for kind in (TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD))
+        builders = {kind: _ShardBuilder(kind) for kind in (TRIPLE_SHARD, NAME_SHARD, MENTION_SHARD)}
         for statement in statements:
             if isinstance(statement, tuple):
-                new = triples.add(statement)
+                kind, new = TRIPLE_SHARD, builders[TRIPLE_SHARD].add(statement)
                 report.triples += new
                 report.duplicates += not new
-                if triples.is_full:
-                    self._finish_shard(triples, report)
-                    triples = _ShardBuilder(TRIPLE_SHARD)
             elif isinstance(statement, EntityNames):
-                for triple in statement.to_triples():
-                    report.names += names.add(triple)
-                if names.is_full:
-                    self._finish_shard(names, report)
-                    names = _ShardBuilder(NAME_SHARD)
+                kind = NAME_SHARD
+                report.names += sum(map(builders[NAME_SHARD].add, statement.to_triples()))
             elif isinstance(statement, EntityMention):
-                report.mentions += mentions.add((statement.entity, "", statement.place))
-                if mentions.is_full:
-                    self._finish_shard(mentions, report)
-                    mentions = _ShardBuilder(MENTION_SHARD)
+                kind = MENTION_SHARD
+                report.mentions += builders[MENTION_SHARD].add((statement.entity, "", statement.place))
             else:
                 report.add_unused(statement)
-        for builder in (triples, names, mentions):
+                continue
+            if builders[kind].is_full:
+                self._finish_shard(builders[kind], report)
+                builders[kind] = _ShardBuilder(kind)
+        for builder in builders.values():
             if builder.triples:
                 self._finish_shard(builder, report)
 

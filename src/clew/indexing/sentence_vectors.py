@@ -25,9 +25,9 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray
 from clew.errors import ProviderError
 from clew.graph.segments.flat import unflatten_stored_passages
+from clew.graph.segments.list_search import flatten_lists, make_lists, train_centroids
 from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.segments.sentence_columns import round_sentences
-from clew.graph.segments.vector_lists import flatten_lists, make_lists, train_centroids
 from clew.graph.snapshot.snapshot import load_snapshot
 from clew.protocols import Encoder, SpanEncoder, SpanVectors, StateEncoder
 from clew.store import segment_files

@@ -180,10 +180,7 @@ def free_ids(table: PassageTable, documents: Collection[str]) -> None:
 
 def note_renamed(register: SourceRegister, report: IndexingReport) -> None:
     """Note the files whose id is not their path."""
-    report.notes += [
-        f"{renamed.item} has the id {renamed.id!r}: {renamed.other} is another file of its name"
-        for renamed in register.renamed[:_MAX_NOTES]
-    ]
+    report.notes += register.renamed[:_MAX_NOTES]
     if (more := len(register.renamed) - _MAX_NOTES) > 0:
         have = format_count(more, "more file has an id", "more files have ids")
         report.notes.append(f"{have} with the names of their folders")

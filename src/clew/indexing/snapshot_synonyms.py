@@ -10,8 +10,7 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray
 from clew.errors import IndexFormatError
 from clew.graph.snapshot.snapshot import Snapshot, with_equivalences
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import take_strings
+from clew.graph.string_array import StringArray, take_strings
 from clew.indexing.resolution.pair_cache import PairCache, VectorRows, first_rows, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import EXACT_NAMES, find_relative_synonyms, find_synonyms
 from clew.protocols import Encoder

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
 
 from clew.errors import InputError
-from clew.plugins.names import nearest
+from clew.plugins.spec import nearest
 
 MAX_COUNT, MAX_AMOUNT = 1_000_000_000, 1_000_000.0  # what no setting needs more of; tables do not name them
 WholeNumber = Annotated[int, Field(ge=1, le=MAX_COUNT)]  # a whole number of at least 1

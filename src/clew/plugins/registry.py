@@ -9,8 +9,8 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from clew.errors import InputError
-from clew.plugins.names import suggest
-from clew.plugins.origin import ERRORS, Origin
+from clew.plugins.arguments import ERRORS, Origin
+from clew.plugins.spec import suggest
 
 if TYPE_CHECKING:
     from clew.plugins.records import SettingsRecord

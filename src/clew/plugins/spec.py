@@ -1,4 +1,7 @@
-"""The text form of settings, `name=value,name=value`, as users write it on the command line and as weights keep it."""
+"""Words of users: settings as `name=value,name=value`, also as weights keep them, lists, and misspelt names."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 from clew.errors import InputError
 
@@ -26,3 +29,16 @@ def split_list(text: str) -> list[str]:
         else:
             items.append(part.strip())
     return items
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name most similar to a given one, "" where none is similar."""
+    by_folded = {other.casefold().replace("_", "-"): other for other in known}
+    matches = get_close_matches(name.casefold().replace("_", "-"), by_folded, n=1, cutoff=0.6)
+    return by_folded[matches[0]] if matches else ""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean NAME? ", for the middle of a message, with the most similar known name; "" without one."""
+    close = nearest(name, known)
+    return f"did you mean {close}? " if close else ""

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
 from clew.graph.segments.flat import unflatten_stored_passages
-from clew.graph.segments.list_search import ListSearch
+from clew.graph.segments.list_search import ListSearch, unflatten_lists
 from clew.graph.segments.passage_columns import StoredPassages
-from clew.graph.segments.vector_lists import unflatten_lists
 from clew.graph.similar_names import PARTS
 from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.graph.snapshot.snapshot import GivenNames, Snapshot, load_snapshot
-from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
+from clew.graph.subgraphs.textual_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.threads import BackgroundThread
 from clew.models.validation import replace_surrogates

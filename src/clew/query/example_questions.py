@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import name_key, token_keys
 from clew.types import Triple
 

@@ -17,8 +17,8 @@ from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.paths.simple_paths import connecting_paths
 from clew.graph.snapshot.relational_edges import MENTIONS_RELATION
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.subgraphs.k_hop import LocalGraph, local_graph, neighbourhood
+from clew.graph.subgraphs.textual_graph import FactGraph, fact_graph
 from clew.query.scope import Scope
 from clew.query.visible_names import NameTable
 from clew.text.normalization import key_hash, name_key, token_keys

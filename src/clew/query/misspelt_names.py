@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from clew.graph.similar_names import SimilarNames, list_name_parts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.visible_names import NameTable
-from clew.text.gazetteer import looks_like_name
+from clew.text.casing import looks_like_name
 from clew.text.normalization import find_numbers, key_hash, name_key, strip_parentheses
 
 NameArrays = Callable[[str, Callable[[], Mapping[str, NDArray[Any]]]], Mapping[str, NDArray[Any]]]

@@ -20,6 +20,7 @@ from clew.arrays import BoolArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.tracing import trace_calls
 from clew.query.linking import (
+    FUNCTION_WORDS,
     MAX_NAME_TOKENS,
     LinkedName,
     LinkedQuestion,
@@ -30,10 +31,9 @@ from clew.query.linking import (
     link_question,
     name_spans,
 )
-from clew.query.masking import FUNCTION_WORDS
 from clew.query.misspelt_names import NameArrays, SimilarName, UnknownNames
 from clew.query.visible_names import NameTable
-from clew.text.gazetteer import COMMON_WORDS, looks_like_name
+from clew.text.casing import COMMON_WORDS, looks_like_name
 from clew.text.normalization import ARTICLES, Token, is_unspaced_letter, name_key, tokens
 
 _MAX_LOOKUPS = 512  # runs of words that are looked up, which bounds the time of a hostile question

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import name_key
 
 PERSON, PLACE, DATE, THING, UNKNOWN = "person", "place", "date", "thing", ""

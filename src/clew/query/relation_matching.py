@@ -26,8 +26,8 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.encoders.memory import VectorMemory
 from clew.plugins.records import setting
-from clew.query.masking import MaskedQuestion, find_relation_words
-from clew.text.identifiers import is_identifier
+from clew.query.linking import MaskedQuestion, find_relation_words
+from clew.text.normalization import is_identifier
 
 RelationPath = tuple[int, ...]
 """Relation codes: twice the relation, plus one when it is walked from tail to head."""

@@ -10,12 +10,10 @@ from typing import ClassVar, cast, final
 
 from clew.errors import InputError
 from clew.models.text_scorers import CrossEncoderScorer
-from clew.plugins.arguments import check_members
-from clew.plugins.names import suggest
-from clew.plugins.origin import Origin, is_own
+from clew.plugins.arguments import Origin, check_members, is_own
 from clew.plugins.records import SettingsRecord, setting
 from clew.plugins.registry import Registry, load_object
-from clew.plugins.spec import split_settings
+from clew.plugins.spec import split_settings, suggest
 from clew.protocols import Reranker
 from clew.query.context import IndexContext
 from clew.rerankers.text_scorer import TextReranker

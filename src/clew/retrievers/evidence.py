@@ -20,10 +20,9 @@ from clew.graph.snapshot.spellings import are_tied, find_spelling
 from clew.plugins.arguments import check_count, check_strings
 from clew.query.scope import Scope
 from clew.text.bm25 import BM25Index
-from clew.text.gazetteer import COMMON_WORDS
-from clew.text.normalization import fold, key_hash, tokens
+from clew.text.casing import COMMON_WORDS
+from clew.text.normalization import fold, key_hash, terms_of_words, tokens
 from clew.text.sentences import without_headings
-from clew.text.terms import terms_of_words
 from clew.types import Citation, Evidence, Filter, Passage, Path, Scored, SentenceChain, Usage
 
 EMPTY_QUESTION = "the question is empty: nothing was searched"

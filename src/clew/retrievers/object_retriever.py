@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from clew.errors import InputError
-from clew.plugins.origin import Origin, check_given, is_own
+from clew.plugins.arguments import Origin, check_given, is_own
 from clew.protocols import Retriever, TopicRetriever
 from clew.query.evidence_gate import check_evidence
 from clew.query.scope import Scope

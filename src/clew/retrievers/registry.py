@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 
 from clew.errors import InputError
 from clew.models.encoders.registry import reads_vectors_of
-from clew.plugins.names import nearest, suggest
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.plugins.registry import Registry
-from clew.plugins.spec import split_settings
+from clew.plugins.spec import nearest, split_settings, suggest
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
 from clew.query.scope import Scope

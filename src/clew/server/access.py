@@ -24,9 +24,13 @@ class Access:
     write: bool = True
     strict: bool = False  # whether order and scores are those of an index without what `where` hides
 
+    def may_ask(self, name: str) -> bool:
+        """Return whether the key may ask an index."""
+        return self.indexes is None or name in self.indexes
+
     def check_index(self, name: str) -> None:
         """Refuse an index that the key may not ask, in the words of one that does not exist."""
-        if self.indexes is not None and name not in self.indexes:
+        if not self.may_ask(name):
             raise unknown("index", name)
 
     def check_write(self) -> None:

@@ -6,12 +6,12 @@ from itertools import islice
 import numpy as np
 
 from clew.arrays import BoolArray
+from clew.query.graph_browsing import GraphBrowser, StatedEdge
 from clew.query.scope import Scope
-from clew.server import document_records, records
+from clew.server import records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal, unknown
-from clew.server.views import view_edge, view_entity, view_passage
 from clew.types import Filter
 
 _SETTINGS = ("encoder", "extractor", "passage_tokens", "passage_overlap", "sentences", "aliases")
@@ -55,14 +55,14 @@ def find_passage(version: OpenVersion, access: Access, passage_id: str) -> recor
     before = snapshot.passage(together[place - 1]) if place else None
     after = snapshot.passage(together[place + 1]) if place + 1 < len(together) else None
     return records.PassageView(
-        **view_passage(snapshot.passage(position)).model_dump(),
+        **records.Passage.model_validate(snapshot.passage(position)).model_dump(),
         index=version.name,
         version=version.number,
-        previous=None if before is None else view_passage(before),
-        next=None if after is None else view_passage(after),
+        previous=None if before is None else records.Passage.model_validate(before),
+        next=None if after is None else records.Passage.model_validate(after),
         document=[snapshot.passage_ids[p] for p in together],
-        entities=[view_entity(match) for match in browser.passage_entities(position, where)],
-        relations=[view_edge(edge, browser, where) for edge in browser.passage_facts(position, where)],
+        entities=[records.EntitySummary.model_validate(match) for match in browser.passage_entities(position, where)],
+        relations=[_view_edge(edge, browser, where) for edge in browser.passage_facts(position, where)],
     )
 
 
@@ -74,16 +74,6 @@ def visible_position(scope: Scope, passage_id: str, allowed: BoolArray) -> int:
     if not exists or not allowed[position]:
         raise unknown("passage", passage_id)
     return position
-
-
-def read_document(version: OpenVersion, access: Access, document_id: str) -> list[records.Passage]:
-    """Return the passages of a document that the key may see; a document without any is a Refusal (404)."""
-    _, allowed = allowed_passages(version, access)
-    number = version.documents.find(document_id)
-    positions = [] if number is None else [p for p in version.documents.passages(number) if allowed[p]]
-    if not positions:
-        raise unknown("document", document_id)
-    return [view_passage(version.index.snapshot.passage(position)) for position in positions]
 
 
 def check_removable(version: OpenVersion, access: Access, document_id: str) -> None:
@@ -98,7 +88,7 @@ def find_entities(version: OpenVersion, access: Access, text: str, limit: int) -
     """Return the entities whose names contain a text."""
     where, _ = allowed_passages(version, access)
     matches, truncated = version.browser.search(text, limit, where)
-    found = [view_entity(match) for match in matches]
+    found = [records.EntitySummary.model_validate(match) for match in matches]
     return records.EntityList(index=version.name, version=version.number, entities=found, truncated=truncated)
 
 
@@ -110,16 +100,16 @@ def find_entity(version: OpenVersion, access: Access, name: str, limit: int) -> 
     degree = browser.count_facts(position, where)
     passages = browser.mentioning(position, where)
     aliases = [
-        records.SimilarEntity(**view_entity(match).model_dump(), similarity=similarity)
+        records.SimilarEntity(id=match.id, name=match.name, passages=match.passages, similarity=similarity)
         for match, similarity in browser.similar(position, where)
     ]
     return records.Entity(
-        **view_entity(browser.match(position, where)).model_dump(),
+        **records.EntitySummary.model_validate(browser.match(position, where)).model_dump(),
         index=version.name,
         version=version.number,
         degree=degree,
         aliases=aliases,
-        relations=[view_edge(edge, browser, where) for edge in browser.facts(position, where, limit, quotes=True)],
+        relations=[_view_edge(edge, browser, where) for edge in browser.facts(position, where, limit, quotes=True)],
         relations_truncated=degree > limit,
         passage_ids=passages[:_MAX_PASSAGES],
         passages_truncated=len(passages) > _MAX_PASSAGES,
@@ -138,16 +128,16 @@ def find_paths(
     found, truncated = browser.paths(first, last, where, max_hops, limit)
     paths = [
         records.EntityPath(
-            entities=[view_entity(browser.match(entity, where)) for entity in path.entities],
-            edges=[view_edge(edge, browser, where) for edge in path.edges],
+            entities=[records.EntitySummary.model_validate(browser.match(entity, where)) for entity in path.entities],
+            edges=[_view_edge(edge, browser, where) for edge in path.edges],
         )
         for path in found
     ]
     return records.PathList(
         index=version.name,
         version=version.number,
-        start=view_entity(browser.match(first, where)),
-        end=view_entity(browser.match(last, where)),
+        start=records.EntitySummary.model_validate(browser.match(first, where)),
+        end=records.EntitySummary.model_validate(browser.match(last, where)),
         paths=paths,
         truncated=truncated,
     )
@@ -168,7 +158,7 @@ def list_documents(
     limit: int,
     text: str = "",
     status: str = "",
-) -> document_records.DocumentPage:
+) -> records.DocumentPage:
     """Return a page of the documents that the key may see, by id.
 
     Args:
@@ -194,7 +184,7 @@ def list_documents(
     else:
         total, page = len(visible) + len(extra), list(islice(described, limit + 1))
     more = page[limit - 1].id if len(page) > limit else None
-    return document_records.DocumentPage(
+    return records.DocumentPage(
         index=version.name, version=version.number, total=total, documents=page[:limit], next=more
     )
 
@@ -209,16 +199,16 @@ def _describe_document(
     document_id: str,
     allowed: BoolArray,
     unread: dict[str, tuple[str, str]],
-) -> document_records.Document:
+) -> records.Document:
     snapshot, number = version.index.snapshot, version.documents.find(document_id)
     positions = [] if number is None else [p for p in version.documents.passages(number) if allowed[p]]
     reason, job = unread.get(document_id, ("", ""))
     cause = version.extraction_failures.get(document_id, "")
     if not positions:
-        return document_records.Document(
+        return records.Document(
             id=document_id, title="", passages=0, characters=0, status="failed", reason=reason, job=job
         )
-    return document_records.Document(
+    return records.Document(
         id=document_id,
         title=snapshot.titles[positions[0]],
         passages=len(positions),
@@ -226,4 +216,19 @@ def _describe_document(
         status="partly failed" if cause or reason else "indexed",
         reason=reason or cause,
         job=job,
+    )
+
+
+def _view_edge(edge: StatedEdge, browser: GraphBrowser, where: Filter | None) -> records.StatedFact:
+    """Return an edge of the graph, whose ends have the names that allowed passages give them."""
+    head, tail = browser.match(edge.head, where), browser.match(edge.tail, where)
+    return records.StatedFact(
+        head=head.name,
+        relation=edge.relation,
+        tail=tail.name,
+        head_id=head.id,
+        tail_id=tail.id,
+        passages=edge.passages,
+        imported=edge.imported,
+        quotes=edge.quotes,
     )

@@ -4,66 +4,135 @@ A decision holds names of the whole index: who may not write, as no key with a f
 """
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
 
 from clew.errors import InputError
 from clew.index import Index
 from clew.index.entity_changes import DecisionState
-from clew.server import entity_records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
-from clew.server.views import view_quote
-from clew.store.entity_decisions import EntityDecision
+from clew.server.records import OfVersion, Record
+from clew.store import entity_decisions
+from clew.types import Citation
+
+_Name = Annotated[str, Field(min_length=1, max_length=500)]
+_Id = Annotated[str, Field(min_length=1, max_length=4_000)]
 
 
-def find_duplicates(version: OpenVersion, access: Access, text: str, limit: int) -> entity_records.DuplicateList:
+class EntityChange(Record):
+    """A decision to be made."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"action": "merge", "names": ["John Smith", "J. Smith"]},
+                {"action": "split", "names": ["John Smith"], "new_name": "John Smith (navy)", "documents": ["navy.md"]},
+                {"action": "undo", "number": 3},
+            ]
+        },
+    )
+
+    action: Literal["merge", "split", "rename", "forget", "undo"]
+    names: list[_Name] = Field(default=[], max_length=100, description="Names of the entities; empty for undo.")
+    new_name: _Name | None = Field(default=None, description="New name of the merged, split-off or renamed entity.")
+    documents: list[_Id] = Field(default=[], max_length=10_000, description="Documents whose mentions are split off.")
+    passages: list[_Id] = Field(default=[], max_length=10_000, description="Passages whose mentions are split off.")
+    where: Annotated[str, Field(max_length=10_000)] | None = Field(
+        default=None, description="Filter: the mentions in the passages that it allows are split off."
+    )
+    form: Annotated[str, Field(max_length=500)] = Field(default="", description="The name as passages write it.")
+    by_context: bool = Field(default=False, description="Split each group of documents that shares nothing.")
+    number: int | None = Field(
+        default=None, ge=1, description="Number of the decision to undo; null for the last one in force."
+    )
+
+
+class EntityDecision(Record):
+    """A decision that was made."""
+
+    number: int
+    action: str
+    description: str
+    name: str = Field(description="Resulting name of the entity; empty after forget and undo.")
+    time: str
+    undone: bool
+    note: str = Field(description="Why it changes nothing, or not all that it names; or that it is undone.")
+
+
+class EntityDecisions(OfVersion):
+    """Decisions of an index, in their order."""
+
+    decisions: list[EntityDecision]
+
+
+class DuplicateEntities(Record):
+    """Two entities that may be one."""
+
+    names: Sequence[str]
+    score: float
+    reason: str
+    shared: Sequence[str] = Field(description="Names of entities that stand beside both.")
+    quotes: Sequence[Citation] = Field(validation_alias="citations")
+
+
+class DuplicateList(OfVersion):
+    """Pairs of entities that may be one, the likeliest first."""
+
+    pairs: list[DuplicateEntities]
+
+
+class MentionGroup(Record):
+    """Documents of an entity that share nothing with those of other groups."""
+
+    documents: Sequence[str]
+    neighbours: Sequence[str]
+    form: str
+    quote: Citation = Field(validation_alias="citation")
+
+
+class AmbiguousEntity(Record):
+    """An entity that may be several."""
+
+    name: str
+    score: float
+    reason: Literal["contexts", "names"]
+    groups: Sequence[MentionGroup]
+
+
+class AmbiguousList(OfVersion):
+    """Entities that may be several, the likeliest first."""
+
+    entities: list[AmbiguousEntity]
+
+
+def find_duplicates(version: OpenVersion, access: Access, text: str, limit: int) -> DuplicateList:
     """Return pairs of entities that may be one, among the passages that the key may see."""
-    pairs = [
-        entity_records.DuplicateEntities(
-            names=list(pair.names),
-            score=pair.score,
-            reason=pair.reason,
-            shared=list(pair.shared),
-            quotes=[view_quote(citation) for citation in pair.citations],
-        )
-        for pair in _visible_index(version, access).duplicate_entities(limit, text)
-    ]
-    return entity_records.DuplicateList(index=version.name, version=version.number, pairs=pairs)
+    found = _visible_index(version, access).duplicate_entities(limit, text)
+    pairs = [DuplicateEntities.model_validate(pair) for pair in found]
+    return DuplicateList(index=version.name, version=version.number, pairs=pairs)
 
 
-def find_ambiguous(version: OpenVersion, access: Access, text: str, limit: int) -> entity_records.AmbiguousList:
+def find_ambiguous(version: OpenVersion, access: Access, text: str, limit: int) -> AmbiguousList:
     """Return entities that may be several, among the passages that the key may see."""
-    entities = [
-        entity_records.AmbiguousEntity(
-            name=entity.name,
-            score=entity.score,
-            reason="names" if entity.reason == "names" else "contexts",
-            groups=[
-                entity_records.MentionGroup(
-                    documents=list(group.documents),
-                    neighbours=list(group.neighbours),
-                    form=group.form,
-                    quote=view_quote(group.citation),
-                )
-                for group in entity.groups
-            ],
-        )
-        for entity in _visible_index(version, access).ambiguous_entities(limit, text)
-    ]
-    return entity_records.AmbiguousList(index=version.name, version=version.number, entities=entities)
+    found = _visible_index(version, access).ambiguous_entities(limit, text)
+    entities = [AmbiguousEntity.model_validate(entity) for entity in found]
+    return AmbiguousList(index=version.name, version=version.number, entities=entities)
 
 
-def list_decisions(version: OpenVersion) -> entity_records.EntityDecisions:
+def list_decisions(version: OpenVersion) -> EntityDecisions:
     """Return all decisions of an index."""
     return _view_states(version.name, version.index, version.index.entity_decisions)
 
 
-def decide(name: str, index: Index, change: entity_records.EntityChange) -> entity_records.EntityDecisions:
+def decide(name: str, index: Index, change: EntityChange) -> EntityDecisions:
     """Make a decision on an index that is open for writing; return those that it became."""
     made = {decision.number for decision in _apply(index, change)}
     return _view_states(name, index, [state for state in index.entity_decisions if state.decision.number in made])
 
 
-def _apply(index: Index, change: entity_records.EntityChange) -> list[EntityDecision]:
+def _apply(index: Index, change: EntityChange) -> list[entity_decisions.EntityDecision]:
     names, new = change.names, change.new_name
     if change.action == "undo":
         return [index.undo_entity_decision(change.number)]
@@ -90,9 +159,9 @@ def _visible_index(version: OpenVersion, access: Access) -> Index:
     return version.index if where is None else version.restrict(where)
 
 
-def _view_states(name: str, index: Index, states: Sequence[DecisionState]) -> entity_records.EntityDecisions:
+def _view_states(name: str, index: Index, states: Sequence[DecisionState]) -> EntityDecisions:
     decisions = [
-        entity_records.EntityDecision(
+        EntityDecision(
             number=state.decision.number,
             action=state.decision.action,
             description=state.decision.describe(),
@@ -103,4 +172,4 @@ def _view_states(name: str, index: Index, states: Sequence[DecisionState]) -> en
         )
         for state in states
     ]
-    return entity_records.EntityDecisions(index=name, version=index.table.version, decisions=decisions)
+    return EntityDecisions(index=name, version=index.table.version, decisions=decisions)

@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, final
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from clew.errors import InputError
 from clew.query.filters import parse_filter
@@ -24,7 +26,6 @@ from clew.store.atomic import atomic_file
 
 _KEY = re.compile(r"clew_(?P<id>[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43})")
 _NO_HASH = "0" * 64
-_VERSION = 1
 _FileState = tuple[int, int, int]  # time of the last change, size and inode
 _log = logging.getLogger("clew.server")
 
@@ -39,7 +40,7 @@ class StoredKey:
     indexes: tuple[str, ...] | None  # None for all
     where: str | None
     write: bool
-    created: float  # seconds since 1970
+    created: Annotated[float, Field(allow_inf_nan=False)]  # seconds since 1970
     strict: bool = False  # whether order and scores are those of an index without what `where` hides
 
     @property
@@ -48,6 +49,17 @@ class StoredKey:
         return Access(
             self.id, None if self.indexes is None else frozenset(self.indexes), self.where, self.write, self.strict
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Content:
+    """The content of a file of keys."""
+
+    version: int = 1
+    keys: tuple[StoredKey, ...]
+
+
+_CONTENT = TypeAdapter(_Content)
 
 
 @final
@@ -138,7 +150,7 @@ class KeyFile:
         return self._keys
 
     def _write(self, keys: Sequence[StoredKey]) -> None:
-        record = {"version": _VERSION, "keys": [asdict(key) for key in keys]}
+        record = asdict(_Content(keys=tuple(keys)))
         with atomic_file(self._path) as temporary:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -154,26 +166,9 @@ def _hash(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-def _parse(path: Path) -> list[StoredKey]:
+def _parse(path: Path) -> tuple[StoredKey, ...]:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return [_parse_key(key) for key in record["keys"]]
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"{path} is not a file of keys ({error}): make one by clew keys FILE --add LABEL") from error
-
-
-def _parse_key(record: dict[str, Any]) -> StoredKey:
-    names, strict = record["indexes"], record.get("strict", False)
-    flags = isinstance(record["write"], bool) and isinstance(strict, bool)
-    if not flags or not (record["where"] is None or isinstance(record["where"], str)):
-        raise ValueError("a key has a value of another type")
-    return StoredKey(
-        str(record["id"]),
-        str(record["hash"]),
-        str(record["label"]),
-        None if names is None else tuple(str(name) for name in names),
-        record["where"],
-        record["write"],
-        float(record["created"]),
-        strict,
-    )
+        return _CONTENT.validate_json(path.read_bytes(), strict=True).keys
+    except (OSError, ValidationError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise InputError(f"{path} is not a file of keys ({reason}): make one by clew keys FILE --add LABEL") from error

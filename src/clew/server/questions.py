@@ -1,23 +1,29 @@
-"""Questions to one version of an index: search and ask, within what a key may see."""
+"""Questions to one version of an index: search and ask, within what a key may see.
 
+A request chooses a retriever by names and numbers, never by files, models or addresses.
+"""
+
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event
-from typing import Protocol
+from typing import Any, Protocol, get_args
 
 from clew.errors import InputError
 from clew.index import Index
 from clew.plugins.records import SettingsRecord
 from clew.plugins.tracing import trace_calls
 from clew.protocols import Retriever, TopicRetriever
-from clew.retrievers.registry import describe_default, open_retriever
+from clew.retrievers.registry import RETRIEVERS, describe_default, open_retriever, parse_retriever
 from clew.server import records
 from clew.server.access import Access
 from clew.server.open_indexes import OpenVersion
 from clew.server.refusals import Refusal
-from clew.server.retriever_choice import choose_retriever, describe_retriever
-from clew.server.views import view_answer, view_evidence
-from clew.types import AUTO_RETRIEVER, Evidence, Filter
+from clew.types import AUTO_RETRIEVER, Answer, Evidence, Filter, Passage, Scored
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
+_WORDS = frozenset({"local", "none", "all", "auto", "bm25", "g-rag", "tf-idf"})
+"""Values of settings that are free texts, and that stand for something built in."""
 
 
 class Listener(Protocol):
@@ -36,7 +42,7 @@ def search(version: OpenVersion, access: Access, request: records.SearchRequest)
     questions = _questions(request)
     name, found = _retrieve(version, access, questions, request)
     pairs = zip(questions, found, strict=True)
-    results = [view_evidence(question, name, version.number, evidence) for question, evidence in pairs]
+    results = [_view_evidence(question, name, version.number, evidence) for question, evidence in pairs]
     return records.SearchReply(index=version.name, version=version.number, results=results)
 
 
@@ -54,14 +60,14 @@ def ask(
     index, where = _visible_index(version, access, request)
     answerer = index.answerer(request.model, index.resolve_retriever(spec), where=where)
     name, (evidence,) = _retrieve(version, access, [request.question], request)
-    shown = view_evidence(request.question, name, version.number, evidence)
+    shown = _view_evidence(request.question, name, version.number, evidence)
     if listener is not None:
         listener.on_evidence(shown)
     if cancelled is not None and cancelled.is_set():
         raise Refusal(499, "the client has left", "left")
     on_text = None if listener is None else listener.on_text
     answer = answerer.answer([request.question], [evidence], on_text)[0]
-    return view_answer(version.name, shown, answer)
+    return _view_answer(version.name, shown, answer)
 
 
 def check_request(request: records.AskRequest, models: Sequence[str]) -> str | SettingsRecord:
@@ -122,3 +128,107 @@ def open_version_retriever(version: OpenVersion, spec: str | SettingsRecord, pat
     return version.retriever(
         (spec, paths), lambda: open_retriever(spec, version.index.context.with_paths_per_passage(paths))
     )
+
+
+def _view_evidence(question: str, retriever: str, version: int, found: Evidence) -> records.Evidence:
+    return records.Evidence(
+        question=question,
+        retriever=retriever,
+        version=version,
+        passages=[_view_passage(scored) for scored in found.passages],
+        paths=[records.FoundPath(score=path.score, triples=path.item) for path in found.paths],
+        notes=found.notes,
+        usage=found.usage,
+        steps=found.steps,
+        topics=found.topics,
+        chains=[
+            records.FoundChain(score=chain.score, sentences=chain.item.sentences, bridges=chain.item.bridges)
+            for chain in found.chains
+        ],
+    )
+
+
+def _view_passage(found: Scored[Passage]) -> records.FoundPassage:
+    return records.FoundPassage(score=found.score, **records.Passage.model_validate(found.item).model_dump())
+
+
+def _view_answer(index: str, found: records.Evidence, answer: Answer) -> records.Answer:
+    return records.Answer(
+        index=index,
+        version=found.version,
+        question=found.question,
+        retriever=found.retriever,
+        answer=answer.text,
+        headline=answer.headline,
+        weak=answer.weak,
+        citations=answer.citations,
+        candidates=[records.Candidate(text=c.item, score=c.score) for c in answer.candidates],
+        notes=answer.notes,
+        usage=answer.usage,
+        failure="" if answer.failure is None else "the language model gave no usable reply",
+        evidence=found,
+    )
+
+
+def choose_retriever(choice: str | records.RetrieverChoice, rerank: str = "none") -> str | SettingsRecord:
+    """Return "auto" or the settings record of a retriever; text is read as on the command line, `gfm:nodes=all`.
+
+    Raises InputError for an unknown name or setting, and for a value that names a file, a model or an address.
+    """
+    if isinstance(choice, str):
+        name, _, settings = choice.partition(":")
+        given = [part for part in settings.split(",") if part]
+    else:
+        name, given = choice.name, [f"{key}={_format(value)}" for key, value in choice.settings.items()]
+    if rerank != "none":
+        given.append(f"rerank={rerank}")
+    if name == AUTO_RETRIEVER and not given:
+        return AUTO_RETRIEVER
+    if name == AUTO_RETRIEVER:
+        raise InputError("the retriever auto takes no settings and no rerank: name one that GET /v1/indexes lists")
+    if not _WORD.fullmatch(name):
+        raise InputError(f"no retriever is called {name[:80]!r}: name one that GET /v1/indexes lists")
+    for part in given:
+        _check_word(part)
+    record = parse_retriever(f"{name}:{','.join(given)}" if given else name)
+    _check_record(record)
+    return record
+
+
+def describe_retriever(spec: str | SettingsRecord) -> str:
+    """Return the name of a retriever."""
+    return spec if isinstance(spec, str) else str(getattr(type(spec), "label", type(spec).__name__))
+
+
+def _format(value: records.Setting) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_word(part: str) -> None:
+    key, _, value = part.partition("=")
+    if not (_WORD.fullmatch(key) and (_WORD.fullmatch(value) or re.fullmatch(r"-?[0-9.]+", value))):
+        raise InputError(
+            f"the setting {part[:80]!r} cannot be given in a request: wanted NAME=VALUE, of letters and digits; files "
+            "and models are chosen by whoever runs the server"
+        )
+
+
+def _check_record(record: SettingsRecord) -> None:
+    for name in record.model_fields_set:
+        value = getattr(record, name)
+        if isinstance(value, SettingsRecord):
+            _check_record(value)
+        elif isinstance(value, str) and not _is_word(value, type(record).model_fields[name].annotation):
+            raise InputError(f"{name} cannot be {value!r} in a request: files and models are chosen by the server")
+        elif not (value is None or isinstance(value, str | int | float)):
+            raise InputError(f"{name} names a file, which a request cannot choose: leave it out")
+
+
+def _is_word(value: str, annotation: Any) -> bool:
+    return value in _WORDS or value in _literals(annotation) or all(part in RETRIEVERS for part in value.split("+"))
+
+
+def _literals(annotation: Any) -> set[object]:
+    """Return the values of the literals in a type, however deep."""
+    arguments = get_args(annotation)
+    return {a for a in arguments if isinstance(a, str)} | {v for a in arguments for v in _literals(a)}

@@ -1,8 +1,11 @@
 """The records that HTTP and MCP exchange; their fields are those of `clew search --json` and `clew ask --json`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from clew.types import AgentStep, Citation, Triple, Usage
 
 MAX_QUESTION = 4_000
 """Characters of a question."""
@@ -13,12 +16,20 @@ MAX_K = 200
 
 Question = Annotated[str, Field(max_length=MAX_QUESTION)]
 Setting = str | int | float | bool
+MetadataValue = str | int | Annotated[float, Field(allow_inf_nan=False)] | bool | list[str]
 
 
 class Record(BaseModel):
     """A record that is never changed, and takes no field that it does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True, protected_namespaces=())
+
+
+class OfVersion(Record):
+    """A record of one version of an index."""
+
+    index: str
+    version: int
 
 
 class RetrieverChoice(Record):
@@ -77,16 +88,6 @@ class AskRequest(EvidenceOptions):
     stream: bool = Field(default=False, description="Whether the answer comes as server-sent events.")
 
 
-class Usage(Record):
-    """Cost of an operation."""
-
-    seconds: float
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost: float
-
-
 class Passage(Record):
     """A passage; `text` is `[start:end]` of its document, in characters."""
 
@@ -96,7 +97,7 @@ class Passage(Record):
     text: str
     start: int
     end: int
-    metadata: dict[str, Any] = {}
+    metadata: Mapping[str, Any] = {}
 
 
 class FoundPassage(Passage):
@@ -105,66 +106,19 @@ class FoundPassage(Passage):
     score: float
 
 
-class Fact(Record):
-    """A fact, and the ids of the passages that state it."""
-
-    head: str
-    relation: str
-    tail: str
-    passages: list[str] = []
-    head_name: str = Field(default="", description="The head's name in the index, where the passage writes another.")
-    tail_name: str = Field(default="", description="The tail's name in the index, where the passage writes another.")
-
-
 class FoundPath(Record):
     """A path of facts that explains why passages were found."""
 
     score: float
-    triples: list[Fact]
-
-
-class Place(Record):
-    """A place in a source; numbers count from 1, null and "" where there is none."""
-
-    page: int | None = None
-    slide: int | None = None
-    sheet: str = ""
-    row: int | None = None
-    line: int | None = None
-    heading: str = ""
-
-
-class Quote(Record):
-    """A sentence as it stands: `[start:end]` of its document, in characters."""
-
-    document_id: str
-    passage_id: str
-    title: str
-    start: int
-    end: int
-    quote: str
-    place: Place | None = None
+    triples: Sequence[Triple]
 
 
 class FoundChain(Record):
     """Sentences of several passages, each joined to the one before by a name or a word."""
 
     score: float
-    sentences: list[Quote]
-    bridges: list[str]
-
-
-class Step(Record):
-    """One step of an agent."""
-
-    query: str
-    read: list[str]
-    linked: list[str]
-    new: list[str]
-    gist: list[str]
-    verdict: str
-    reasoning: str
-    usage: Usage
+    sentences: Sequence[Citation]
+    bridges: Sequence[str]
 
 
 class Evidence(Record):
@@ -175,18 +129,16 @@ class Evidence(Record):
     version: int = Field(description="The version of the index that all of this was read from.")
     passages: list[FoundPassage]
     paths: list[FoundPath]
-    notes: list[str]
+    notes: Sequence[str]
     usage: Usage
-    steps: list[Step]
-    topics: list[str]
+    steps: Sequence[AgentStep]
+    topics: Sequence[str]
     chains: list[FoundChain]
 
 
-class SearchReply(Record):
+class SearchReply(OfVersion):
     """The evidence for each question, in their order; all of one version of the index."""
 
-    index: str
-    version: int
     results: list[Evidence]
 
 
@@ -197,19 +149,17 @@ class Candidate(Record):
     score: float
 
 
-class Answer(Record):
+class Answer(OfVersion):
     """An answer with its citations, and the evidence that it was read from."""
 
-    index: str
-    version: int
     question: str
     retriever: str
     answer: str = Field(description="Empty where the evidence holds no answer.")
     headline: str = Field(description="The answer for people: of a weak one the likeliest names, as such.")
     weak: bool
-    citations: list[Quote]
+    citations: Sequence[Citation]
     candidates: list[Candidate]
-    notes: list[str]
+    notes: Sequence[str]
     usage: Usage
     failure: str = Field(default="", description="Why a language model gave no usable reply.")
     evidence: Evidence
@@ -223,11 +173,9 @@ class EntitySummary(Record):
     passages: int = Field(description="Passages that mention it, of those that may be seen.")
 
 
-class EntityList(Record):
+class EntityList(OfVersion):
     """Entities whose names contain a text, the best match first."""
 
-    index: str
-    version: int
     entities: list[EntitySummary]
     truncated: bool
 
@@ -246,16 +194,14 @@ class StatedFact(Record):
     tail: str
     head_id: str
     tail_id: str
-    passages: list[str]
+    passages: Sequence[str]
     imported: bool = Field(default=False, description="Whether an imported graph holds it.")
-    quotes: list[Quote] = Field(default=[], description="Sentences that state it, one for each of its first passages.")
+    quotes: Sequence[Citation] = Field(default=[], description="Sentences that state it, of its first passages.")
 
 
-class Entity(EntitySummary):
+class Entity(EntitySummary, OfVersion):
     """An entity, its other names, facts and passages."""
 
-    index: str
-    version: int
     degree: int = Field(description="Facts that it is an end of, of those that may be seen.")
     aliases: list[SimilarEntity]
     relations: list[StatedFact]
@@ -271,22 +217,18 @@ class EntityPath(Record):
     edges: list[StatedFact]
 
 
-class PathList(Record):
+class PathList(OfVersion):
     """Paths between two entities, the shortest first."""
 
-    index: str
-    version: int
     start: EntitySummary
     end: EntitySummary
     paths: list[EntityPath]
     truncated: bool = Field(description="Whether the search was cut, so that there may be more paths.")
 
 
-class PassageView(Passage):
+class PassageView(Passage, OfVersion):
     """A passage, its neighbours, and what was extracted from it."""
 
-    index: str
-    version: int
     previous: Passage | None
     next: Passage | None
     document: list[str] = Field(description="Ids of all passages of the document, in order.")
@@ -318,11 +260,9 @@ class IndexList(Record):
     models: list[str] = Field(description="Language models that `ask` may use.")
 
 
-class IndexStats(Record):
+class IndexStats(OfVersion):
     """Counts of what may be seen of an index."""
 
-    index: str
-    version: int
     documents: int
     passages: int
     entities: int
@@ -330,3 +270,73 @@ class IndexStats(Record):
     triples: int
     filtered: bool
     settings: dict[str, Any] = Field(description="Encoder, extractor and sizes it was made with.")
+
+
+class Document(Record):
+    """A document of an index."""
+
+    id: str
+    title: str
+    passages: int
+    characters: int
+    status: Literal["indexed", "partly failed", "failed"]
+    reason: str = Field(default="", description="Why a passage of it, or the whole, could not be read.")
+    job: str = Field(default="", description="The job that failed to read it.")
+
+
+class DocumentPage(OfVersion):
+    """A page of documents, sorted by id."""
+
+    total: int
+    documents: list[Document]
+    next: str | None = Field(description="Give it as `after` for the next page; null on the last one.")
+
+
+class NewDocument(Record):
+    """A text to index."""
+
+    id: str = Field(default="", max_length=1_000, description="Replaces the document of this id; empty for a new id.")
+    title: str = Field(default="", max_length=2_000)
+    text: str = Field(min_length=1)
+    metadata: dict[str, MetadataValue] = Field(default={}, max_length=200)
+
+
+class NewDocuments(Record):
+    """Texts to index."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"documents": [{"id": "fram", "title": "Fram", "text": "Fram was built by Colin Archer."}]}]
+        }
+    )
+
+    documents: list[NewDocument] = Field(min_length=1, max_length=10_000)
+
+
+class JobFailure(Record):
+    """A document, or a passage of one, that could not be read."""
+
+    item: str
+    reason: str
+
+
+class Job(Record):
+    """Documents that were accepted, and how far they are."""
+
+    id: str
+    index: str
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    documents: int = Field(description="Documents or files that were sent.")
+    done: int = Field(description="Documents read so far, at this attempt.")
+    created: float = Field(description="Seconds since 1970.")
+    updated: float
+    attempts: int
+    reason: str = Field(default="", description="Why it failed.")
+    failures: list[JobFailure] = Field(default=[])
+    version: int | None = Field(default=None, description="The version of the index that has the documents.")
+
+
+class JobList(Record):
+    """Jobs, the newest first."""
+
+    jobs: list[Job]

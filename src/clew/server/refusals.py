@@ -29,13 +29,20 @@ class Refusal(ClewError):  # noqa: N818 - it is an answer
         self.retry_after = retry_after
 
 
-def describe_error(error: ClewError) -> Refusal:
-    """Return the refusal for an error of the library.
+def report_error(error: ClewError, place: str) -> Refusal:
+    """Return the refusal for an error of the library; what it does not tell the client is written to the log.
 
     Errors of the installation or of a disk are reported without their text, which may name files of this machine.
     """
     if isinstance(error, Refusal):
         return error
+    refusal = _describe(error)
+    if refusal.status >= SERVER_FAULT:
+        _log.error("%s: %s", place, error)
+    return refusal
+
+
+def _describe(error: ClewError) -> Refusal:
     if isinstance(error, IndexFormatError | MissingPackageError):
         return Refusal(503, "the index cannot be read now; the server's log says why", "unreadable")
     if isinstance(error, InputError):
@@ -45,14 +52,6 @@ def describe_error(error: ClewError) -> Refusal:
     if isinstance(error, BudgetError):
         return Refusal(503, "the budget for language models is spent", "budget")
     return Refusal(502, "something that the answer needs failed; the server's log says what", "provider")
-
-
-def report_error(error: ClewError, place: str) -> Refusal:
-    """Return the refusal for an error of the library; what it does not tell the client is written to the log."""
-    refusal = describe_error(error)
-    if refusal is not error and refusal.status >= SERVER_FAULT:
-        _log.error("%s: %s", place, error)
-    return refusal
 
 
 def describe_validation(errors: Any) -> str:

@@ -31,11 +31,9 @@ from Stemmer import version as stemmer_version
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray, LongArray, expand_ranges
 from clew.arrays.mapped_files import map_array
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.text.best_passages import best_passages
-from clew.text.layered_postings import LAYERS, layer_postings
-from clew.text.normalization import key_hash
+from clew.text.best_passages import LAYERS, best_passages, layer_postings
+from clew.text.normalization import Analyzer, key_hash, terms_of_words
 from clew.text.row_scores import fill_rows, length_norms, score_rows, term_slots
-from clew.text.terms import Analyzer, terms_of_words
 
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
 LEXICAL = "lexical"  # folder of an index version's BM25 index
@@ -117,7 +115,7 @@ class BM25Index:
 
     terms: NDArray[np.uint64]  # (v,) term hashes, ascending
     offsets: LongArray  # (v + 1,) the postings of `terms[t]` are `passages[offsets[t]:offsets[t + 1]]`
-    passages: IntArray  # (m,) passages of terms, those of each layer ascending (see `clew.text.layered_postings`)
+    passages: IntArray  # (m,) passages of terms, those of each layer ascending (see `clew.text.best_passages`)
     bounds: FloatArray  # (v,) highest impact of each term in a passage
     layered_terms: IntArray  # (f,) the terms whose postings are in layers, ascending
     layer_offsets: LongArray  # (f, LAYERS + 1) where their layers begin in `passages`

@@ -4,7 +4,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.types import Mention
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"

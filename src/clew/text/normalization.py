@@ -1,10 +1,17 @@
-"""Normalization of texts and names, which are stored as written, for matching: folding, tokens with spans, keys."""
+"""Normalization of texts and names, which are stored as written, for matching: folding, tokens with spans, keys.
+
+Terms of texts: folded words without English function words, ASCII ones by their English Snowball stem.
+"""
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 from typing import NamedTuple
+
+from Stemmer import Stemmer
 
 ARTICLES = frozenset({"the", "a", "an"})
 # Letters of scripts written without spaces are one token each, so that a name inside a run can be found.
@@ -32,6 +39,7 @@ def _token_pattern() -> re.Pattern[str]:
 
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+|(?<!\w)(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?!\w)")
+_IDENTIFIER = re.compile(r"[mg]\.[0-9a-z_]+|/[mg]/[0-9a-z_]+|Q\d+|<[^<>\s]+:[^<>\s]*>")  # where there is no label
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 
 
@@ -129,3 +137,38 @@ def key_hash(key: str, salt: int = 0) -> int:
     """Return a 64-bit hash of a name's key, for sorted arrays; another salt (0 to 2**64 - 1) gives another hash."""
     encoded = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(encoded, digest_size=8, salt=salt.to_bytes(8, "little")).digest(), "little")
+
+
+def is_identifier(name: str) -> bool:
+    """Return whether a name is an identifier of Freebase (`m.02mjmr`) or Wikidata (`Q42`), or an IRI (`<http://...>`)."""
+    return _IDENTIFIER.fullmatch(name) is not None
+
+
+# Function words, question words, and the letters left over after an apostrophe.
+STOP_WORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "  # noqa: SIM905
+    "to was will with s t what which who whom whose when where why how did does do".split()
+)
+
+
+def terms_of_words(keys: Iterable[str]) -> list[str]:
+    """Return the term of each folded word (see `clew.text.normalization.token_keys`), "" for a word that is none."""
+    stem = Analyzer().stem
+    return ["" if key in STOP_WORDS else stem(key) for key in keys]
+
+
+class Analyzer:
+    """Splits text into terms; each query gets its own, since a stemmer must not be shared between threads."""
+
+    def __init__(self) -> None:
+        stem_word = Stemmer("english").stemWord
+        # A corpus has few distinct words; each is stemmed once.
+        self.stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms of a text, in scripts without spaces those of each letter and of each two neighbours."""
+        terms: list[str] = [self.stem(key) for key in token_keys(text) if key not in STOP_WORDS]
+        if not is_plain(text):
+            # Adjacent tokens without a gap occur only where one is a letter of a script without spaces.
+            terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
+        return terms

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, LongArray
-from clew.text.gazetteer import looks_like_name
+from clew.text.casing import looks_like_name
 from clew.text.normalization import is_unspaced_letter
 
 LOOKS_LIKE_NAME, IS_LOWER, IS_CAPITALISED = 1, 2, 4

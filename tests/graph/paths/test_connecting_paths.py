@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from clew.graph.paths import simple_paths as module
 from clew.graph.paths.simple_paths import connecting_paths
-from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import LocalGraph, local_graph
+from clew.graph.subgraphs.textual_graph import fact_graph
 
 NODES = 8
 edges = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=20)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.paths.layered_walks import best_walks
+from clew.graph.paths.likeliest_walks import best_walks
 
 edges = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
 

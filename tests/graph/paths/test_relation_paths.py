@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, relation_codes, trace_back
-from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import LocalGraph, local_graph
+from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.oracles import relation_paths as oracle
 from tests.oracles.facts import Fact, Step

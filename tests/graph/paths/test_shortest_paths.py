@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.graph.paths.shortest_paths import shortest_paths
-from clew.graph.subgraphs.fact_graph import fact_graph
+from clew.graph.paths.simple_paths import shortest_paths
 from clew.graph.subgraphs.k_hop import LocalGraph, local_graph
+from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.graph.paths.test_simple_paths import unpadded_paths
 from tests.oracles import facts as oracle

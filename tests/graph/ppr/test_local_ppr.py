@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
-from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import LocalGraph, filter_edges, local_graph
+from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, fact_sets, rows
 from tests.oracles.pagerank import exact_pagerank
 

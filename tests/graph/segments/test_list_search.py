@@ -6,10 +6,8 @@ import pytest
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import IndexFormatError
 from clew.graph.segments import list_search
-from clew.graph.segments.list_search import ListSearch
-from clew.graph.segments.passage_columns import PassageVectors
-from clew.graph.segments.sentence_columns import make_places
-from clew.graph.segments.vector_lists import (
+from clew.graph.segments.list_search import (
+    ListSearch,
     flatten_lists,
     make_lists,
     nearest_centroids,
@@ -17,6 +15,8 @@ from clew.graph.segments.vector_lists import (
     train_centroids,
     unflatten_lists,
 )
+from clew.graph.segments.passage_columns import PassageVectors
+from clew.graph.segments.sentence_columns import make_places
 
 WIDTH = 24
 

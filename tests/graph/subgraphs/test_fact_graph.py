@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 from clew.errors import InputError
-from clew.graph.subgraphs import fact_graph as module
-from clew.graph.subgraphs.fact_graph import fact_graph
+from clew.graph.subgraphs import textual_graph as module
+from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, fact_sets, rows
 from tests.oracles import facts as oracle
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.graph.subgraphs import k_hop as module
-from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import explored_graph, filter_edges, local_graph, neighbourhood
+from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.oracles import facts as oracle
 

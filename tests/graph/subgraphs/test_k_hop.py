@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
+from clew.graph.subgraphs.textual_graph import fact_graph
 from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets
 from tests.oracles import facts as oracle
 

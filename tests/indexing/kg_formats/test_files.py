@@ -2,11 +2,9 @@
 
 import gzip
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import networkx as nx
 import pytest
 import rdflib
 from hypothesis import given, settings
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 from clew.errors import InputError, MissingPackageError
 from clew.indexing.kg_formats.files import GraphFile, graph_file, read_text_lines
 from clew.indexing.kg_formats.rdf import read_n_triples
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     MAX_NAME_CHARACTERS,
     EntityNames,
     MalformedStatement,
@@ -104,42 +102,16 @@ def test_other_encodings_are_read_when_they_are_named(tmp_path: Path, encoding: 
     assert read_statements(path, encoding=encoding) == [row]
 
 
-def test_a_json_file_is_a_list_of_records_or_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_json_file_is_a_list_of_records_or_several(tmp_path: Path) -> None:
     rows = [["a", "b", "c"], {"head": "d", "relation": "e", "tail": 1892}, ["x"], {"h": "é", "r": "]", "t": '"'}]
     wanted = [("a", "b", "c"), ("d", "e", "1892"), ("é", "]", '"')]
     as_list, several = json.dumps(rows, indent=2), "\n".join(map(json.dumps, rows))
-    for size in (1, 7, 1 << 20):
-        monkeypatch.setattr("clew.indexing.kg_formats.files._PART_CHARACTERS", size)
-        for name, text in (("list.json", as_list), ("several.json", several)):
-            statements = read_statements(write_file(tmp_path / name, text))
-            assert [one for one in statements if isinstance(one, tuple)] == wanted
-            assert list_faults(statements)[0].startswith(f"{name}: record 3: no triple")
+    for name, text in (("list.json", as_list), ("several.json", several)):
+        statements = read_statements(write_file(tmp_path / name, text))
+        assert [one for one in statements if isinstance(one, tuple)] == wanted
+        assert list_faults(statements)[0].startswith(f"{name}: record 3: no triple")
     compressed = write_file(tmp_path / "list.json.gz", gzip.compress(as_list.encode()))
     assert len(read_statements(compressed)) == 4
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ('[["a", "b", "c"]', "the list has no end"),
-        ('[["a", "b", "c"] ["d", "e", "f"]]', "record 1 is followed by '['"),
-        ('[["a", "b", "c"], nothing]', "record 2: invalid JSON"),
-        ('[["a", "b", NaN]]', "record 1: not valid JSON: NaN"),
-        ("[" * 200_000, "nested too deeply"),
-        ("[", "record 1: invalid JSON"),
-        ('[["a", "b", "c"],', "the list has no end"),
-    ],
-)
-def test_a_json_file_that_is_none(tmp_path: Path, text: str, why: str) -> None:
-    with pytest.raises(InputError, match=re.escape(why)):
-        read_statements(write_file(tmp_path / "g.json", text))
-
-
-def test_a_json_record_without_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.indexing.kg_formats.json_file.MAX_RECORD_CHARACTERS", 10_000)
-    monkeypatch.setattr("clew.indexing.kg_formats.files._PART_CHARACTERS", 1_000)
-    with pytest.raises(InputError, match="record 1 is no JSON, or has more than 10,000 characters"):
-        read_statements(write_file(tmp_path / "g.json", '[["a", "' + "b" * 100_000))
 
 
 def test_a_line_may_be_a_question_with_its_whole_graph(tmp_path: Path) -> None:
@@ -152,7 +124,7 @@ def test_a_line_may_be_a_question_with_its_whole_graph(tmp_path: Path) -> None:
 
 def test_a_line_of_json_without_end_is_malformed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clew.indexing.kg_formats.files.MAX_RECORD_CHARACTERS", 10_000)
-    monkeypatch.setattr("clew.indexing.kg_formats.jsonl.MAX_RECORD_CHARACTERS", 10_000)
+    monkeypatch.setattr("clew.indexing.kg_formats.json_records.MAX_RECORD_CHARACTERS", 10_000)
     path = write_file(tmp_path / "g.jsonl", '["a", "' + "b" * 100_000 + '\n["c", "d", "e"]\n')
     fault, triple = read_statements(path)
     assert "a line has more than 10,000 characters" in str(fault)
@@ -187,7 +159,7 @@ def test_a_malformed_line_is_reported_with_its_number_and_the_others_are_read(tm
     assert fault.startswith("g.tsv:2: ")
     assert reason in fault
     with pytest.raises(InputError, match=r"g\.tsv:2: .*nothing was imported"):
-        graph_file(path).check()
+        list(graph_file(path).statements(strict=True))
 
 
 def test_names_of_ten_kilobytes_are_kept(tmp_path: Path) -> None:
@@ -343,12 +315,6 @@ def test_turtle_has_the_statements_of_its_n_triples(tmp_path: Path) -> None:
     assert plain(statements) == plain(read_statements(flat))
 
 
-def test_malformed_turtle_is_one_clear_error(tmp_path: Path) -> None:
-    path = write_file(tmp_path / "g.ttl", "@prefix : <http://x.org/> .\n:a :b :c .\n:a :b ; ; oops\n")
-    with pytest.raises(InputError, match=r"g\.ttl:\d+: not Turtle"):
-        read_statements(path)
-
-
 @pytest.mark.parametrize("suffix", ["ttl", "nt"])
 def test_a_literal_of_megabytes_is_said_to_be_too_long_with_the_limit(tmp_path: Path, suffix: str) -> None:
     long = "x" * 3_000_000
@@ -373,120 +339,52 @@ def test_turtle_without_rdflib_names_the_package_to_install(tmp_path: Path, monk
         read_statements(write_file(tmp_path / "g.ttl", "<a:a> <a:b> <a:c> ."))
 
 
-def test_graphml_of_networkx(tmp_path: Path) -> None:
-    graph = nx.MultiDiGraph()
-    graph.add_node("n0", label="Fram")
-    graph.add_node("n1", name="Colin Archer")
-    graph.add_node("alone")
-    graph.add_edge("n0", "n1", relation="built by")
-    graph.add_edge("n0", "n1", relation="designed by")
-    graph.add_edge("n1", "n1")
-    path = tmp_path / "g.graphml"
-    nx.write_graphml(graph, path)
-    statements = read_statements(path)
-    assert [statement for statement in statements if isinstance(statement, EntityNames)] == [
-        EntityNames("n0", "Fram", is_listed=True),
-        EntityNames("n1", "Colin Archer", is_listed=True),
-        EntityNames("alone", is_listed=True),
-    ]
-    assert list_triples(statements) == [
-        ("n0", "built by", "n1"),
-        ("n0", "designed by", "n1"),
-        ("n1", "related to", "n1"),
-    ]
-
-
-GRAPHML = '<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
-
-
-def test_graphml_of_yed_nested_and_broken_elements(tmp_path: Path) -> None:
-    text = GRAPHML.format(
-        '<key id="d0" for="node" yfiles.type="nodegraphics"/><graph edgedefault="undirected">'
-        '<node id="a"><data key="d0"><y:ShapeNode><y:NodeLabel>Fram</y:NodeLabel></y:ShapeNode></data>'
-        '<graph><node id="b"><data key="label">Inner &amp; small</data></node></graph></node>'
-        '\n<node/>\n<edge source="a" target=""/><edge source="a" target="b" label="holds"/></graph>'
-    )
-    statements = read_statements(write_file(tmp_path / "g.graphml", text))
-    assert statements == [
-        EntityNames("b", "Inner & small", is_listed=True),
-        EntityNames("a", "Fram", is_listed=True),
-        MalformedStatement("g.graphml:3", "a node: a name is empty"),
-        MalformedStatement("g.graphml:4", "an edge: a name is empty"),
-        ("a", "holds", "b"),
-    ]
+ROW = "a\tb\tc\n"
+PACKED = gzip.compress("".join(f"a{number}\tb\tc{number}\n" for number in range(50_000)).encode())
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("name", "content", "options", "why"),
     [
-        ("<graphml><graph>", "not GraphML"),
-        ("<html></html>", "no graphml element"),
-        ("no xml", "not GraphML"),
-        ('<!DOCTYPE g [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><graphml>&b;</graphml>', "declares the entity 'a'"),
+        ("g.json", '[["a", "b", "c"]', {}, "the list has no end"),
+        ("g.json", '[["a", "b", "c"] ["d", "e", "f"]]', {}, r"record 1 is followed by '\['"),
+        ("g.json", '[["a", "b", "c"], nothing]', {}, "record 2: invalid JSON"),
+        ("g.json", '[["a", "b", NaN]]', {}, "record 1: not valid JSON: NaN"),
+        ("g.json", "[" * 200_000, {}, "nested too deeply"),
+        ("g.json", "[", {}, "record 1: invalid JSON"),
+        ("g.json", '[["a", "b", "c"],', {}, "the list has no end"),
+        ("g.ttl", "@prefix : <http://x.org/> .\n:a :b :c .\n:a :b ; ; oops\n", {}, r"g\.ttl:\d+: not Turtle"),
+        ("g.tsv", ROW.encode("utf-16"), {}, "is in UTF-16, as its first bytes show: give --encoding utf-16"),
+        ("g.tsv", ROW.encode("utf-32"), {}, "is in UTF-32"),
+        ("g.tsv", ROW.encode("utf-16-le"), {}, "binary, or text in UTF-16"),
+        ("g.tsv", bytes(range(256)) + bytes(2000), {}, "binary"),
+        ("g.tsv", ROW.encode("utf-16") + b"x", {"encoding": "utf-16"}, "not in utf-16"),
+        ("g.tsv.gz", PACKED[: len(PACKED) // 2], {}, "incomplete"),
+        ("g.tsv.gz", ROW, {}, "no gzip file"),
+        ("absent.tsv", None, {}, "is no file"),
+        ("", None, {}, "is no file"),
+        ("g.xyz", ROW, {}, "no suffix of a known format"),
+        ("g", ROW, {}, "no suffix of a known format"),
+        ("g.gz", PACKED, {}, "no suffix of a known format"),
+        ("g.tsv", ROW, {"kind": "xml"}, "--format is 'xml'"),
+        ("g.tsv", ROW, {"encoding": "klingon"}, "--encoding is 'klingon'"),
+        ("g.tsv", ROW, {"encoding": "rot13"}, "--encoding is 'rot13'"),
+        ("g.tsv", ROW, {"delimiter": ""}, "--delimiter is ''"),
+        ("g.csv", ROW, {"delimiter": "||"}, r"--delimiter is '\|\|'"),
+        ("g.csv", ROW, {"delimiter": '"'}, "--delimiter is"),
+        ("g.tsv", ROW, {"delimiter": "\n"}, "--delimiter is"),
+        ("g.jsonl", ROW, {"delimiter": ";"}, "--delimiter is for tsv and csv"),
+        ("g.tsv", ROW, {"names": ("absent.tsv",)}, "is no file"),
     ],
 )
-def test_xml_that_cannot_be_used_is_one_clear_error(tmp_path: Path, content: str, why: str) -> None:
-    with pytest.raises(InputError, match=why):
-        read_statements(write_file(tmp_path / "g.graphml", content))
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ("a\tb\tc\n".encode("utf-16"), "is in UTF-16, as its first bytes show: give --encoding utf-16"),
-        ("a\tb\tc\n".encode("utf-32"), "is in UTF-32"),
-        ("a\tb\tc\n".encode("utf-16-le"), "binary, or text in UTF-16"),
-        (bytes(range(256)) + bytes(2000), "binary"),
-    ],
-)
-def test_a_file_in_another_encoding_or_binary_is_one_clear_error(tmp_path: Path, content: bytes, why: str) -> None:
-    with pytest.raises(InputError, match=why):
-        graph_file(write_file(tmp_path / "g.tsv", content))
-
-
-def test_text_that_is_not_in_the_encoding_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not in utf-16"):
-        read_statements(write_file(tmp_path / "g.tsv", "a\tb\tc".encode("utf-16") + b"x"), encoding="utf-16")
-
-
-def test_a_packed_file_that_breaks_off(tmp_path: Path) -> None:
-    packed = gzip.compress(format_lines([(f"a{n}", "b", f"c{n}") for n in range(50_000)]).encode())
-    path = write_file(tmp_path / "g.tsv.gz", packed[: len(packed) // 2])
-    with pytest.raises(InputError, match="incomplete"):
-        read_statements(path)
-    with pytest.raises(InputError, match="no gzip file"):
-        graph_file(write_file(tmp_path / "no.tsv.gz", "a\tb\tc\n"))
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "why"),
-    [
-        ("absent.tsv", {}, "is no file"),
-        ("g.xyz", {}, "no suffix of a known format"),
-        ("g", {}, "no suffix of a known format"),
-        ("g.gz", {}, "no suffix of a known format"),
-        ("g.tsv", {"kind": "xml"}, "--format is 'xml'"),
-        ("g.tsv", {"encoding": "klingon"}, "--encoding is 'klingon'"),
-        ("g.tsv", {"encoding": "rot13"}, "--encoding is 'rot13'"),
-        ("g.tsv", {"delimiter": ""}, "--delimiter is ''"),
-        ("g.csv", {"delimiter": "||"}, "--delimiter is '||'"),
-        ("g.csv", {"delimiter": '"'}, "--delimiter is"),
-        ("g.tsv", {"delimiter": "\n"}, "--delimiter is"),
-        ("g.jsonl", {"delimiter": ";"}, "--delimiter is for tsv and csv"),
-        ("g.tsv", {"names": ("absent.tsv",)}, "is no file"),
-    ],
-)
-def test_options_that_do_not_fit(tmp_path: Path, name: str, options: dict[str, str], why: str) -> None:
-    if not name.startswith("absent"):
-        write_file(tmp_path / name, gzip.compress(b"a\tb\tc") if name.endswith("gz") else "a\tb\tc")
-    with pytest.raises(InputError) as caught:
-        graph_file(tmp_path / name, **options)
-    assert why in str(caught.value)
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no file"):
-        graph_file(tmp_path)
+def test_a_file_or_option_that_cannot_be_used_is_one_clear_error(
+    tmp_path: Path, name: str, content: str | bytes | None, options: dict[str, object], why: str
+) -> None:
+    if content is not None:
+        write_file(tmp_path / name, content)
+    with pytest.raises(InputError, match=why) as caught:
+        read_statements(tmp_path / name, **options)
+    assert "\n" not in str(caught.value)
 
 
 def test_the_format_may_be_given(tmp_path: Path) -> None:
@@ -530,18 +428,3 @@ def test_long_lines_are_not_held_in_memory() -> None:
 def test_addresses_in_words(address: str, segment: str, words: str) -> None:
     assert last_segment(address) == segment
     assert relation_to_words(address) == words
-
-
-@pytest.mark.parametrize("before", [b"<!-- ", b'<node id="'])
-def test_graphml_with_a_tag_or_comment_of_megabytes_is_refused(tmp_path: Path, before: bytes) -> None:
-    file = tmp_path / "long.graphml"
-    file.write_bytes(b"<graphml><graph>" + before + b"a" * 3_000_000 + b'"--></graph></graphml>')
-    with pytest.raises(InputError, match="a tag or comment has more than 1048576 bytes"):
-        list(graph_file(file).statements())
-
-
-def test_graphml_with_megabytes_of_text_and_tags_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "large.graphml"
-    nodes = b"".join(b'<node id="n%d"/>' % number for number in range(60_000))
-    file.write_bytes(b"<graphml><graph><desc>" + b"words " * 500_000 + b"</desc>" + nodes + b"</graph></graphml>")
-    assert len(list(graph_file(file).statements())) == 60_000

@@ -13,43 +13,35 @@ import docx
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.sources.conversion import convert
-from clew.indexing.sources.converter_process import ConversionLimits, ConverterProcess
+from clew.indexing.sources.conversion import ConverterProcess, convert
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.readers.web import MAX_DEPTH
 from clew.text.counts import MEBIBYTE
 from clew.types import Document, Failure
-from tests.indexing.sources.test_office_files import write_docx, write_pdf
+from tests.indexing.sources.reading import pdf_bytes, repacked, saved
 
 needs_limits = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the platform has no such limits")
 
 
 @pytest.fixture(scope="module")
 def converter() -> Iterator[ConverterProcess]:
-    made = ConverterProcess(ConversionLimits(seconds=1, memory=256 * MEBIBYTE, file_size=MEBIBYTE))
+    made = ConverterProcess(seconds=1, memory=256 * MEBIBYTE, file_size=MEBIBYTE)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def pdf(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    file = tmp_path_factory.mktemp("pdf") / "a.pdf"
-    write_pdf(file)
-    return file.read_bytes()
+def pdf() -> bytes:
+    return pdf_bytes([["The Fram sailed north."]])
 
 
 def packed_pdf(content: bytes) -> bytes:
     """Return a PDF whose page has a compressed content."""
     stream = zlib.compress(content, 9)
-    parts = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font 5 0 R >> >>",
-        b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>",
-    ]
-    objects = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, part) for number, part in enumerate(parts, 1))
-    return b"%PDF-1.4\n" + objects + b"trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n"
+    packed = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(stream), stream)
+    data = pdf_bytes([[]])
+    start = data.index(b"<< /Length")
+    return data[:start] + packed + data[data.index(b"endstream", start) + len(b"endstream") :]
 
 
 def docx_of(body: bytes) -> bytes:
@@ -61,15 +53,8 @@ def docx_of(body: bytes) -> bytes:
 
 def long_docx(paragraphs: int) -> bytes:
     """Return a Word file whose paragraphs pack to nearly nothing."""
-    plain, packed = io.BytesIO(), io.BytesIO()
-    docx.Document().save(plain)
-    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
-        for name in old.namelist():
-            part = old.read(name)
-            if name == "word/document.xml":
-                part = part.replace(b"<w:body>", b"<w:body>" + b"<w:p><w:r><w:t>a</w:t></w:r></w:p>" * paragraphs)
-            new.writestr(name, part)
-    return packed.getvalue()
+    more = b"<w:body>" + b"<w:p><w:r><w:t>a</w:t></w:r></w:p>" * paragraphs
+    return repacked(saved(docx.Document().save), lambda _, part: part.replace(b"<w:body>", more))
 
 
 def check_works(converter: ConverterProcess, pdf: bytes) -> int:
@@ -149,7 +134,7 @@ def test_a_child_that_was_ended_from_outside_is_replaced(converter: ConverterPro
 
 def test_a_bomb_in_a_folder_stops_no_other_file(tmp_path: Path) -> None:
     (tmp_path / "b.docx").write_bytes(docx_of(bytes(64 * MEBIBYTE)))
-    write_docx(tmp_path / "c.docx")
+    (tmp_path / "c.docx").write_bytes(long_docx(1))
     (tmp_path / "d.txt").write_text("Oslo", encoding="utf-8")
     results = list(read_documents([tmp_path]))
     assert [type(result) for result in results] == [Failure, Document, Document]

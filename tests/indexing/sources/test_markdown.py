@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.sources.front_matter import read_front_matter
-from clew.indexing.sources.markdown import find_headings, find_links, read_alias_line, strip_markup
+from clew.indexing.sources.markdown import find_headings, find_links, read_alias_line, read_front_matter, strip_markup
 
 MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
 

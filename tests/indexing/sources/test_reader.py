@@ -3,28 +3,29 @@
 import io
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.sources.reader import ReadingProgress, read_documents
+from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.types import Document, Failure, Place, PlaceStart
-from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
+from tests.indexing.sources.reading import only_documents, pdf_bytes, read_failure, read_ids, read_single, write_file
 
 
 def test_a_folder_is_read_in_the_order_of_relative_paths(tmp_path: Path) -> None:
     names = ["b.txt", "a/z.txt", "a.txt", "a b.txt", "a-b/c.txt", "a/b/c.md", "Z.txt", "é/ü.txt", "日本.txt"]
     for name in names:
         write_file(tmp_path / name, f"text of {name}")
-    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == sorted(names)
+    assert read_ids(tmp_path) == sorted(names)
 
 
 def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:
     for name in (".hidden.txt", ".git/config.txt", "seen.txt"):
         write_file(tmp_path / name, "text")
-    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == ["seen.txt"]
+    assert read_ids(tmp_path) == ["seen.txt"]
 
 
 def test_documents_come_one_by_one(tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_loops_of_links_end_and_nothing_is_read_twice(tmp_path: Path) -> None:
     (top / "again").symlink_to(top / "a")
     (top / "out").symlink_to(beside)
     (beside / "back").symlink_to(top)
-    assert [document.id for document in only_documents(list(read_documents([top])))] == ["a/one.txt"]
+    assert read_ids(top) == ["a/one.txt"]
 
 
 def test_links_out_of_a_folder_are_not_read_and_one_note_counts_them(tmp_path: Path) -> None:
@@ -66,10 +67,10 @@ def test_links_out_of_a_folder_are_not_read_and_one_note_counts_them(tmp_path: P
 
 
 def read_with_report(folder: Path) -> ReadingReport:
-    progress = ReadingProgress()
-    documents = only_documents(list(read_documents([folder], progress=progress)))
+    report = ReadingReport()
+    documents = only_documents(read_documents([folder], report=report))
     assert [document.id for document in documents] == ["deep/one.txt"]
-    return progress.report
+    return report
 
 
 def test_a_given_path_may_be_a_link(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_a_given_path_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "folder").symlink_to(tmp_path / "there")
     (tmp_path / "file.txt").symlink_to(tmp_path / "there" / "one.txt")
     for given, id_ in (("folder", "one.txt"), ("file.txt", "file.txt")):
-        assert [document.id for document in only_documents(list(read_documents([tmp_path / given])))] == [id_]
+        assert read_ids(tmp_path / given) == [id_]
 
 
 def test_empty_files_of_a_folder_are_counted_and_one_by_name_is_a_failure(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_empty_files_of_a_folder_are_counted_and_one_by_name_is_a_failure(tmp_pa
 def test_a_linked_folder_that_is_hidden_by_its_own_name_is_read(tmp_path: Path) -> None:
     write_file(tmp_path / ".store" / "one.txt", "one")
     (tmp_path / "shown").symlink_to(tmp_path / ".store")
-    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == ["shown/one.txt"]
+    assert read_ids(tmp_path) == ["shown/one.txt"]
 
 
 def test_links_that_lead_nowhere_fail_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_folders_deeper_than_the_recursion_limit(tmp_path: Path, monkeypatch: py
             os.chdir("d")
         write_file(Path("deep.txt"), "deep")
         os.chdir(tmp_path)
-        (document,) = only_documents(list(read_documents(["d"])))
+        (document,) = only_documents(read_documents(["d"]))
         assert document.id == "d/" * (depth - 1) + "deep.txt"
     finally:  # pytest's clean-up recurses, so it cannot remove these folders
         os.chdir(tmp_path)
@@ -151,7 +152,7 @@ def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path
 
 def test_a_single_string_is_one_path(tmp_path: Path) -> None:
     write_file(tmp_path / "a.txt", "text")
-    assert [document.id for document in only_documents(list(read_documents(str(tmp_path))))] == ["a.txt"]
+    assert [document.id for document in only_documents(read_documents(str(tmp_path)))] == ["a.txt"]
 
 
 def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
@@ -178,25 +179,49 @@ def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
     assert '"a.txt" was already read' in results[2].reason
 
 
+def archive(name: str) -> bytes:
+    """Return an archive of one file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        made.writestr(name, "words")
+    return packed.getvalue()
+
+
+BINARY = b"PK\3\4\0\0\n\0\n"
+
+
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("suffixes", "content", "reason"),
     [
-        (b"", "empty"),
-        (b" \n\t\n", "empty"),
-        (b"\xef\xbb\xbf", "empty"),
-        (b"text\0more", "offset 4"),
-        ("göd ".encode() + b"\xff bad", "byte offset 5"),
-        (b"\xef\xbb\xbfgood \xff", "byte offset 8"),
-        (b"\xed\xa0\x80", "byte offset 0"),
-        ("text".encode("utf-16") + b"\0", "byte offset"),
+        (".txt .md .jsonl .csv .pdf .html", b"", "empty"),
+        (".txt .md", b" \n\t\n", "empty"),
+        (".txt .md", b"\xef\xbb\xbf", "empty"),
+        (".txt .md", b"text\0more", "offset 4"),
+        (".txt .md", "göd ".encode() + b"\xff bad", "byte offset 5"),
+        (".txt .md", b"\xef\xbb\xbfgood \xff", "byte offset 8"),
+        (".txt .md", b"\xed\xa0\x80", "byte offset 0"),
+        (".txt .md", "text".encode("utf-16") + b"\0", "byte offset"),
+        (".txt", "Das Café Zürich gehört Jürgen Köhler.".encode() + b"\xff", "byte offset"),  # no other encoding
+        (".txt .md .py", b"%PDF-1.3\n1 0 obj", "as a PDF does, so it is no text: give it the suffix of its kind"),
+        (".txt .md .py", b"PK\x03\x04 and no zero byte", "it begins as a zip archive does"),
+        (".txt .md .py", rb"{\rtf1\ansi Ann Lind}", "it begins as a Rich Text file does"),
+        (".jsonl .csv", BINARY, "binary"),
+        (".csv", b"text,a,a\n1,2,3\n", "given twice"),
+        (".csv", b"text,Text\n1,2\n", "given twice"),
+        (".csv", b"text,\n1,2\n", "empty or given twice"),
+        (".csv", b"text,a\n", "no row under a header"),
+        (".docx .pptx .pdf", b"PK\3\4 this is no document of any kind \0\1\2", " file is damaged or locked"),
+        (".pdf", b"only words", 'does not begin with "%PDF"'),
+        (".docx .pptx .xlsx", archive("a.txt"), "an archive without [Content_Types].xml, so no file of Office"),
+        (".pdf", pdf_bytes([[]]), "empty: the file has no text (1 of 1 page has no text: pages that are pictures need"),
     ],
 )
-@pytest.mark.parametrize("suffix", [".txt", ".md"])
-def test_texts_that_cannot_be_read(tmp_path: Path, content: bytes, reason: str, suffix: str) -> None:
-    path = write_file(tmp_path / f"bad{suffix}", content)
-    result = read_failure(path)
-    assert result.item == str(path)
-    assert reason in result.reason
+def test_files_that_cannot_be_read(tmp_path: Path, suffixes: str, content: bytes, reason: str) -> None:
+    for suffix in suffixes.split():
+        path = write_file(tmp_path / f"bad{suffix}", content)
+        result = read_failure(path)
+        assert result.item == str(path)
+        assert reason in result.reason, suffix
 
 
 def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:
@@ -279,7 +304,7 @@ def test_markdown_without_a_heading_is_called_by_its_file(tmp_path: Path) -> Non
     ],
 )
 def test_standard_input(content: bytes, ids: list[str]) -> None:
-    results = only_documents(list(read_documents(["-"], io.BytesIO(content))))
+    results = only_documents(read_documents(["-"], io.BytesIO(content)))
     assert [document.id for document in results] == ids
     if ids == ["stdin"]:
         assert (results[0].text, results[0].places) == ("\n  plain {text}\n", (PlaceStart(0, Place(line=1)),))

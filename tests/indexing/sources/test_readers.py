@@ -3,7 +3,6 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable
 from email.message import EmailMessage
 
 import docx
@@ -18,45 +17,13 @@ from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.conversion import convert
 from clew.indexing.sources.plain_text import make_contents_document
 from clew.types import Passage, Place
+from tests.indexing.sources.reading import pdf_bytes, read_one, repacked, saved
 
 OFFICES = ("Wren", "Teal", "Knot", "Rail", "Dove")
 
 
 def sentence(number: int) -> str:
     return f"The {OFFICES[number]} office holds {number + 3} crates of rope for the ferry to Leith."
-
-
-def pdf_bytes(
-    pages: list[list[str]], outline: dict[int, str] | None = None, title: str = "", sizes: dict[str, int] | None = None
-) -> bytes:
-    """Return a PDF of lines in letters of ten points or a size of their own, with an outline entry for some pages."""
-    marks = outline or {}
-    objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
-    kids = []
-    for lines in pages:
-        rows = b"".join(
-            b"/F1 %d Tf (%s) Tj 0 -24 Td " % ((sizes or {}).get(line, 10), line.encode("latin-1")) for line in lines
-        )
-        stream = b"BT 40 760 Td " + rows + b"ET"
-        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
-        objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
-        )
-        kids.append(len(objects))
-    first = len(objects) + 1
-    for at, (page, name) in enumerate(marks.items()):
-        link = b" /Next %d 0 R" % (first + at + 1) if at + 1 < len(marks) else b""
-        entry = b"<< /Title (%s) /Parent %d 0 R /Dest [%d 0 R /Fit]%s >>"
-        objects.append(entry % (name.encode(), first + len(marks), kids[page], link))
-    objects.append(b"<< /First %d 0 R /Last %d 0 R >>" % (first, first + len(marks) - 1) if marks else b"<< >>")
-    root = len(objects)
-    objects.append(b"<< /Title (%s) >>" % title.encode())
-    objects[0] = b"<< /Type /Catalog /Pages 2 0 R /Outlines %d 0 R >>" % root
-    refs = b" ".join(b"%d 0 R" % kid for kid in kids)
-    objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (refs, len(kids))
-    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, part) for number, part in enumerate(objects, 1))
-    return b"%PDF-1.4\n" + body + b"trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\n%%%%EOF\n" % (root + 2, root + 1)
 
 
 def make_pdf() -> tuple[bytes, list[Place]]:
@@ -148,17 +115,6 @@ def make_notebook() -> tuple[bytes, list[Place]]:
     cells += [{"cell_type": "markdown", "source": source} for source in sources]
     places = [Place(heading=f"Offices > Office {n} > cell {n + 2}") for n in range(5)]
     return json.dumps({"cells": cells}).encode(), places
-
-
-def saved(save: Callable[[io.BytesIO], None]) -> bytes:
-    file = io.BytesIO()
-    save(file)
-    return file.getvalue()
-
-
-def read_one(suffix: str, data: bytes) -> FileContents:
-    (contents,) = convert(suffix, data)
-    return contents
 
 
 def cite(contents: FileContents, words: str, tokens: int = 24) -> Passage:
@@ -335,15 +291,10 @@ def test_a_file_that_rst_includes_is_not_read() -> None:
 
 
 def test_lxml_resolves_no_entity_of_a_word_file() -> None:
-    data, _ = make_docx()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(packed, "w") as new:
-        for name in old.namelist():
-            part = old.read(name)
-            if name == "word/document.xml":
-                root = etree.tostring(etree.fromstring(part)).decode()
-                part = (
-                    '<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + root.replace("The Teal", "&x;")
-                ).encode()
-            new.writestr(name, part)
-    assert "root:" not in read_one(".docx", packed.getvalue()).text
+    def declare(name: str, part: bytes) -> bytes:
+        if name != "word/document.xml":
+            return part
+        root = etree.tostring(etree.fromstring(part)).replace(b"The Teal", b"&x;")
+        return b"".join((b'<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]>', root))
+
+    assert "root:" not in read_one(".docx", repacked(make_docx()[0], declare)).text

@@ -1,12 +1,18 @@
-"""Records: JSON lines and rows of tables; a bad one fails alone."""
+"""Records: JSON lines and rows of tables; a bad one fails alone, and parts of files give what one reading gives."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from clew.indexing.selected_snapshot import Part
+from clew.indexing.sources import record_files, records
 from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
-from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
+from tests.indexing.sources.reading import only_documents, read_single, write_file
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -17,7 +23,7 @@ def test_json_lines(tmp_path: Path) -> None:
         '{"id": 7, "text": " two "}\r\n'
         '{"text": "three"}'
     )
-    first, second, third = only_documents(list(read_documents([write_file(tmp_path / "r" / "x.jsonl", lines).parent])))
+    first, second, third = only_documents(read_documents([write_file(tmp_path / "r" / "x.jsonl", lines).parent]))
     assert first == Document(
         'a/"b" 🙂', "A B", "one", {"lang": "en", "year": 1911, "tags": ["x"]}, aliases=("AB",), links=("c",)
     )
@@ -74,13 +80,6 @@ def test_a_surrogate_pair_is_a_letter(tmp_path: Path) -> None:
     assert read_single(write_file(tmp_path / "x.jsonl", '{"text": "\\ud83d\\ude42"}')).text == "🙂"
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.pdf", "x.html"])
-def test_empty_and_binary_records(tmp_path: Path, name: str) -> None:
-    assert "empty" in read_failure(write_file(tmp_path / name, b"")).reason
-    if name.endswith(("jsonl", "csv")):
-        assert "binary" in read_failure(write_file(tmp_path / name, b"PK\3\4\0\0\n\0\n")).reason
-
-
 def test_tables(tmp_path: Path) -> None:
     content = (
         "\ufeffid,Title,TEXT,year,height,zip,note\r\n"
@@ -88,7 +87,7 @@ def test_tables(tmp_path: Path) -> None:
         "\r\n"
         '2,,second,-3,1e3,99999999999999999999,"a\tb"\r\n'
     )
-    first, second = only_documents(list(read_documents([write_file(tmp_path / "t.csv", content)])))
+    first, second = only_documents(read_documents([write_file(tmp_path / "t.csv", content)]))
     metadata = {"year": 1911, "height": 1.5, "zip": "00714"}
     assert first == Document("1", "One", 'first, with "quotes"\nand a line', metadata)
     assert second == Document(
@@ -100,9 +99,7 @@ def test_tables(tmp_path: Path) -> None:
 
 def test_rows_without_an_id_are_called_by_the_line_they_start_on(tmp_path: Path) -> None:
     content = 'text\tkind\n"one\nmore"\ta\n\ntwo\tb\n'
-    assert [
-        document.id for document in only_documents(list(read_documents([write_file(tmp_path / "t.tsv", content)])))
-    ] == [
+    assert [document.id for document in only_documents(read_documents([write_file(tmp_path / "t.tsv", content)]))] == [
         "t.tsv:2",
         "t.tsv:5",
     ]
@@ -128,19 +125,90 @@ def test_bad_rows_fail_alone(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("text,a,a\n1,2,3\n", "given twice"),
-        ("text,Text\n1,2\n", "given twice"),
-        ("text,\n1,2\n", "empty or given twice"),
-        ("text,a\n", "no row under a header"),
-    ],
-)
-def test_headers_that_cannot_be_used(tmp_path: Path, content: str, reason: str) -> None:
-    assert reason in read_failure(write_file(tmp_path / "t.csv", content)).reason
-
-
 def test_a_cell_of_a_megabyte(tmp_path: Path) -> None:
     text = "word " * 200_000
     assert read_single(write_file(tmp_path / "t.csv", f'text\n"{text}"\n')).text == text
+
+
+LINES = (
+    '{"id": "a", "text": "one"}',
+    '{"id": "a", "text": "the same id"}',
+    '{"id": "a#2", "text": "of the same root"}',
+    '{"id":7,"text":"a number"}',
+    '{"id": 7.5, "text": "another number"}',
+    '{"text": "the id comes last", "id": "b"}',
+    '{"text": "no id"}',
+    '{"title": "id", "text": "a value that looks like the key", "id": "c"}',
+    '{"metadata": {"id": "inner"}, "text": "inside of another object"}',
+    '{"metadata": {"id": "inner"}, "text": "both", "id": "outer"}',
+    '{"id": "first", "text": "given twice", "id": "last"}',
+    '{"\\u0069d": "escaped key", "text": "t", "title": "x"}',
+    '{"id": "\\u00e9\\"quoted", "text": "escaped value"}',
+    '{"text": "braces {{ and \\"id\\": \\"e\\"", "id": "d"}',
+    '{"x\\"id": "not the id", "text": "a key that ends in one"}',
+    '{"id": "f", "text": ""}',
+    '{"id": "g", "text": "broken',
+    '{"id": " ", "text": "a blank id"}',
+    '{"id": ["h"], "text": "a list"}',
+    '{"id": "h", "text": "a lone \\ud800"}',
+    '[{"id": "i", "text": "a list of records"}]',
+    "",
+    "not JSON",
+)
+ROWS = ("a,one", "b,two", "a,again", ",no id", '"c ""d""",three', "x,a,b", "short", '"q\nr",two lines', "b#1,four")
+
+
+def read_sorted(paths: list[Path], part: Part | None) -> list[str]:
+    return sorted(map(repr, read_documents(paths, is_wanted=None if part is None else part.has)))
+
+
+@given(lines=st.lists(st.sampled_from(LINES), max_size=12), rows=st.lists(st.sampled_from(ROWS), max_size=6))
+@pytest.mark.parametrize("count", [1, 5])
+def test_parts_give_together_what_one_reading_gives(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], rows: list[str], count: int
+) -> None:
+    folder = tmp_path_factory.mktemp("parts")
+    write_file(folder / "b.jsonl", "".join(f"{line}\n" for line in lines))
+    write_file(folder / "c.csv", "".join(f"{line}\n" for line in ("id,text", *rows)))
+    write_file(folder / "d.txt", "A text.")
+    write_file(folder / "e.txt", b"\xff\xfe\x00")
+    write_file(folder / "f.bin", b"")
+    parts = [Part(number, count) for number in range(1, count + 1)]
+    assert sorted(item for part in parts for item in read_sorted([folder], part)) == read_sorted([folder], None)
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The places of all records of which a document was made, or tried to be."""
+    places: list[str] = []
+
+    def noting(make: Callable[..., Document]) -> Callable[..., Document]:
+        def note(*arguments: object) -> Document:
+            places.append(str(arguments[-1]))
+            return make(*arguments)
+
+        return note
+
+    for module, name in ((records, "make_record_document"), (record_files, "make_row_document")):
+        monkeypatch.setattr(module, name, noting(getattr(module, name)))
+    return places
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_sixteen_parts_parse_each_record_about_twice(tmp_path: Path, parsed: list[str], suffix: str) -> None:
+    """Once for its id, and once for its line, in case it is damaged: not sixteen times."""
+    count, parts = 200, 16
+    ids = [f"document {number}" for number in range(count)]
+    if suffix == "jsonl":
+        text = "".join(
+            json.dumps({"id": id_, "title": id_, "text": "A {text} with \"id\": 'x'."}) + "\n" for id_ in ids
+        )
+    else:
+        text = "id,text\n" + "".join(f"{id_},A text.\n" for id_ in ids)
+    file = write_file(tmp_path / f"corpus.{suffix}", text)
+    found = [
+        item for number in range(1, parts + 1) for item in read_documents([file], is_wanted=Part(number, parts).has)
+    ]
+    assert not any(isinstance(item, Failure) for item in found)
+    assert sorted(item.id for item in found if isinstance(item, Document)) == sorted(ids)
+    assert count <= len(parsed) <= 2 * count

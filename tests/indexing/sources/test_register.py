@@ -14,15 +14,9 @@ from clew.indexing.sources.discovery import SourceFile
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.register import SourceRegister
 from clew.settings import Settings
-from clew.types import Document, Failure
+from clew.types import Document
 from tests.faults.commands import run_clew, write_lines
-
-
-def read_ids(*paths: Path | str, register: SourceRegister | None = None) -> list[str]:
-    """Return the ids of the documents of paths."""
-    items = list(read_documents(paths, register=register))
-    assert [item for item in items if isinstance(item, Failure)] == []
-    return [item.id for item in items if isinstance(item, Document)]
+from tests.indexing.sources.reading import read_ids
 
 
 def write(path: Path, text: str = "Fram is a ship.") -> Path:
@@ -294,19 +288,6 @@ def test_a_folder_that_was_watched_first_keeps_its_ids(index: Index, tmp_path: P
     (tmp_path / "one" / "b.jsonl").unlink()
     index.sync_folder(tmp_path / "one")
     assert stored_texts(index) == expected
-
-
-def test_a_folder_that_was_watched_without_a_register_keeps_its_ids(index: Index, tmp_path: Path) -> None:
-    write(tmp_path / "one" / "a.txt", "One of them.")
-    index.sync_folder(tmp_path / "one")
-    (tmp_path / "index" / "sources.jsonl").unlink()
-    (state,) = (tmp_path / "index" / "watched").iterdir()
-    state.write_text(state.read_text(encoding="utf-8").replace(', "registered": true', ""), encoding="utf-8")
-    index.sync_folder(tmp_path / "one")
-    assert index.sync_folder(tmp_path / "one") is None
-    write(tmp_path / "two" / "a.txt", "The other one.")
-    index.add([tmp_path / "two"])
-    assert stored_texts(index) == {"a.txt": "One of them.", "two/a.txt": "The other one."}
 
 
 def test_a_part_that_would_replace_a_file_of_another_folder_is_refused(index: Index, tmp_path: Path) -> None:

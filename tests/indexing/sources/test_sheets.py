@@ -1,34 +1,30 @@
 """Merged cells of sheets, titles above the header, sections, and the place of each row."""
 
-import io
 from collections.abc import Sequence
 from typing import Any
-from zipfile import ZipFile
 
 import openpyxl
 import pytest
 
 from clew.indexing.sources.contents import FileContents
-from clew.indexing.sources.conversion import convert
-from clew.indexing.sources.readers import sheet_layout
+from clew.indexing.sources.readers import spreadsheet
 from clew.types import Place
+from tests.indexing.sources.reading import read_one, repacked, saved
 
 Rows = Sequence[Sequence[Any]]
 
 
 def save(rows: Rows, merges: Sequence[str] = ()) -> bytes:
-    book, file = openpyxl.Workbook(), io.BytesIO()
+    book = openpyxl.Workbook()
     for row in rows:
         book.active.append(row)
     for merge in merges:
         book.active.merge_cells(merge)
-    book.save(file)
-    return file.getvalue()
+    return saved(book.save)
 
 
 def read(rows: Rows, merges: Sequence[str] = ()) -> FileContents:
-    (contents,) = convert(".xlsx", save(rows, merges))
-    return contents
+    return read_one(".xlsx", save(rows, merges))
 
 
 def lines(rows: Rows, merges: Sequence[str] = ()) -> list[str]:
@@ -96,45 +92,39 @@ def test_which_row_is_the_header(rows: Rows, text: list[str]) -> None:
     assert lines(rows) == text
 
 
-def replaced(data: bytes, old: bytes, new: bytes) -> FileContents:
+def replaced(data: bytes, *changes: tuple[bytes, bytes]) -> FileContents:
     """Return the contents of a spreadsheet with other bytes in the file of its sheet."""
-    file = io.BytesIO()
-    with ZipFile(io.BytesIO(data)) as archive, ZipFile(file, "w") as changed:
-        for name in archive.namelist():
-            content = archive.read(name)
+
+    def change(name: str, content: bytes) -> bytes:
+        for old, new in changes:
             assert old in content or "sheet1" not in name
-            changed.writestr(name, content.replace(old, new))
-    (contents,) = convert(".xlsx", file.getvalue())
-    return contents
+            content = content.replace(old, new)
+        return content
+
+    return read_one(".xlsx", repacked(data, change))
 
 
 def test_rows_beyond_the_stated_size_of_a_sheet_are_read() -> None:
-    contents = replaced(save([["ship"], ["Fram"], ["Gjoa"]]), b'<dimension ref="A1:A3"', b'<dimension ref="A1"')
+    contents = replaced(save([["ship"], ["Fram"], ["Gjoa"]]), (b'ref="A1:A3"', b'ref="A1"'))
     assert contents.text == "ship: Fram\n\nship: Gjoa"
 
 
 def test_a_merged_cell_of_a_whole_sheet_ends() -> None:
     data = save([["a", "ship"], *[[None, f"Fram {n}"] for n in range(3)]], ["A1:A2"])
-    contents = replaced(data, b'ref="A1:A2"', b'ref="A1:XFD1048576"')
+    contents = replaced(data, (b'ref="A1:A2"', b'ref="A1:XFD1048576"'))
     assert [row[:18] for row in contents.text.split("\n\n")] == [f"a: a; ship: Fram {n}" for n in range(3)]
     assert len(contents.text) < 20_000
-    contents = replaced(data, b'ref="A1:A2"', b'ref="A2:XFD1048576"')
+    contents = replaced(data, (b'ref="A1:A2"', b'ref="A2:XFD1048576"'))
     assert contents.text.split("\n\n") == ["ship: Fram 0", "ship: Fram 1", "ship: Fram 2"]
 
 
 def test_formulas_without_a_stored_value_are_noted_and_empty_strings_are_not() -> None:
     data = save([["route", "adult"], ["Molde", 49], ["Return", "=B2*2"], ["Both", "=SUM(B2:B3)"]])
-    (contents,) = convert(".xlsx", data)
-    assert contents.notes == (
+    assert read_one(".xlsx", data).notes == (
         "2 formulas have no stored value: open the file in a spreadsheet program and save it to have them read",
     )
-    file = io.BytesIO()
-    with ZipFile(io.BytesIO(data)) as made, ZipFile(file, "w") as stored:
-        for name in made.namelist():
-            sheet = made.read(name).replace(b"<f>B2*2</f><v></v>", b"<f>B2*2</f><v>98</v>")
-            sheet = sheet.replace(b'<c r="B4"><f>', b'<c r="B4" t="str"><f>')
-            stored.writestr(name, sheet)
-    (contents,) = convert(".xlsx", file.getvalue())
+    stored = (b"<f>B2*2</f><v></v>", b"<f>B2*2</f><v>98</v>"), (b'<c r="B4"><f>', b'<c r="B4" t="str"><f>')
+    contents = replaced(data, *stored)
     assert contents.text.split("\n\n")[1:] == ["route: Return; adult: 98", "route: Both"]
     assert contents.notes == ()
 
@@ -143,6 +133,6 @@ def test_formulas_without_a_stored_value_are_noted_and_empty_strings_are_not() -
 def test_formulas_are_counted_once_wherever_a_block_of_the_file_ends(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sheet_layout, "_BLOCK", block)
+    monkeypatch.setattr(spreadsheet, "_BLOCK", block)
     note = read([["route", "adult"], ["Molde", 49], *[["Return", f"=B{n}*2"] for n in range(2, 9)]]).notes[0]
     assert note.startswith("7 formulas have no stored value")

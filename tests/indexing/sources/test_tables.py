@@ -1,6 +1,5 @@
 """Tables of web pages and Office files: cells over rows and columns, and rows apart from each other."""
 
-import io
 from typing import Any
 
 import docx
@@ -10,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.sources.contents import FileContents
-from clew.indexing.sources.conversion import convert
 from clew.indexing.sources.tables import Cell, expand_spans
 from clew.text.mentions import find_mentions
 from clew.text.sentences import passage_sentence_spans, sentence_spans
+from tests.indexing.sources.reading import read_one, saved
 
 CREW = (
     ("ship", "owner", "role"),
@@ -23,18 +21,12 @@ CREW = (
 )
 
 
-def read_one(suffix: str, data: bytes) -> FileContents:
-    (contents,) = convert(suffix, data)
-    return contents
-
-
 def read_table(rows: str) -> list[str]:
     return read_one(".html", f"<table>{rows}</table>".encode()).text.split("\n\n")
 
 
 def make_table(suffix: str, rows: tuple[tuple[str, ...], ...], merges: tuple[tuple[int, ...], ...] = ()) -> bytes:
     """Return a file with a table, of whose cells some are merged: first row and column, last row and column."""
-    file = io.BytesIO()
     if suffix == ".html":
         html = "".join("<tr>" + "".join(f"<td>{text}</td>" for text in row) + "</tr>" for row in rows)
         return f"<table>{html}</table>".encode()
@@ -42,8 +34,7 @@ def make_table(suffix: str, rows: tuple[tuple[str, ...], ...], merges: tuple[tup
         book = openpyxl.Workbook()
         for row in rows:
             book.active.append(row)
-        book.save(file)
-        return file.getvalue()
+        return saved(book.save)
     document: Any
     if suffix == ".docx":
         document = docx.Document()
@@ -59,8 +50,7 @@ def make_table(suffix: str, rows: tuple[tuple[str, ...], ...], merges: tuple[tup
         text = table.cell(top, left).text
         table.cell(top, left).merge(table.cell(bottom, right))
         table.cell(top, left).text = text
-    document.save(file)
-    return file.getvalue()
+    return saved(document.save)
 
 
 def test_a_cell_over_two_rows_of_a_page_stands_in_both() -> None:

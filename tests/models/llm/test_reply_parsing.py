@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from clew.errors import ModelReplyError
-from clew.models.llm.reply_parsing import parse_reply
+from clew.models.llm.object_model import parse_reply
 
 
 class Verdict(BaseModel):

@@ -16,8 +16,7 @@ from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
-from clew.query.chain_features import describe_passages
-from clew.query.chain_search import texts_to_encode
+from clew.query.chain_search import describe_passages, texts_to_encode
 from clew.query.linking import link_question
 from clew.rerankers.g_rag.document_graph import (
     CHAIN_EDGE_FEATURES,

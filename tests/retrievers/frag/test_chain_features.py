@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.memory import VectorMemory
-from clew.query.masking import MaskedQuestion, find_relation_words, mask_names
+from clew.query.linking import MaskedQuestion, find_relation_words, mask_names
 from clew.query.relation_matching import RelationMatch, RelationTexts, match_relations
 from clew.retrievers.frag.path_ranking import FEATURES, relation_path_features
 

@@ -16,7 +16,7 @@ import clew
 from clew.errors import ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder, reads_vectors_of
-from clew.query.masking import MaskedQuestion, mask_names
+from clew.query.linking import MaskedQuestion, mask_names
 from clew.retrievers.frag.hop_predictor import (
     HOP_CLASSES,
     TERMS,

@@ -12,7 +12,7 @@ import clew
 from clew.errors import ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
-from clew.query.masking import mask_names
+from clew.query.linking import mask_names
 from clew.query.relation_matching import RelationTexts, match_relations
 from clew.retrievers.frag.path_ranking import (
     ARRAY_NAMES,

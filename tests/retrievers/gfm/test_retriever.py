@@ -16,8 +16,7 @@ from clew.index import Index
 from clew.inference.query_network import QueryNetwork
 from clew.inference.relational_sums import SortedEdges
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-from clew.query.chain_features import describe_passages
-from clew.query.chain_search import NO_SENTENCE_VECTORS
+from clew.query.chain_search import NO_SENTENCE_VECTORS, describe_passages
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.linking import NO_NAME_NOTE, link_question
 from clew.retrievers.gfm.batch import GraphBatch, collate

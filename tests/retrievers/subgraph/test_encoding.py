@@ -9,7 +9,7 @@ import pytest
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.query.masking import find_relation_words, mask_names
+from clew.query.linking import find_relation_words, mask_names
 from clew.retrievers.subgraph.encoding import GraphEncoder
 
 if TYPE_CHECKING:

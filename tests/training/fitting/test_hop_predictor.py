@@ -11,7 +11,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.models.encoders.hashing import HashingEncoder
-from clew.query.masking import FUNCTION_WORDS, MaskedQuestion
+from clew.query.linking import FUNCTION_WORDS, MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
     ARRAY_NAMES,
     HOP_CLASSES,

@@ -10,8 +10,7 @@ from clew.indexing.extraction.span_extractor import LearnedExtractor, load_extra
 from clew.inference.span_tagger import BEGIN, INSIDE, OUTSIDE, WordGroups, group_words
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.text.normalization import token_spans
-from clew.training.data.annotated_passages import AnnotatedPassage, find_occurrences, tag_words
-from clew.training.recipes.extractor import is_held_out, tag_by_rules
+from clew.training.recipes.extractor import AnnotatedPassage, find_occurrences, is_held_out, tag_by_rules, tag_words
 from clew.types import Extraction, Passage
 from tests.faults.commands import run_clew
 

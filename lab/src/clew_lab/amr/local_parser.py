@@ -17,9 +17,8 @@ from typing import final
 
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.protocols import Extractor
-from clew.text.normalization import name_key, tokens
+from clew.text.normalization import STOP_WORDS, name_key, tokens
 from clew.text.sentences import sentence_spans
-from clew.text.terms import STOP_WORDS
 from clew.types import Extraction, Failure, Passage
 from clew_lab.amr.graph import QUESTION, AMRGraph
 from clew_lab.amr.parsers import check_pairs

@@ -8,7 +8,7 @@ from typing import final
 
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.plugins.names import nearest
+from clew.plugins.spec import nearest
 from clew.retrievers.evidence import check_k
 from clew.text.counts import format_count
 from clew.types import Evidence, Filter, Passage, Scored, Usage

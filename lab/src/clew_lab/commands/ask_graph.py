@@ -7,10 +7,17 @@ import typer
 
 from clew.commands.answers import answer_json, print_answer
 from clew.commands.opening import make_llm_factory, open_index, parse_retriever
-from clew.commands.options import DeviceOption, IndexOption, JsonFlag, LLMOptions, StrictOption, WhereOption
+from clew.commands.options import (
+    DeviceOption,
+    IndexOption,
+    JsonFlag,
+    LLMOptions,
+    StrictOption,
+    WhereOption,
+    apply_strict,
+)
 from clew.commands.output import print_json
 from clew.commands.progress import progress_on_stderr
-from clew.commands.strict_filters import apply_strict
 from clew.errors import InputError
 from clew.models.threads import choose_device
 from clew_lab.commands.options import DtypeOption

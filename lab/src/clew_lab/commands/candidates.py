@@ -9,13 +9,21 @@ import typer
 
 from clew.commands.answers import evidence_json, print_evidence
 from clew.commands.evaluate import parse_cutoffs
-from clew.commands.language_model import fill_model
 from clew.commands.opening import load_settings, make_llm_factory
-from clew.commands.options import DeviceOption, EncoderOption, JsonFlag, LLMOptions, WhereOption, find_default_index
-from clew.commands.output import print_json, print_line, write_json
+from clew.commands.options import (
+    DeviceOption,
+    EncoderOption,
+    JsonFlag,
+    LLMOptions,
+    OutOption,
+    WhereOption,
+    fill_model,
+    find_default_index,
+)
+from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
-from clew.commands.reports import print_scores
-from clew.errors import BudgetError, InputError
+from clew.commands.reports import finish_evaluation
+from clew.errors import InputError
 from clew.models.llm.provider_model import LLMClientFactory
 from clew.rerankers.registry import NO_RERANKER, parse_reranker
 from clew.retrievers.reranked import RerankedRetriever
@@ -76,7 +84,7 @@ def evaluate(
     encoder: EncoderOption = None,
     device: DeviceOption = None,
     json_: JsonFlag = False,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to a file, as JSON.")] = None,
+    out: OutOption = None,
     *,
     llm: LLMOptions,
 ) -> None:
@@ -86,15 +94,7 @@ def evaluate(
     ks = parse_cutoffs(cutoffs)
     with progress_on_stderr() as progress, _open(file, rerank, depth, encoder, device, factory, progress) as ranking:
         report = evaluate_candidates(ranking, str(file), ks, factory, progress, positives=positives)
-    figures = report.to_json()
-    if out is not None:
-        write_json(out, figures)
-    if json_:
-        print_json(figures)
-    else:
-        print_scores(figures)
-    if message := factory.budget.exceeded_message:
-        raise BudgetError(message)
+    finish_evaluation(report, factory.budget, out, json_=json_)
 
 
 def explain(

@@ -27,8 +27,8 @@ from clew_lab.training.recipes.reader_settings import ReaderSettings
 from clew_lab.training.recipes.selection_recipe import SelectionRecipe
 
 if TYPE_CHECKING:
-    from clew.evaluation.reports import SelectionReport
     from clew.types import Progress
+    from clew_lab.evaluation.compare_subgraphs import SelectionReport
 
 _SIZES = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
 _SHARES = ("accuracy", "published", "F1", "containment", "gold")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.entities import change, print_decided
+from clew.commands.entities import change
 from clew.commands.options import IndexOption, JsonFlag
 from clew.commands.output import print_line
 from clew.errors import InputError
@@ -31,7 +31,6 @@ def import_log(
     if not isinstance(entries, list):
         raise InputError(f"{file} is no list: give what clew entities list --log --json printed")
     decisions = [decision_from_json(entry) for entry in entries]
-    made = change(index, lambda opened: opened.add_entity_decisions(decisions))
-    print_decided(made, json_=json_)
+    made = change(index, lambda opened: opened.add_entity_decisions(decisions), json_=json_)
     if not made and not json_:
         print_line("nothing new")

@@ -13,17 +13,17 @@ from clew.commands.options import (
     IndexOption,
     JsonFlag,
     LLMOptions,
+    OutOption,
     PromptsOption,
     RetrieverOptions,
     StrictOption,
     WhereOption,
+    apply_strict,
     check_file,
 )
-from clew.commands.output import print_json, write_json
 from clew.commands.progress import progress_on_stderr
-from clew.commands.reports import print_scores
-from clew.commands.strict_filters import apply_strict
-from clew.errors import BudgetError, InputError
+from clew.commands.reports import finish_evaluation
+from clew.errors import InputError
 from clew.retrievers.registry import finds_nothing, parse_retriever
 from clew.text.counts import format_count
 from clew_lab.datasets.loaders import load_questions
@@ -52,7 +52,7 @@ def evaluate_graph(
     ] = None,
     device: DeviceOption = None,
     json_: JsonFlag = False,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to a file, as JSON.")] = None,
+    out: OutOption = None,
     *,
     llm: LLMOptions,
 ) -> None:
@@ -86,12 +86,4 @@ def evaluate_graph(
         way_out = f"clew compare --data {questions} leaves each its graph"
         note = f"{bring}, not read here: paths are those of the index; {way_out}"
         report = replace(report, warnings=(*report.warnings, note))
-    figures = report.to_json()
-    if out is not None:
-        write_json(out, figures)
-    if json_:
-        print_json(figures)
-    else:
-        print_scores(figures)
-    if message := factory.budget.exceeded_message:
-        raise BudgetError(message)
+    finish_evaluation(report, factory.budget, out, json_=json_)

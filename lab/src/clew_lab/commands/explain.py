@@ -86,7 +86,7 @@ def _choose_format(options: ExplainOptions) -> str:
 
 def _explain(question: str, location: str, target: str, options: ExplainOptions) -> "TargetExplanation":
     from clew.commands.opening import open_index, parse_retriever
-    from clew.commands.strict_filters import apply_strict
+    from clew.commands.options import apply_strict
     from clew.retrievers.gfm.retriever import GFMRetriever
     from clew_lab.gfm.target_explanations import explain_target
 

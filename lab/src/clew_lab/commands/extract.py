@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.language_model import fill_extractor
-from clew.commands.options import AliasesOption, JsonFlag, LLMOptions
+from clew.commands.options import AliasesOption, JsonFlag, LLMOptions, fill_extractor
 from clew.commands.output import print_json, print_line, print_usage
 from clew.errors import InputError
 from clew.types import Extraction, Failure, Mention, Passage

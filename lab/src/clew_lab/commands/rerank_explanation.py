@@ -28,7 +28,7 @@ def explain_reranker(
 ) -> "RerankExplanation":
     """Return the explanation of a passage of the pool of a retriever with its reranker, as `NAME:rerank=...`."""
     from clew.commands.opening import open_index, parse_retriever
-    from clew.commands.strict_filters import apply_strict
+    from clew.commands.options import apply_strict
     from clew.retrievers.reranked import RerankedRetriever
     from clew_lab.candidates.edge_explanations import explain_reranking
 

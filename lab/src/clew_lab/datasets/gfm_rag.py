@@ -7,13 +7,23 @@
     train.json, test.json                [{id, question, answer, supporting_documents: [title]}], or, in its first
                                          version, supporting_facts: [title], or, of its stage 1 alone, target_nodes:
                                          {document: [title]}
+    nodes.csv                            its stage 1, which is written and not read: columns name, type, attributes
+    relations.csv                        columns name, attributes
+    edges.csv                            columns source, relation, target, attributes; an edge of an entity and a
+                                         document is a mention
+
+A document is a node with its content, which their code embeds, as the literal of a Python dictionary, which it parses.
+A name may be that of one node alone there: an entity called exactly as a document is written in lower case, or where
+that is a document too, with ` (entity)` behind it.
 
 Source: the documentation and the code of the authors' package gfmrag (GFM-RAG, G-reasoner). Differs from the source:
 entities that its stages add to questions are not read.
 """
 
+import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +33,8 @@ from clew.types import Document, Question
 
 DOCUMENT_FILES = ("documents.json", "dataset_corpus.json")
 TITLES_FILE = "titles.json"
+NODES, RELATIONS, EDGES = "nodes.csv", "relations.csv", "edges.csv"
+DOCUMENT, ENTITY, MENTION = "document", "entity", "is_mentioned_in"
 _GOLD_KEYS = ("supporting_documents", "supporting_facts")
 _TEXT_KEYS = ("text", "content")
 
@@ -110,3 +122,34 @@ def format_questions(questions: Sequence[Question]) -> str:
         for question in questions
     ]
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+
+
+def format_stage1(
+    entities: Iterable[str],
+    triples: Iterable[tuple[str, str, str]],
+    documents: Mapping[str, str],
+    mentions: Iterable[tuple[str, str]],
+) -> dict[str, str]:
+    """Return the text of each file; documents have their texts, mentions are pairs of an entity and a document."""
+
+    def own_name(entity: str) -> str:
+        free = (name for name in (entity, entity.lower(), f"{entity} (entity)") if name not in documents)
+        return next(free, f"{entity} ({ENTITY}) ({ENTITY})")
+
+    stated = sorted({(own_name(head), relation, own_name(tail)) for head, relation, tail in triples})
+    rows: dict[str, Sequence[tuple[str, ...]]] = {
+        NODES: [(name, ENTITY, "{}") for name in sorted({*map(own_name, entities)})]
+        + [(name, DOCUMENT, repr({"content": documents[name]})) for name in sorted(documents)],
+        RELATIONS: [(name, "{}") for name in sorted({*(relation for _, relation, _ in stated), MENTION})],
+        EDGES: [(*triple, "{}") for triple in stated]
+        + [(one, MENTION, document, "{}") for one, document in sorted({(own_name(e), d) for e, d in mentions})],
+    }
+    heads = {NODES: ("name", "type"), RELATIONS: ("name",), EDGES: ("source", "relation", "target")}
+    texts = {}
+    for name, own in rows.items():
+        stream = StringIO(newline="")
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow((*heads[name], "attributes"))
+        writer.writerows(own)
+        texts[name] = stream.getvalue()
+    return texts

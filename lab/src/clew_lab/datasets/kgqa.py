@@ -15,11 +15,10 @@ import numpy as np
 
 from clew.arrays import IntArray
 from clew.errors import InputError
-from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import MAX_HOPS, local_graph, neighbourhood
-from clew.graph.subgraphs.textual_graph import TextualGraph
+from clew.graph.subgraphs.textual_graph import TextualGraph, fact_graph
 from clew.indexing.kg_formats.files import graph_file
-from clew.indexing.kg_formats.statements import MalformedStatement, RawTriple, no_triples_message
+from clew.indexing.kg_formats.tables import MalformedStatement, RawTriple
 from clew.text.counts import format_count
 from clew.types import Question
 from clew_lab.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
@@ -70,8 +69,7 @@ def _read_triples(path: Path) -> list[RawTriple]:
         if isinstance(statement, tuple):
             distinct.add(statement)
     if not distinct:
-        message = no_triples_message(path.name, 0, None)
-        raise InputError(f"{message}; give a file with head, relation and tail on each line")
+        raise InputError(f"{path.name} states no triple; give a file with head, relation and tail on each line")
     return sorted(distinct)
 
 

@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 from clew.errors import BudgetError, InputError
 from clew.evaluation.evaluate_retrieval import RUN_DEPTH
 from clew.evaluation.ranking_metrics import check_installed
-from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import Run, execute
-from clew.evaluation.scoring import build_report, compare, score
+from clew.evaluation.scoring import EvaluationReport, build_report, compare, score
 from clew.index import Index, create
 from clew.models.llm.provider_model import LLMClientFactory
 from clew.plugins.records import SettingsRecord

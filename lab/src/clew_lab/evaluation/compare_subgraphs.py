@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from clew.arrays import DoubleArray
 from clew.errors import InputError
-from clew.evaluation.reports import SelectionReport, SelectionSummary
-from clew.evaluation.significance import compare_means, mean_interval
+from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import SubgraphSelector
@@ -47,6 +47,48 @@ graph tokens of the whole graph in place of its text."""
 GCN, GCN_PAPER, GCN_UNTRAINED = "gcn", "gcn-paper", "gcn-untrained"
 SELECTIONS = (GCN, GCN_PAPER, GCN_UNTRAINED, *UNTRAINED_SELECTIONS)
 """Selections for any reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSummary:
+    """Figures of one subgraph selection: mean of each measure over the questions, and accuracy with each seed."""
+
+    means: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]  # of 95 % of each mean; of "train_seconds" the ends
+    train_seconds: float  # mean over the seeds
+    by_seed: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures as one JSON object."""
+        rest = {"train_seconds": self.train_seconds, "by_seed": list(self.by_seed)}
+        return {**self.means, "intervals": {name: list(ends) for name, ends in self.intervals.items()}, **rest}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionReport:
+    """Result of a comparison of subgraph selections."""
+
+    questions: int  # number of test questions
+    training_questions: int
+    validation_questions: int  # which choose the epoch
+    budget: int  # maximum number of nodes of a selection
+    seeds: int
+    selections: Mapping[str, SelectionSummary]
+    comparisons: tuple[Comparison, ...]  # paired comparisons of the first selection with the others
+    # by selection, the number of distinct graphs that were too long for the reader, if any
+    truncated: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values, as printed by `clew compare`."""
+        return {
+            "questions": self.questions,
+            "learned_from": self.training_questions,
+            "budget": self.budget,
+            "seeds": self.seeds,
+            "selections": {name: summary.to_json() for name, summary in self.selections.items()},
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+            "shortened": dict(self.truncated),
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from clew.answering.feedback_log import log_feedback
 from clew.answering.kg_paths import PathAnswerer, full_reply
 from clew.arrays import DoubleArray
 from clew.errors import InputError
-from clew.evaluation.reports import EvaluationReport, RetrieverSummary
+from clew.evaluation.scoring import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import Comparison, compare_means
 from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
@@ -23,7 +23,7 @@ from clew.retrievers.object_retriever import GivenRetriever
 from clew.retrievers.registry import names_that_find_paths
 from clew.retrievers.supporting_passages import PathRetriever
 from clew.text.counts import format_count
-from clew.text.identifiers import is_identifier
+from clew.text.normalization import is_identifier
 from clew.types import Answer, Evidence, Progress, Question
 from clew_lab.evaluation.adaptation import (
     FEEDBACK_SHARE,

@@ -7,7 +7,7 @@ import numpy as np
 
 from clew.arrays import DoubleArray
 from clew.errors import InputError
-from clew.evaluation.answer_metrics import containment, first_choice
+from clew.evaluation.answer_metrics import answer_tokens, containment, normalize_answer
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
 from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.text.normalization import name_key
@@ -103,3 +103,9 @@ def _count_tokens(
 def _gold_coverage(item: EncodedQuestion, context: GraphContext) -> float:
     nodes, gold = set(context.subgraph.nodes.tolist()), item.question.gold
     return float(any(nodes.issuperset(path) for path in gold)) if gold else float("nan")
+
+
+def first_choice(reply: str, choices: Sequence[str]) -> str:
+    """Return which of some choices, of one word each, comes first in a reply; "" for none."""
+    by_key = {normalize_answer(choice): choice for choice in choices}
+    return next((by_key[word] for word in answer_tokens(reply) if word in by_key), "")

@@ -23,8 +23,8 @@ from math import comb, fsum
 import numpy as np
 
 from clew.arrays import DoubleArray, Ranks
-from clew.datasets.relevance import creditable_id
 from clew.errors import InputError
+from clew.evaluation.ranking_metrics import creditable_id
 from clew.evaluation.runs import Ranking
 from clew.types import Question
 

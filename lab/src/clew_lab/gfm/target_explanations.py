@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
-from clew.graph.paths.layered_walks import best_walks, best_walks_by_mean, edge_layers
+from clew.graph.paths.likeliest_walks import best_walks, best_walks_by_mean, edge_layers
 from clew.query.graph_walk import NO_MATCH
 from clew.retrievers.gfm.explanations import OVERSAMPLING
 from clew.retrievers.gfm.passage_graphs import QuestionGraph

@@ -15,7 +15,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from clew.arrays import BoolArray, DoubleArray, LongArray
-from clew.graph.paths.shortest_paths import shortest_paths
+from clew.graph.paths.simple_paths import shortest_paths
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.query.context import IndexContext
 from clew.query.relation_matching import Mediators, mediators_fingerprint, mediators_setting, open_mediators

@@ -16,12 +16,12 @@ import numpy as np
 
 from clew.arrays import BoolArray, IntArray, LongArray, expand_ranges, top_order
 from clew.graph.paths.relation_paths import relation_codes
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import LocalGraph
+from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
-from clew.query.masking import mask_names
+from clew.query.linking import mask_names
 from clew.query.relation_matching import (
     Mediators,
     PathScorer,

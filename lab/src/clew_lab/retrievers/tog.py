@@ -20,8 +20,8 @@ from typing import ClassVar, final
 import numpy as np
 
 from clew.arrays import BoolArray, DoubleArray
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import LocalGraph
+from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.models.validation import replace_surrogates
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import LanguageModel, TextScorer

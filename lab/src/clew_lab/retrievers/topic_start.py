@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import LocalGraph, explored_graph, neighbourhood
+from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.query.linking import TopicEntities
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC

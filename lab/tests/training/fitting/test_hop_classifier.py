@@ -9,7 +9,7 @@ import pytest
 from clew.errors import InputError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.registry import open_encoder
-from clew.query.masking import MaskedQuestion
+from clew.query.linking import MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
     CLASSIFIER,
     TUNED_FOLDER,

@@ -17,7 +17,7 @@ from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.provider_model import LLMClientFactory
 from clew.nn.query_gnn import QueryGNN
-from clew.query.chain_features import CHAIN_FEATURES
+from clew.query.chain_search import CHAIN_FEATURES
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights

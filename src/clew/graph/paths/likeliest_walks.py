@@ -5,14 +5,23 @@ walk, and the cost depends on the push and not on the size of the graph.
 
 Source: Dijkstra, "A note on two problems in connexion with graphs" (1959), on costs -log(probability of the step).
 Differs from the source: several starts, each with its own cost; stops when all targets are reached.
+
+The best walks through the layers of a graph neural network, by the importance of each edge at each layer.
+
+In each layer a walk takes one edge or stays. Its score is the sum of the importances of its edges, so keeping the best
+few at every node of every layer finds the best ones of all: the search is exact, unlike a beam.
+
+Source: Zhu et al., "Neural Bellman-Ford Networks" (2021), section 4.3, on paths by the gradient of edge weights.
+Differs from the source: a walk may be shorter than the number of layers; the search is exact.
 """
 
 import heapq
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
-from clew.arrays import FloatArray, IntArray
+from clew.arrays import FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import PushResult
@@ -101,3 +110,112 @@ def _dijkstra(  # type: ignore[no-untyped-def]
                 best[to] = likelihood
                 heapq.heappush(heap, (-likelihood, np.int32(to), position, steps + 1))
     return probability, previous, places
+
+
+def best_walks(
+    senders: IntArray, receivers: IntArray, importance: FloatArray, starts: LongArray, target: int, max_walks: int
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Return the distinct walks of at least one edge to a node with the highest importance, best first.
+
+    Edges lead from `senders` (m,) to `receivers` (m,) and have an `importance` (layers, m); a walk may begin at any of
+    `starts` (s,). A walk is returned as its score and its edges in order.
+    """
+    size = 1 + int(max(senders.max(initial=-1), receivers.max(initial=-1), starts.max(initial=-1), target))
+    width = max_walks * (len(importance) + 1)  # a walk takes several slots that differ in the layers where it stays
+    scores, edges, slots = _best_prefixes(senders, receivers, importance, starts.astype(np.int64), size, width)
+    walk_scores: dict[tuple[int, ...], float] = {}
+    for slot in range(width):
+        score = float(scores[-1, target, slot])
+        if score > -np.inf:
+            walk = _trace_edges(edges, slots, senders, target, slot)
+            if walk and score > walk_scores.get(walk, -np.inf):
+                walk_scores[walk] = score
+    best = sorted(walk_scores, key=lambda walk: (-walk_scores[walk], walk))[:max_walks]
+    return [(walk_scores[walk], walk) for walk in best]
+
+
+def _trace_edges(edges: LongArray, slots: LongArray, senders: IntArray, node: int, slot: int) -> tuple[int, ...]:
+    walk: list[int] = []
+    for layer in range(len(edges) - 1, 0, -1):
+        edge = int(edges[layer, node, slot])
+        slot = int(slots[layer, node, slot])
+        if edge >= 0:
+            walk.append(edge)
+            node = int(senders[edge])
+    return tuple(reversed(walk))
+
+
+@njit
+def _best_prefixes(senders, receivers, importance, starts, size, width):  # type: ignore[no-untyped-def]
+    layers = len(importance)
+    scores = np.full((layers + 1, size, width), -np.inf, dtype=np.float32)
+    edges = np.full((layers + 1, size, width), -1, dtype=np.int64)
+    slots = np.zeros((layers + 1, size, width), dtype=np.int64)
+    for start in starts:
+        scores[0, start, 0] = 0.0
+    for layer in range(layers):
+        before, after = scores[layer], scores[layer + 1]
+        for node in range(size):
+            for slot in range(width):
+                if before[node, slot] == -np.inf:
+                    break
+                _insert(after[node], edges[layer + 1, node], slots[layer + 1, node], before[node, slot], -1, slot)
+        for edge in range(len(senders)):
+            sender, receiver = senders[edge], receivers[edge]
+            for slot in range(width):
+                score = before[sender, slot] + importance[layer, edge]
+                if before[sender, slot] == -np.inf or score <= after[receiver, width - 1]:
+                    break
+                _insert(after[receiver], edges[layer + 1, receiver], slots[layer + 1, receiver], score, edge, slot)
+    return scores, edges, slots
+
+
+@njit
+def _insert(scores, edges, slots, score, edge, slot):  # type: ignore[no-untyped-def]
+    position = len(scores) - 1
+    if score <= scores[position]:
+        return
+    while position > 0 and scores[position - 1] < score:
+        scores[position], edges[position], slots[position] = (
+            scores[position - 1],
+            edges[position - 1],
+            slots[position - 1],
+        )
+        position -= 1
+    scores[position], edges[position], slots[position] = score, edge, slot
+
+
+def best_walks_by_mean(
+    senders: IntArray, receivers: IntArray, importance: FloatArray, starts: LongArray, target: int, max_walks: int
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Return the walks of `best_walks`, but by the mean importance of their edges, so that long ones are no better.
+
+    The search is exact, too: nodes are counted apart by the number of edges behind them. Edges (m,), their importance
+    (layers, m) and starts (s,) are as there.
+    """
+    layers, count = importance.shape
+    size = 1 + int(max(senders.max(initial=-1), receivers.max(initial=-1), starts.max(initial=-1), target))
+    taken = np.repeat(np.arange(layers), count)
+    copies = [np.tile(ends, layers) for ends in (senders, receivers)]
+    before, after = copies[0] + taken * size, copies[1] + (taken + 1) * size
+    walks: list[tuple[float, tuple[int, ...]]] = []
+    for edges in range(1, layers + 1):
+        found = best_walks(
+            before.astype(np.int32),
+            after.astype(np.int32),
+            np.tile(importance, layers),
+            starts,
+            target + edges * size,
+            max_walks,
+        )
+        walks += [(score / edges, tuple(edge % count for edge in walk)) for score, walk in found]
+    return sorted(walks, key=lambda walk: (-walk[0], walk[1]))[:max_walks]
+
+
+def edge_layers(importance: FloatArray, walk: Sequence[int]) -> tuple[int, ...]:
+    """Return the layer at which a walk takes each of its edges, so that the sum of their importances is highest.
+
+    `importance` (layers, m) is that of m edges; the walk has at most as many edges as there are layers.
+    """
+    layers = combinations(range(len(importance)), len(walk))
+    return max(layers, key=lambda chosen: sum(float(importance[i, e]) for i, e in zip(chosen, walk, strict=True)))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew.arrays import BoolArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import InputError
-from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range, symmetric_rows
+from clew.graph.subgraphs.textual_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 
 MAX_HOPS = 127
 

@@ -16,8 +16,7 @@ from typing import cast, final
 from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
 from clew.models.llm.prompts import extraction
-from clew.models.llm.prompts.cleaning import clean_names, clean_triples
-from clew.models.llm.prompts.template import Template, render_passage
+from clew.models.llm.prompts.template import Template, clean_names, clean_triples, render_passage
 from clew.models.validation import replace_surrogates
 from clew.protocols import LanguageModel
 from clew.types import Extraction, Failure, Passage, Reply

@@ -11,10 +11,9 @@ from typing import cast, final
 from clew.errors import InputError
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.rule_based import RuleExtractor
-from clew.plugins.arguments import FROM_PYTHON
-from clew.plugins.names import nearest
-from clew.plugins.origin import Origin, check_given, is_own
+from clew.plugins.arguments import FROM_PYTHON, Origin, check_given, is_own
 from clew.plugins.registry import Registry
+from clew.plugins.spec import nearest
 from clew.protocols import Extractor, LanguageModel
 from clew.store.weights_io import CONFIG_FILE
 from clew.types import Extraction, Failure, Mention, Passage

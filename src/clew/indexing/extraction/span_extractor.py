@@ -23,8 +23,7 @@ from clew.inference.span_tagger import NEIGHBOURS, SpanTagger, group_words, pool
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.protocols import Extractor, StateEncoder
 from clew.store.weights_io import PRETRAINED_FOLDER, read_weights, write_weights
-from clew.text.casing import is_uninformative
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS, is_uninformative
 from clew.text.normalization import name_key
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage

@@ -11,29 +11,24 @@ from pathlib import Path
 from typing import IO, cast
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.graphml import read_graphml
-from clew.indexing.kg_formats.json_file import read_json_file
-from clew.indexing.kg_formats.jsonl import read_json_statements
+from clew.indexing.kg_formats.json_records import read_json_file, read_json_statements
 from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
-from clew.indexing.kg_formats.stage1 import is_stage1, read_stage1
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     CUT,
     MAX_LINE_CHARACTERS,
     MAX_RECORD_CHARACTERS,
+    CellRow,
     EntityMention,
     EntityNames,
     MalformedStatement,
     Statement,
     drop_relations,
-    require_statement,
-)
-from clew.indexing.kg_formats.tables import (
-    CellRow,
     read_csv_rows,
     read_delimited_rows,
     read_mention_rows,
     read_name_rows,
     read_triple_rows,
+    require_statement,
 )
 from clew.indexing.sources.discovery import printable_path
 
@@ -45,9 +40,7 @@ FILE_KINDS = {
     "json": (".json",),
     "ntriples": (".nt", ".ntriples"),
     "turtle": (".ttl", ".turtle"),
-    "graphml": (".graphml",),
 }
-STAGE1 = "stage1"  # a folder of the package gfmrag
 UTF8 = "utf-8"
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -56,7 +49,6 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _HEAD_BYTES = 4096
-_PART_CHARACTERS = 1 << 20
 
 _RowReader = Callable[[Iterator[CellRow | MalformedStatement], str], Iterator[Statement]]
 
@@ -66,33 +58,35 @@ class GraphFile:
     """A graph file, created and checked by `graph_file`."""
 
     path: Path  # path of the file, which may end in `.gz`
-    kind: str  # one of `FILE_KINDS`, or `STAGE1`
+    kind: str  # one of `FILE_KINDS`
     encoding: str  # encoding of the text
     delimiter: str  # delimiter between cells
     names: tuple[Path, ...] = ()  # files with names of its entities: id, label, further names
     mentions: tuple[Path, ...] = ()  # files with mentions of its entities: entity, document or passage
     dropped: tuple[str, ...] = ()  # prefixes of relations whose triples are left out
 
-    def statements(self) -> Generator[Statement]:
-        """Yield the statements of the file, then of its tables; InputError: unreadable, cut off, wrong encoding."""
-        if not self.dropped:
-            yield from self._all_statements()
-            return
+    def statements(self, *, strict: bool = False) -> Generator[Statement]:
+        """Yield the statements of the file, then of its tables.
+
+        InputError: it is unreadable, cut off or in another encoding, or a table has no row that can be used. With
+        `strict` so is the first malformed statement.
+        """
         with closing(self._all_statements()) as statements:
-            yield from drop_relations(statements, self.dropped)
+            for statement in statements:
+                if strict and isinstance(statement, MalformedStatement):
+                    raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
+                yield statement
 
     def _all_statements(self) -> Generator[Statement]:
-        if self.kind == STAGE1:
-            yield from read_stage1(self.path, self.encoding)
-        else:
-            with _open_bytes(self.path, self.encoding) as stream:
-                yield from self._parse(stream, printable_path(self.path.name))
+        with _open_bytes(self.path, self.encoding) as stream:
+            statements = self._parse(stream, printable_path(self.path.name))
+            yield from drop_relations(statements, self.dropped) if self.dropped else statements
         for path in self.names:
-            yield from self._table_statements(path, read_name_rows)
+            yield from self._table_statements(path, read_name_rows, EntityNames, "name")
         for path in self.mentions:
-            yield from self._table_statements(path, read_mention_rows)
+            yield from self._table_statements(path, read_mention_rows, EntityMention, "mention")
 
-    def _table_statements(self, path: Path, read_rows: _RowReader) -> Generator[Statement]:
+    def _table_statements(self, path: Path, read_rows: _RowReader, kind: type, noun: str) -> Generator[Statement]:
         file_name = printable_path(path.name)
         with (
             _open_bytes(path, self.encoding) as stream,
@@ -100,38 +94,13 @@ class GraphFile:
         ):
             is_csv = _kind_of_suffix(path) == "csv"
             rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
-            yield from read_rows(rows, file_name)
-
-    def check(self) -> None:
-        """Read the whole file; a malformed statement is an InputError."""
-        with closing(self.statements()) as statements:
-            for statement in statements:
-                if isinstance(statement, MalformedStatement):
-                    raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
-
-    def require_content(self) -> None:
-        """Read the file up to its first triple, and each table up to its first row that can be used.
-
-        An InputError where a file has none or cannot be read.
-        """
-        with closing(self.statements()) as statements:
-            require_statement(statements, tuple, f"the file of {printable_path(self.path.name)!r}", "triple")
-        for paths, read_rows, kind, noun in (
-            (self.names, read_name_rows, EntityNames, "name"),
-            (self.mentions, read_mention_rows, EntityMention, "mention"),
-        ):
-            for path in paths:
-                place = f"the file {printable_path(path.name)!r} of --{noun}s"
-                with closing(self._table_statements(path, read_rows)) as statements:
-                    require_statement(statements, kind, place, noun)
+            yield from require_statement(read_rows(rows, file_name), kind, f"the file {file_name!r} of --{noun}s", noun)
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
-        if self.kind == "graphml":
-            return read_graphml(stream, file_name, None if self.encoding == UTF8 else self.encoding)
         if self.kind == "turtle":
             return read_turtle(_read_text(stream, self.encoding), file_name)
         if self.kind == "json":
-            return _read_json(stream, self.encoding, file_name)
+            return read_json_file(_read_text(stream, self.encoding), file_name)
         if self.kind == "jsonl":
             return read_json_statements(read_text_lines(stream, self.encoding, MAX_RECORD_CHARACTERS), file_name)
         lines = read_text_lines(stream, self.encoding)
@@ -149,22 +118,18 @@ def graph_file(
     names: Sequence[str | Path] = (),
     mentions: Sequence[str | Path] = (),
 ) -> GraphFile:
-    """Return a graph file (`.gz` too), or gfmrag's folder, after checking options and first bytes; InputError else.
+    """Return a graph file (`.gz` too) after checking options and first bytes; InputError else.
 
     The kind is one of `FILE_KINDS`, None for that of the suffix; `encoding` a Python codec; the delimiter of cells a
     tab by default, and in CSV a comma or another character. `names` are tables by tabs (`.csv`: commas) of entity,
     label, further names; `mentions` tables of entity, and document or passage.
     """
     graph_path, tables, places = Path(path), tuple(map(Path, names)), tuple(map(Path, mentions))
-    is_folder = kind in (None, STAGE1) and is_stage1(graph_path)
-    for option, files in (("", () if is_folder else (graph_path,)), ("--names", tables), ("--mentions", places)):
+    for option, files in (("", (graph_path,)), ("--names", tables), ("--mentions", places)):
         for file in files:
             if not file.is_file():
                 wanted = f"for {option} give a table" if option else "give a graph file"
                 raise InputError(f'"{printable_path(file)}" is no file; {wanted} (see clew kg import --help)')
-    if is_folder:
-        _check_encoding(encoding)
-        return GraphFile(graph_path, STAGE1, encoding, ",", tables, places)
     file_kind = kind or _kind_of_suffix(graph_path)
     if file_kind not in FILE_KINDS:
         suffixes = " ".join(suffix for kind_suffixes in FILE_KINDS.values() for suffix in kind_suffixes)
@@ -174,10 +139,10 @@ def graph_file(
         raise InputError(f"{problem}; wanted {wanted}")
     if delimiter is not None and file_kind not in ("tsv", "csv"):
         raise InputError(f"--delimiter is for tsv and csv, and this file is {file_kind}; leave it out")
-    if delimiter == "" or (file_kind == "csv" and delimiter is not None and len(delimiter) != 1):
-        raise InputError(f"--delimiter is {delimiter!r}; wanted one character, or more for tsv")
-    if delimiter is not None and ("\n" in delimiter or "\r" in delimiter or (file_kind == "csv" and delimiter == '"')):
-        raise InputError(f"--delimiter is {delimiter!r}; wanted neither the end of a line nor the quotes of CSV")
+    is_no_separator = file_kind == "csv" and (len(delimiter or ",") != 1 or delimiter == '"')
+    if delimiter is not None and (not delimiter or is_no_separator or {*delimiter} & {"\n", "\r"}):
+        wanted = "one character, or more for tsv, neither the end of a line nor the quotes of CSV"
+        raise InputError(f"--delimiter is {delimiter!r}; wanted {wanted}")
     _check_encoding(encoding)
     for file in (graph_path, *tables, *places):
         with _open_bytes(file, encoding) as stream:
@@ -209,21 +174,6 @@ def _read_text(stream: IO[bytes], encoding: str) -> str:
     text = _decode(stream, encoding)
     try:
         return text.read()
-    finally:
-        text.detach()  # the caller closes the stream
-
-
-def _read_json(stream: IO[bytes], encoding: str, file_name: str) -> Iterator[Statement]:
-    with closing(_read_parts(stream, encoding)) as parts:  # before the stream, also if not read whole
-        yield from read_json_file(parts, file_name)
-
-
-def _read_parts(stream: IO[bytes], encoding: str) -> Generator[str]:
-    """Yield a text in parts, undecodable bytes as lone surrogates."""
-    text = _decode(stream, encoding)
-    try:
-        while part := text.read(_PART_CHARACTERS):
-            yield part
     finally:
         text.detach()  # the caller closes the stream
 

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.statements import (
+from clew.indexing.kg_formats.tables import (
     EntityNames,
     MalformedStatement,
     RawTriple,
     Statement,
     find_name_fault,
+    find_text_fault,
     relation_to_words,
 )
-from clew.indexing.kg_formats.tables import find_text_fault
 from clew.plugins.extras import import_extra
 
 LABEL_PREDICATES = frozenset(

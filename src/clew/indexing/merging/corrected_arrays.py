@@ -15,8 +15,7 @@ from clew.graph.csr import Adjacency, build_adjacency, unweighted_rows
 from clew.graph.sentence_index import MAX_BRIDGE_PASSAGES, MIN_ENTITY_PASSAGES, SentenceRows
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import StringWriter
+from clew.graph.string_array import StringArray, StringWriter
 from clew.indexing.merging.passage_facts import DistinctTriples, distinct_triples
 from clew.indexing.resolution.entity_decisions import CorrectedEntities
 

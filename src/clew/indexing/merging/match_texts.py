@@ -20,8 +20,7 @@ from clew.arrays import HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.errors import IndexFormatError
 from clew.graph.segments.segment import CollisionError, Segment, Vocabulary
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import take_strings
+from clew.graph.string_array import StringArray, take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
 from clew.indexing.merging.title_matches import TitleMatches
 from clew.indexing.merging.vocabularies import join_vocabularies

@@ -18,8 +18,7 @@ from clew.graph.segments.segment import Ragged, Segment, Vocabulary
 from clew.graph.sentence_index import SentenceRows
 from clew.graph.snapshot.imported_graph import ImportedGraph, empty_graph
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import StringWriter, mix_strings, take_strings
+from clew.graph.string_array import StringArray, StringWriter, mix_strings, take_strings
 from clew.indexing.extraction.rule_based import DEFAULT_RELATION
 from clew.indexing.merging.known_matches import MatchMemory, NoMatches, find_matches
 from clew.indexing.merging.match_texts import MatchTexts, make_vocabulary, read_match_texts

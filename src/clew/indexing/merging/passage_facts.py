@@ -15,8 +15,7 @@ from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import Adjacency
 from clew.graph.segments.segment import Ragged, Segment
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import take_strings
+from clew.graph.string_array import StringArray, take_strings
 from clew.indexing.merging.match_texts import MatchTexts
 from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
 from clew.indexing.merging.title_names import TitleNames, pack_pairs

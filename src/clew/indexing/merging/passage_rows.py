@@ -26,8 +26,7 @@ from clew.graph.sentence_index import (
     MIN_TERM_PASSAGES,
     SentenceRows,
 )
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import take_strings
+from clew.graph.string_array import StringArray, take_strings
 from clew.indexing.merging.passage_facts import PassageFacts
 from clew.indexing.merging.title_matches import TitleMatches, is_inside_match
 from clew.indexing.merging.title_names import TitleNames

@@ -1,7 +1,6 @@
 """Search for the names of titles in the words of segments: longest name first, without overlaps, from left to right.
 
-A name of one or two words matches only where it starts as names do (see `clew.text.gazetteer.Gazetteer`, which does the
-same for one text).
+A name of one or two words matches only where it starts as names do (see `clew.text.casing`).
 
 Source: none. Differs from the source: nothing.
 """

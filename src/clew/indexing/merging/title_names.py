@@ -18,9 +18,9 @@ from clew.arrays import BoolArray, HashArray, IntArray, LongArray
 from clew.arrays.kernels import njit
 from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import Ragged, Segment
-from clew.graph.string_kernels import have_space
+from clew.graph.string_array import have_space
 from clew.indexing.merging.vocabularies import JoinedVocabulary
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import ARTICLES, key_hash
 from clew.text.token_arrays import IS_CAPITALISED, IS_LOWER
 

@@ -10,8 +10,7 @@ import numpy as np
 from clew.arrays import HashArray, IntArray
 from clew.arrays.kernels import njit
 from clew.graph.segments.segment import CollisionError, Vocabulary
-from clew.graph.string_array import StringArray
-from clew.graph.string_kernels import StringSlots, copy_strings, unequal_row
+from clew.graph.string_array import StringArray, StringSlots, copy_strings, unequal_row
 from clew.indexing.segments.store import OpenedParts
 from clew.models.threads import map_in_threads
 

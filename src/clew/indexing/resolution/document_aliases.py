@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from clew.store.schema import has_aliases
-from clew.text.gazetteer import COMMON_WORDS
+from clew.text.casing import COMMON_WORDS
 from clew.text.normalization import name_key, strip_parentheses
 from clew.types import Extraction, Failure, Mention, Passage
 

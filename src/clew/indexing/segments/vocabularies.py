@@ -18,8 +18,7 @@ from clew.graph.csr import row_pointers, run_starts
 from clew.graph.segments.segment import CollisionError, Ragged, Vocabulary
 from clew.graph.string_array import StringArray
 from clew.text.bm25 import TermCounts
-from clew.text.normalization import is_unspaced_letter
-from clew.text.terms import terms_of_words
+from clew.text.normalization import is_unspaced_letter, terms_of_words
 from clew.text.token_arrays import TokenArrays
 
 

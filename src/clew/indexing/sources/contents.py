@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.text.counts import format_count
@@ -48,8 +48,7 @@ class FileContents:
 class HeadingPath:
     """The headings above the current place."""
 
-    def __init__(self, above: str = "") -> None:
-        self._above = above
+    def __init__(self) -> None:
         self._open: list[tuple[int, str]] = []
 
     def enter(self, level: int, text: str) -> str:
@@ -61,7 +60,7 @@ class HeadingPath:
     @property
     def path(self) -> str:
         """The headings from the highest to the lowest."""
-        return " > ".join([*([self._above] if self._above else []), *(heading for _, heading in self._open)])
+        return " > ".join(heading for _, heading in self._open)
 
 
 class TextBuilder:
@@ -94,15 +93,7 @@ class TextBuilder:
         self.add(contents.text.strip("\n"), Place(heading=heading))
         self._places += [
             PlaceStart(
-                start + own.offset,
-                Place(
-                    own.place.page,
-                    own.place.slide,
-                    own.place.sheet,
-                    own.place.row,
-                    own.place.line,
-                    " > ".join(filter(None, [heading, own.place.heading])),
-                ),
+                start + own.offset, replace(own.place, heading=" > ".join(filter(None, [heading, own.place.heading])))
             )
             for own in contents.places
         ]

@@ -6,23 +6,33 @@ The process reads a line of JSON (`suffix`, `bytes`, `seconds`) and the bytes of
 JSON: `contents`, a list of those of `FileContents.to_json`, or `failure`, or `missing` for a package that is not
 installed; `ends` is true where it needs another process in its place. A file that takes more processor time than
 `seconds` ends it.
+
+A child process that converts files, so that one that hangs, or takes all memory, costs nothing but itself.
+
+One child converts many files; where it dies, another takes its place for the next one.
 """
 
+import atexit
 import io
 import json
 import os
+import signal
 import struct
+import subprocess
 import sys
 import warnings
 import zipfile
 import zlib
+from contextlib import suppress
 from importlib import import_module
-from typing import IO, Any, NamedTuple
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import IO, Any, NamedTuple, final
 
 from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.contents import FileContents
-from clew.indexing.sources.encodings import decode_bytes
-from clew.plugins.extras import import_extra
+from clew.indexing.sources.plain_text import decode_bytes
+from clew.plugins.extras import import_extra, require_extra
 from clew.text.counts import MEBIBYTE
 from clew.types import Place, PlaceStart
 
@@ -87,13 +97,19 @@ def convert(suffix: str, data: bytes) -> list[FileContents]:
 
 def _read(suffix: str, data: bytes, depth: int) -> list[FileContents]:
     kind = KINDS[suffix]
-    _check_archive(suffix, data)
-    if data.startswith(_OLD_OFFICE) and suffix in (".docx", ".pptx", ".xlsx"):
+    members = _archive_members(data)
+    size = sum(member.file_size for member in members or ())
+    if size > _MAX_INFLATED_BYTES or (size > _RATIO_FROM_BYTES and size > _MAX_RATIO * len(data)):
+        raise InputError(
+            f"the {suffix} file of {len(data)} bytes inflates to {size}, which no document needs; leave it out"
+        )
+    is_office = suffix in (".docx", ".pptx", ".xlsx")
+    if is_office and data.startswith(_OLD_OFFICE):
         raise InputError(
             f"the {suffix} file is damaged or locked (it is encrypted, or of Office before 2007); save it again, "
             "without a password, or leave it out"
         )
-    if suffix in (".docx", ".pptx", ".xlsx") and not _holds_member(data, _OFFICE_PART):
+    if is_office and members is not None and _OFFICE_PART not in {member.filename for member in members}:
         raise InputError(
             f"the {suffix} file is damaged or locked (it is an archive without {_OFFICE_PART}, so no file of Office); "
             "save it again or leave it out"
@@ -138,28 +154,13 @@ def _read_attachment(suffix: str, data: bytes, depth: int) -> FileContents:
     return _read(suffix, data, depth + 1)[0]
 
 
-def _holds_member(data: bytes, name: str) -> bool:
-    """Return whether an archive has a file of this name; true where it is no archive that can be read."""
+def _archive_members(data: bytes) -> list[zipfile.ZipInfo] | None:
+    """Return the files in an archive, None where it is none that can be read; bytes may stand before it."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return name in archive.namelist()
+            return archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return True  # the reader says what is wrong with it
-
-
-def _check_archive(suffix: str, data: bytes) -> None:
-    """Raise an InputError for an archive that inflates to far more than its size."""
-    if not zipfile.is_zipfile(io.BytesIO(data)):  # bytes may stand before an archive
-        return
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return  # the converter says what is wrong with it
-    if size > _MAX_INFLATED_BYTES or (size > _RATIO_FROM_BYTES and size > _MAX_RATIO * len(data)):
-        raise InputError(
-            f"the {suffix} file of {len(data)} bytes inflates to {size}, which no document needs; leave it out"
-        )
+        return None  # the reader says what is wrong with it
 
 
 def limit_memory(extra: int) -> None:
@@ -228,3 +229,142 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+_START_SECONDS = 60.0  # of a child, whose imports take a second or two
+_SECONDS_PER_MEBIBYTE = 60.0
+_WAIT_SHARE = 4.0  # of the seconds of a processor, on a machine that is busy
+
+
+@final
+class ConverterProcess:
+    """Converts files in a child process, which is started with the first one; threads take turns."""
+
+    def __init__(self, seconds: float = 60.0, memory: int = 2048 * MEBIBYTE, file_size: int = 512 * MEBIBYTE) -> None:
+        self._seconds = seconds  # of a processor for a file of no size; four times as many may pass
+        self._memory = memory  # bytes, on Linux
+        self._file_size = file_size  # bytes
+        self._lock = Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._owner = 0  # the process that started the child: its pipes are not those of a fork
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+
+    def convert(self, suffix: str, data: bytes) -> list[FileContents]:
+        """Return the contents of a file, those of each message for a mailbox.
+
+        Raises InputError where it cannot be converted within the limits, MissingPackageError where a package is
+        missing.
+        """
+        size = len(data) / MEBIBYTE
+        if len(data) > self._file_size:
+            raise InputError(f"the {suffix} file has {size:.0f} MiB, more than {self._file_size // MEBIBYTE}")
+        seconds = self._seconds + size * _SECONDS_PER_MEBIBYTE
+        with self._lock:
+            reply = json.loads(self._exchange(suffix, data, seconds))
+            if reply.get("ends"):
+                self._end()
+        if "missing" in reply:
+            raise MissingPackageError(reply["missing"])
+        if "failure" in reply:
+            raise InputError(reply["failure"])
+        return [FileContents.from_json(record) for record in reply["contents"]]
+
+    def close(self) -> None:
+        """End the child; the next file starts another."""
+        with self._lock:
+            self._end()
+
+    def _exchange(self, suffix: str, data: bytes, seconds: float) -> bytes:
+        header = {"suffix": suffix, "bytes": len(data), "seconds": seconds}
+        wait = _START_SECONDS + _WAIT_SHARE * seconds
+        try:
+            self._send(json.dumps(header).encode() + b"\n" + data)
+            line = self._lines.get(timeout=wait)
+        except Empty:
+            self._end()
+            raise self._too_long(suffix, seconds) from None
+        if line:
+            return line
+        code = self._end()
+        if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU:
+            raise self._too_long(suffix, seconds)
+        if code == -signal.SIGABRT:  # as pdfium ends where it gets no memory
+            raise InputError(f"the {suffix} file needs too much memory to be read; leave it out")
+        raise InputError(f"the {suffix} file ended the converter (code {code}); save it again or leave it out")
+
+    def _too_long(self, suffix: str, seconds: float) -> InputError:
+        return InputError(f"the {suffix} file takes more than {seconds:.0f} seconds to be read; leave it out")
+
+    def _send(self, task: bytes) -> None:
+        for is_last in (False, True):
+            child = self._started_child()
+            assert child.stdin is not None
+            try:
+                child.stdin.write(task)
+                child.stdin.flush()
+            except OSError:  # it was ended from outside since the last file, or ends on this one
+                if is_last:
+                    return
+                self._end()
+            else:
+                return
+
+    def _started_child(self) -> "subprocess.Popen[bytes]":
+        if self._child is not None and self._owner == os.getpid():
+            return self._child
+        search_path = os.pathsep.join(entry for entry in sys.path if entry)
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "clew.indexing.sources.conversion", str(self._memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": search_path},
+        )
+        self._owner, self._lines = os.getpid(), SimpleQueue()
+        assert self._child.stdout is not None
+        Thread(target=_forward, args=(self._child.stdout, self._lines), daemon=True).start()
+        atexit.register(self.close)
+        return self._child
+
+    def _end(self) -> int:
+        """End the child if there is one, and return its exit code: its own where it has ended by itself."""
+        child, self._child = self._child, None
+        if child is None or self._owner != os.getpid():
+            return 0
+        atexit.unregister(self.close)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(0.1)  # one that closed its output is just ending
+        child.kill()
+        code = child.wait()
+        for pipe in (child.stdin, child.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+        return code
+
+
+def _forward(output: IO[bytes], lines: "SimpleQueue[bytes]") -> None:
+    """Put the lines of a child's output into a queue, and b"" at its end."""
+    with suppress(OSError, ValueError):  # closed meanwhile
+        while line := output.readline():
+            lines.put(line)
+    lines.put(b"")
+
+
+CONVERTER = ConverterProcess()
+"""The converter of this process."""
+
+
+def convert_file(suffix: str, data: bytes) -> list[FileContents]:
+    """Return the contents of a file's bytes, those of each message for a mailbox; at least one.
+
+    Raises InputError where it cannot be read within the limits, MissingPackageError where a package for it is missing.
+    """
+    if not data:
+        raise InputError("empty: the file holds no bytes")
+    if KINDS[suffix].packages:
+        require_extra(KINDS[suffix].packages, "files", f"reading {suffix} files")
+    contents = CONVERTER.convert(suffix, data)
+    if not any(part.text.strip() for part in contents):
+        notes = "; ".join(note for part in contents for note in part.notes)
+        raise InputError(f"empty: the file has no text{f' ({notes})' if notes else ''}; leave it out")
+    return contents

@@ -48,9 +48,9 @@ class FileState:
 
     @classmethod
     def from_json(cls, line: str) -> Self:
-        """Return the state of a line; an earlier version of Clew wrote no more than five values."""
-        id_, size, modified, documents, failed, *rest = json.loads(line)
-        return cls(id_, (size, modified), documents, failed, *rest)
+        """Return the state of a line."""
+        id_, size, modified, *rest = json.loads(line)
+        return cls(id_, (size, modified), *rest)
 
     def hash_states(self, stored: StoredDocuments) -> str:
         """Return a hash of the states of its documents in the index."""
@@ -64,7 +64,6 @@ class FolderState:
     version: tuple[int, str] = (0, "")  # of the index, and the hash of its files
     device: int = -1  # number of the file system
     files: dict[str, FileState] = field(default_factory=dict)
-    is_registered: bool = False  # whether the files have their ids from the register of sources
 
     @classmethod
     def read(cls, file: Path) -> Self:
@@ -77,7 +76,6 @@ class FolderState:
                         header = json.loads(line)
                         state.version = (int(header["version"]), str(header["files"]))
                         state.device = int(header["device"])
-                        state.is_registered = header.get("registered") is True
                     else:
                         read = FileState.from_json(line)
                         state.files[read.id] = read
@@ -91,7 +89,7 @@ class FolderState:
             "version": self.version[0],
             "files": self.version[1],
             "device": self.device,
-            "registered": self.is_registered,
+            "registered": True,  # in the register of sources, as since the first release
         }
         with atomic_file(file) as temporary, temporary.open("w", encoding="utf-8") as stream:
             stream.write(json.dumps(header) + "\n")
@@ -119,7 +117,6 @@ class FolderReader:
         self._stored = FolderState.read(state)
         self._files: list[FileState] = []
         self._changed: list[SourceFile] = []
-        self._claimed: list[SourceFile] = []  # those whose path was the id before
         self._failures: list[Failure] = []
         self._present = IdSet()
         self._version = (table.version, table.files_hash)
@@ -129,15 +126,12 @@ class FolderReader:
     @property
     def is_unchanged(self) -> bool:
         """Whether all files are as they were, none is new or gone, and the index holds what they have."""
-        is_registered = self._stored.is_registered or not self._stored.files
-        return is_registered and not self._changed and len(self._files) == len(self._stored.files)
+        return not self._changed and len(self._files) == len(self._stored.files)
 
     def documents(self) -> Iterator[Document | Failure]:
         """Yield the documents of new and changed files, and the failures of all, under the writer lock."""
         yield from self._failures
         with closing(self.register):
-            for source in self._claimed:
-                self.register.claim(source)
             for source, named in zip(self._changed, self.register.name(self._folder, self._changed), strict=True):
                 yield from self._read_changed(source, named)
 
@@ -193,7 +187,7 @@ class FolderReader:
             elif file.indexed != indexed:
                 version = (0, "")  # another command has changed its documents meanwhile: the next look reads it again
         files = {file.id: file for file in self._files}
-        FolderState(version, self._place[0], files, is_registered=True).write(self._state)
+        FolderState(version, self._place[0], files).write(self._state)
 
     def store_version(self) -> None:
         """Store the version of the index, and the file system, that an unchanged folder was compared with."""
@@ -214,7 +208,6 @@ class FolderReader:
         stored = self._stored.files
         if stored and not sources and self._stored.device not in (-1, self._place[0]):
             raise FolderAbsentError(f"{self._folder} has no file, and is on another file system than before")
-        self._claimed = [sources[id_] for id_, file in stored.items() if id_ in sources and _has_path_ids(file)]
         changed = {
             id_
             for id_, source in sources.items()
@@ -256,11 +249,6 @@ def _forget_line(line: bytes, is_gone: Callable[[str], bool]) -> bytes:
     present = [id_ for id_ in values[3] if not is_gone(id_)]
     changed = json.dumps([*values[:3], present, *values[4:]]).encode("ascii") + b"\n"
     return line if present == values[3] else changed if present else b""
-
-
-def _has_path_ids(file: FileState) -> bool:
-    """Return whether documents of a file have their ids from its path, and not those of another folder."""
-    return any(id_ == file.id or id_.startswith(f"{file.id}:") for id_ in file.documents)
 
 
 def _find_place(folder: Path) -> tuple[int, int]:

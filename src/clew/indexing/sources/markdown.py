@@ -1,8 +1,15 @@
-"""Structure of Markdown texts: headings, links, aliases; all patterns take linear time (50 MB lines)."""
+"""Structure of Markdown texts: headings, links, aliases; all patterns take linear time (50 MB lines).
+
+Front matter of Markdown: the YAML between two lines `---` at the very start, by PyYAML.
+"""
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import accumulate
+from math import isfinite
+from typing import Any, NamedTuple
 
 
 class Heading(NamedTuple):
@@ -102,10 +109,10 @@ def read_alias_line(text: str) -> tuple[str, ...]:
     return ()
 
 
-def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
+def _matches_outside_code(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     blocks = _fenced_blocks(text)
     block = next(blocks, None)
-    for match in pattern.finditer(text, start):
+    for match in pattern.finditer(text):
         while block is not None and block[1] <= match.start():
             block = next(blocks, None)
         if block is None or match.start() < block[0]:
@@ -124,3 +131,151 @@ def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
             opening = None
     if opening is not None:
         yield opening.start(), len(text)
+
+
+_MATTER = re.compile(r"---[ \t]*+\r?\n(?P<body>(?:(?!(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z))[^\n]*+\n){0,500}+)")
+_END = re.compile(r"(?:---|\.\.\.)[ \t]*+\r?(?:\n|\Z)")
+_ENTRY = re.compile(r"(?=^[^\s#\-:][^\n:]{0,200}:(?:\s|$))", re.M)
+_BRACKET = re.compile(r"[\[{\]}]")
+_NUMBER_OF_MANY_DIGITS = re.compile(r"[-+]?[0-9][0-9a-fA-Fxob_:]{3000,}+")  # Python writes none of over 4,300 digits
+_MAX_CHARACTERS = 1 << 16
+_MAX_DEPTH = 8
+_MAX_BRACKETS = 64  # open at once; PyYAML looks at all of them for each token, and Python's own stack ends near 300
+_INT64 = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The front matter of a text."""
+
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)  # the rest; a key of a key is "outer.inner"
+    end: int = 0  # offset where the body starts, 0 where the front matter is text of the body, too
+    fault: str = ""  # what is wrong with it, and where
+
+
+class _Entries(NamedTuple):
+    """The entries of front matter."""
+
+    values: Mapping[str, Any]
+    fault: str = ""
+    line: int = 0  # of the fault, from 1 for the first entry
+    is_whole: bool = True  # whether all of it is in the entries
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Return the front matter of a text.
+
+    Where it is no YAML, each entry is read by itself, else as plain words; where words of it are in none, it is text of
+    the body, too. What has no entry at all is no front matter.
+    """
+    opening = _MATTER.match(text)
+    closing = _END.match(text, opening.end()) if opening else None
+    if opening is None or closing is None or len(opening["body"]) > _MAX_CHARACTERS:
+        return FrontMatter()
+    entries = _read_entries(opening["body"])
+    if not entries.values and opening["body"].strip() and not entries.is_whole:
+        return FrontMatter()
+    title, aliases = "", tuple[str, ...]()
+    fields: dict[str, Any] = {}
+    for key, value in entries.values.items():
+        if key.lower() == "title":
+            title = " ".join(str(_scalar(value)).split()) if not isinstance(value, list | dict) else ""
+        elif key.lower() == "aliases":
+            aliases = tuple(dict.fromkeys(_read_aliases(value)))
+        else:
+            fields.update(_flatten(key, value, 1))
+    fault = f"line {entries.line + 1}: the front matter is no YAML ({entries.fault})" if entries.fault else ""
+    return FrontMatter(title, aliases, fields, closing.end() if entries.is_whole else 0, fault)
+
+
+def _read_entries(body: str) -> _Entries:
+    whole, fault, line = _load(body)
+    if isinstance(whole, dict):
+        return _Entries({str(key): value for key, value in whole.items()})
+    if whole is None and not fault:  # nothing but comments
+        return _Entries({})
+    values: dict[str, Any] = {}
+    is_whole = True
+    for part in _ENTRY.split(body):
+        read = _load(part)[0]
+        if isinstance(read, dict):
+            values.update((str(key), value) for key, value in read.items())
+        elif read is not None or part.strip():
+            key, colon, value = part.partition(":")
+            if colon:
+                values[key.strip()] = value.partition("\n")[0].strip()
+            is_whole = is_whole and bool(colon) and not value.partition("\n")[2].strip()
+    return _Entries(values, fault or f"it is {type(whole).__name__}, not keys with values", line, is_whole)
+
+
+def _load(text: str) -> tuple[Any, str, int]:
+    """Return what YAML means, and what is wrong with it, with the line.
+
+    Refused is what is not of the plain kind that front matter is: one part named twice (an alias may stand for
+    billions), types of YAML's own, which PyYAML makes of anything, and numbers of thousands of digits.
+    """
+    import yaml
+
+    if _count_open_brackets(text) > _MAX_BRACKETS:
+        return None, f"more than {_MAX_BRACKETS} brackets are open at once", 1
+    try:
+        for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            line = token.start_mark.line + 1
+            if isinstance(token, yaml.AliasToken):
+                return None, "a value that begins with * wants quotes", line
+            if isinstance(token, yaml.TagToken):
+                return None, "a value that begins with ! wants quotes", line
+            if isinstance(token, yaml.ScalarToken) and _NUMBER_OF_MANY_DIGITS.fullmatch(token.value):
+                return None, "a number of thousands of digits", line
+        return yaml.safe_load(text), "", 0
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        return None, error.problem or "it cannot be read", 1 if mark is None else mark.line + 1
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError, KeyError) as error:
+        return None, " ".join(str(error).split())[:200] or type(error).__name__, 1
+
+
+def _count_open_brackets(text: str) -> int:
+    """Return how many brackets are open at once in a text, at most."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(text))
+    return max(accumulate(steps), default=0)
+
+
+def _read_aliases(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        parts = value.split(";")
+    elif isinstance(value, list):
+        parts = [": ".join(map(str, next(iter(v.items())))) if isinstance(v, dict) and v else str(v) for v in value]
+    else:
+        parts = [] if value is None else [str(value)]
+    yield from (part.strip() for part in parts if part.strip())
+
+
+def is_int64(value: int) -> bool:
+    """Return whether an integer fits 64 bits with a sign, as those of metadata must."""
+    return -_INT64 <= value < _INT64
+
+
+def _scalar(value: Any) -> str | int | float | bool:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if is_int64(value) else str(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _flatten(key: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an entry: numbers, booleans, strings, lists of strings; dates are written `2026-11-23`."""
+    if isinstance(value, dict) and depth < _MAX_DEPTH:
+        for inner, own in value.items():
+            yield from _flatten(f"{key}.{inner}", own, depth + 1)
+    elif isinstance(value, list):
+        yield key, [str(_scalar(item)) for item in value]
+    elif value is not None:
+        yield key, _scalar(value)

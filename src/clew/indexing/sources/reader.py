@@ -4,7 +4,7 @@ import json
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import chain
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from clew.errors import InputError, MissingPackageError
-from clew.indexing.sources.conversion import KINDS
+from clew.indexing.sources.conversion import KINDS, convert_file
 from clew.indexing.sources.discovery import (
     CODE_SUFFIXES,
     JSON_LINES_SUFFIXES,
@@ -24,11 +24,11 @@ from clew.indexing.sources.discovery import (
     find_sources,
     printable_path,
 )
-from clew.indexing.sources.encodings import UTF_8, decode_bytes
-from clew.indexing.sources.front_matter import read_front_matter
-from clew.indexing.sources.office_files import convert_file
+from clew.indexing.sources.markdown import read_front_matter
 from clew.indexing.sources.plain_text import (
+    UTF_8,
     check_text,
+    decode_bytes,
     make_code_document,
     make_contents_document,
     make_markdown_document,
@@ -43,20 +43,11 @@ from clew.text.sanitize import has_surrogate
 from clew.types import Document, Failure
 
 
-@dataclass(slots=True)
-class ReadingProgress:
-    """Bytes read so far, of the bytes that the sources have."""
-
-    done: int = 0
-    total: int = 0  # 0 where it is not known: standard input
-    report: ReadingReport = field(default_factory=ReadingReport)  # how the files were read
-
-
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """One pass over paths."""
 
-    progress: ReadingProgress
+    report: ReadingReport
     is_wanted: Callable[[str], bool] | None
     register: SourceRegister
     columns: RecordColumns = STANDARD_COLUMNS
@@ -81,7 +72,7 @@ def hash_sources(paths: Sequence[str | Path]) -> str:
 def read_documents(
     paths: Sequence[str | Path],
     stdin: IO[bytes] | None = None,
-    progress: ReadingProgress | None = None,
+    report: ReadingReport | None = None,
     is_wanted: Callable[[str], bool] | None = None,
     register: SourceRegister | None = None,
     columns: RecordColumns = STANDARD_COLUMNS,
@@ -92,23 +83,22 @@ def read_documents(
     with the extra `files` `.pdf .docx .pptx .xlsx .html .htm .epub .rst`. Folders are read recursively, hidden names
     skipped; "-" is `stdin`, by default that of the process: JSON lines if its first character is `{`, else one text
     with the id "stdin". A failure names the path, or `path:line`, and does not stop the rest. Links out of
-    a folder and its files of no bytes are skipped, which the report of `progress` counts. Ids are unique, as
+    a folder and its files of no bytes are skipped, which `report` counts. Ids are unique, as
     `register` gives them to files; a file that is given by several paths is read once. Paths keep their order, folders
     that of their relative paths. The call raises InputError before anything is read where no path is given, or one does
-    not exist. Bytes are added to `progress` as they are read, and to its report how. With `is_wanted` come only
+    not exist. `report` tells how files were read, and how many bytes so far. With `is_wanted` come only
     documents of the ids that it accepts, and failures of accepted ids, or of accepted items where no id is known;
     nothing else is parsed that need not be. `columns` names the text, title and id of records.
     """
     sources = [paths] if isinstance(paths, str) else list(paths)
     check_paths(sources)
-    counted = ReadingProgress() if progress is None else progress
-    reading = _Reading(counted, is_wanted, SourceRegister() if register is None else register, columns)
+    reading = _Reading(report or ReadingReport(), is_wanted, register or SourceRegister(), columns)
     return _check_documents(chain.from_iterable(_read_path(path, stdin, reading) for path in sources))
 
 
 def read_sources(sources: Iterable[SourceFile]) -> Iterator[Document | Failure]:
     """Return an iterator over the documents of files that were found, as `read_documents`."""
-    reading = _Reading(ReadingProgress(), None, SourceRegister())
+    reading = _Reading(ReadingReport(), None, SourceRegister())
     items = (_catch_failures(source.item, _read_file(source, reading)) for source in sources)
     return _check_documents(chain.from_iterable(items))
 
@@ -117,21 +107,16 @@ def check_paths(paths: Sequence[str | Path]) -> None:
     """Raise an InputError where no path is given, or one does not exist."""
     if not paths:
         raise InputError('no path was given; give files, folders, or "-" for standard input')
-    for path in paths:
-        _check_exists(path)
-
-
-def _check_exists(path: str | Path) -> None:
-    if path == "-":
-        return
     advice = 'give a file or folder that exists, or "-" for standard input'
-    if path == "":  # an unset variable in a script, which pathlib would take for the working folder
-        raise InputError(f'a path is ""; {advice}')
-    try:
-        Path(path).stat()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f'"{printable_path(path)}" cannot be opened: {reason}; {advice}') from error
+    for path in paths:
+        if path == "":  # an unset variable in a script, which pathlib would take for the working folder
+            raise InputError(f'a path is ""; {advice}')
+        try:
+            if path != "-":
+                Path(path).stat()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f'"{printable_path(path)}" cannot be opened: {reason}; {advice}') from error
 
 
 def _check_documents(items: Iterable[SourcedDocument | Failure]) -> Iterator[Document | Failure]:
@@ -149,19 +134,9 @@ def _check_documents(items: Iterable[SourcedDocument | Failure]) -> Iterator[Doc
 
 
 def _find_invalid_part(document: Document) -> str:
-    metadata = list(document.metadata)
-    for value in document.metadata.values():
-        metadata.extend(value if isinstance(value, list) else [str(value)])
-    parts = {
-        "id": [document.id],
-        "title": [document.title],
-        "text": [document.text],
-        "metadata": metadata,
-        "aliases": document.aliases,
-        "links": document.links,
-    }
-    for name, strings in parts.items():
-        if any(map(has_surrogate, strings)):
+    for name in ("id", "title", "text", "metadata", "aliases", "links"):
+        value = getattr(document, name)
+        if has_surrogate(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)):
             return name
     return ""
 
@@ -173,17 +148,17 @@ def _read_path(path: str | Path, stdin: IO[bytes] | None, reading: _Reading) -> 
         yield from _select(items, reading.is_wanted)
         return
     is_folder = Path(path).is_dir()
-    for found in reading.register.find(Path(path), reading.progress.report.outer_links):
+    for found in reading.register.find(Path(path), reading.report.outer_links):
         if isinstance(found, Failure):
             yield from _select(iter([found]), reading.is_wanted)
         elif found is not None and is_folder and is_empty_file(found):
-            reading.progress.report.empty_files.append(found.item)
+            reading.report.empty_files.append(found.item)
         elif found is not None and (
             found.suffix in RECORD_SUFFIXES or reading.is_wanted is None or reading.is_wanted(found.id)
         ):
             yield from _read_registered(found, reading)
         elif found is not None:
-            reading.progress.done += _file_size(found)
+            reading.report.bytes_read += _file_size(found)
 
 
 def _read_registered(source: SourceFile, reading: _Reading) -> Iterator[SourcedDocument | Failure]:
@@ -223,9 +198,9 @@ def _file_size(source: SourceFile) -> int:
         return 0  # reading it reports why
 
 
-def _count_lines(lines: Iterable[bytes], progress: ReadingProgress) -> Iterator[bytes]:
+def _count_lines(lines: Iterable[bytes], report: ReadingReport) -> Iterator[bytes]:
     for line in lines:
-        progress.done += len(line)
+        report.bytes_read += len(line)
         yield line
 
 
@@ -242,35 +217,35 @@ def _catch_failures(item: str, items: Iterator[SourcedDocument | Failure]) -> It
 def _read_file(
     source: SourceFile, reading: _Reading, is_wanted: Callable[[str], bool] | None = None
 ) -> Iterator[SourcedDocument | Failure]:
-    progress, kind = reading.progress, source.suffix or "no suffix"
+    report, kind = reading.report, source.suffix or "no suffix"
     for item in _read_items(source, reading, is_wanted):
         if isinstance(item, SourcedDocument):
-            progress.report.documents[kind] += 1
+            report.documents[kind] += 1
         yield item
-    progress.report.files[kind] += 1
+    report.files[kind] += 1
 
 
 def _read_items(
     source: SourceFile, reading: _Reading, is_wanted: Callable[[str], bool] | None
 ) -> Iterator[SourcedDocument | Failure]:
-    progress, columns = reading.progress, reading.columns
+    report, columns = reading.report, reading.columns
     if source.suffix in JSON_LINES_SUFFIXES:
         with source.path.open("rb") as lines:
-            yield from read_json_lines(_count_lines(lines, progress), source.id, source.item, is_wanted, columns)
+            yield from read_json_lines(_count_lines(lines, report), source.id, source.item, is_wanted, columns)
     elif source.suffix in TABLE_SUFFIXES:
         before = 0
-        for row, position in read_table_file(source, columns, progress.report, is_wanted):
-            progress.done += position - before
+        for row, position in read_table_file(source, columns, report, is_wanted):
+            report.bytes_read += position - before
             before = position
             yield row
     else:
-        progress.done += _file_size(source)
+        report.bytes_read += _file_size(source)
         if source.suffix == ".json":
-            yield from read_json_file(source, columns, progress.report)
+            yield from read_json_file(source, columns, report)
         elif source.suffix in KINDS:
-            yield from _read_contents(source, progress.report)
+            yield from _read_contents(source, report)
         else:
-            yield SourcedDocument(source.item, _with_origin(_read_document(source, progress.report), source))
+            yield SourcedDocument(source.item, _with_origin(_read_document(source, report), source))
 
 
 def _read_document(source: SourceFile, report: ReadingReport) -> Document:

@@ -18,6 +18,8 @@ class ReadingReport:
     notes: list[str] = field(default_factory=list)  # on what was left out of a file
     outer_links: dict[str, str] = field(default_factory=dict)  # links out of a given folder -> where they lead
     empty_files: list[str] = field(default_factory=list)  # files of no bytes in given folders
+    bytes_read: int = 0
+    bytes_total: int = 0  # of all sources; 0 where it is not known: standard input
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""

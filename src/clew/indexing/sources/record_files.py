@@ -1,24 +1,36 @@
-"""Files of records that are no lines of JSON: tables with a header, and whole files of JSON."""
+"""Files of records that are no lines of JSON: tables with a header, and whole files of JSON; a check of columns."""
 
 import csv
 import json
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import islice
+from pathlib import Path
 from typing import IO
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import TextBuilder
-from clew.indexing.sources.discovery import SourcedDocument, SourceFile
-from clew.indexing.sources.encodings import UTF_8, decode_bytes, find_encoding
+from clew.indexing.sources.discovery import (
+    JSON_LINES_SUFFIXES,
+    TABLE_SUFFIXES,
+    SourcedDocument,
+    SourceFile,
+    find_sources,
+)
+from clew.indexing.sources.plain_text import UTF_8, decode_bytes, find_encoding
 from clew.indexing.sources.reading_report import ReadingReport
 from clew.indexing.sources.records import (
     DOCUMENT_COLUMNS,
+    STANDARD_COLUMNS,
     RecordColumns,
     make_record_document,
     make_row_document,
     parse_json,
 )
+from clew.indexing.sources.tables import csv_rows
+from clew.text.counts import format_count
 from clew.types import Document, Failure
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -27,6 +39,8 @@ _MAX_CELL_CHARACTERS = 2**31 - 1
 _BLOCK = 1 << 20
 _MAX_JSON_BYTES = 1 << 28
 _MAX_DEPTH = 64
+_JSON_LINES = 100  # whose keys are looked at
+_MAX_LISTED = 200  # characters
 
 
 def read_table_file(
@@ -36,21 +50,27 @@ def read_table_file(
     is_wanted: Callable[[str], bool] | None = None,
 ) -> Iterator[tuple[SourcedDocument | Failure, int]]:
     """Yield a document or failure for each row of a table, and the bytes of the file that were read by then."""
-    with source.path.open("rb") as raw:
-        encoding = table_encoding(raw)
+    with _open_table(source, columns) as (raw, text, encoding, delimiter):
         if encoding != UTF_8:
             report.encodings[source.item] = encoding
+        if delimiter not in (",", "\t") or not columns.is_standard:
+            report.columns[source.item] = _describe(delimiter, columns)
+        for row in read_table_rows(text, delimiter, source.id, source.item, is_wanted, columns):
+            yield row, raw.tell()
+
+
+@contextmanager
+def _open_table(source: SourceFile, columns: RecordColumns) -> Iterator[tuple[IO[bytes], TextIOWrapper, str, str]]:
+    """Yield a table as bytes and as text, its encoding, and what separates its cells; InputError where it is binary."""
+    with source.path.open("rb") as raw:
+        encoding = _table_encoding(raw)
         raw.seek(0)
         # Bytes that are not UTF-8 become lone surrogates, so that only their row fails.
         name, errors = ("utf-8-sig", "surrogateescape") if encoding == UTF_8 else (encoding, "strict")
         with TextIOWrapper(raw, encoding=name, errors=errors, newline="") as text:
-            delimiter = columns.delimiter or ("\t" if source.suffix == ".tsv" else find_delimiter(text))
+            delimiter = columns.delimiter or ("\t" if source.suffix == ".tsv" else _find_delimiter(text))
             text.seek(0)
-            table = read_table_rows(text, delimiter, source.id, source.item, is_wanted, columns)
-            if delimiter not in (",", "\t") or not columns.is_standard:
-                report.columns[source.item] = _describe(delimiter, columns)
-            for row in table:
-                yield row, raw.tell()
+            yield raw, text, encoding, delimiter
 
 
 def read_table_rows(
@@ -65,20 +85,14 @@ def read_table_rows(
 
     Of a row that is not wanted (see `read_json_lines`) no document is made.
     """
-    csv.field_size_limit(_MAX_CELL_CHARACTERS)
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
     seen = False
-    while True:
-        line = rows.line_num + 1
+    for line, row in csv_rows(lines, delimiter, _MAX_CELL_CHARACTERS):
         try:
-            row = next(rows, None)
-            if row is None:
-                break
-            if not any(cell.strip() for cell in row):
-                continue
+            if isinstance(row, csv.Error):
+                raise InputError(f"not a row of a table: {row}; check its quotes")
             if header is None:
-                header = read_header(row, columns)
+                header = _read_header(row, columns)
                 continue
             seen = True
             if is_wanted is not None and not is_wanted(f"{item}:{line}"):
@@ -87,13 +101,12 @@ def read_table_rows(
                 if not is_wanted(row[column] if column < len(row) else f"{name}:{line}"):
                     continue
             yield SourcedDocument(f"{item}:{line}", make_row_document(header, row, f"{name}:{line}", columns))
-        except (csv.Error, InputError) as error:
+        except InputError as error:
             if header is None:
                 yield Failure(item, f"the header cannot be read: {error}")
                 return
             seen = True
-            reason = f"not a row of a table: {error}; check its quotes" if isinstance(error, csv.Error) else str(error)
-            yield Failure(f"{item}:{line}", reason)
+            yield Failure(f"{item}:{line}", str(error))
     if not seen:
         yield Failure(item, "empty: the file holds no row under a header")
 
@@ -113,7 +126,7 @@ def read_json_file(
     if not text.strip():
         raise InputError("empty: the file holds no JSON")
     value = parse_json(text, "of the file")
-    records = find_records(value)
+    records = _find_records(value)
     if records is None:
         yield SourcedDocument(source.item, _make_whole_document(source, value))
         return
@@ -128,7 +141,7 @@ def read_json_file(
             yield Failure(item, str(error))
 
 
-def table_encoding(raw: IO[bytes]) -> str:
+def _table_encoding(raw: IO[bytes]) -> str:
     """Return the encoding of a table, whose file is read from its beginning; InputError where it is binary."""
     start = raw.read(8192)
     if b"\0" in start:
@@ -151,7 +164,7 @@ def table_encoding(raw: IO[bytes]) -> str:
     return UTF_8
 
 
-def find_delimiter(lines: Iterable[str]) -> str:
+def _find_delimiter(lines: Iterable[str]) -> str:
     """Return what separates the names of the header: that which makes the most columns of it, else a comma."""
     header = next((line for line in lines if line.strip()), "")
     counts: dict[str, int] = {}
@@ -170,7 +183,7 @@ def _describe(delimiter: str, columns: RecordColumns) -> str:
     return ", ".join(parts)
 
 
-def read_header(row: list[str], columns: RecordColumns) -> list[str]:
+def _read_header(row: list[str], columns: RecordColumns) -> list[str]:
     """Return the names of a table's columns; `text`, `title` and `id` in small letters unless they are named so.
 
     Raises InputError where a column that is named is missing, or a name is empty or given twice.
@@ -186,7 +199,7 @@ def read_header(row: list[str], columns: RecordColumns) -> list[str]:
     return names
 
 
-def find_records(value: object) -> list[Mapping[str, object]] | None:
+def _find_records(value: object) -> list[Mapping[str, object]] | None:
     """Return the records of a value of JSON: the objects of a list, or of the only list in an object; else None."""
     if isinstance(value, dict):
         lists = [item for item in value.values() if isinstance(item, list) and item]
@@ -254,3 +267,45 @@ def _leaf(value: object) -> str:
     if isinstance(value, str):
         return " ".join(value.split())
     return "" if value is None else json.dumps(value)
+
+
+def check_columns(paths: Sequence[str | Path], columns: RecordColumns) -> None:
+    """Raise an InputError where a column is named that no table and no file of JSON among the files has.
+
+    Standard input is not read, and files that cannot be are left to the reader, which says why.
+    """
+    wanted = [*(("--text-column", name) for name in columns.text)]
+    wanted += [("--title-column", columns.title)] if columns.title else []
+    wanted += [("--id-column", columns.id)] if columns.id else []
+    if not wanted or "-" in paths:
+        return
+    sources = (source for path in paths for source in find_sources(Path(path)) if isinstance(source, SourceFile))
+    found = [(source, names) for source in sources if (names := _read_names(source, columns))]
+    for option, name in wanted:
+        if found and not any(name in names for _, names in found):
+            source, names = found[0]
+            others = format_count(len(found) - 1, "more file has", "more files have")
+            more = f", and {others} others" if len(found) > 1 else ""
+            raise InputError(
+                f"{option} is {name!r}, and there is no such column: {source.item} has "
+                f"{', '.join(names)[:_MAX_LISTED]}{more}"
+            )
+
+
+def _read_names(source: SourceFile, columns: RecordColumns) -> list[str]:
+    """Return the columns or keys of a file in their order; none where it has no records, or cannot be read."""
+    try:
+        if source.suffix in TABLE_SUFFIXES:
+            with _open_table(source, columns) as (_, text, _, delimiter):
+                _, header = next(csv_rows(text, delimiter, _MAX_CELL_CHARACTERS), (0, []))
+                return [] if isinstance(header, csv.Error) else _read_header(header, STANDARD_COLUMNS)
+        if source.suffix in JSON_LINES_SUFFIXES:
+            with source.path.open("rb") as lines:
+                records: list[object] = [json.loads(line) for line in islice(lines, _JSON_LINES) if line.strip()]
+        elif source.suffix == ".json":
+            records = list(_find_records(json.loads(decode_bytes(source.path.read_bytes())[0])) or ())
+        else:
+            return []
+    except (OSError, ValueError, RecursionError, InputError):
+        return []
+    return list(dict.fromkeys(key for row in records if isinstance(row, dict) for key in row))

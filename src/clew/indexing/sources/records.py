@@ -10,8 +10,8 @@ from typing import NoReturn
 
 from clew.errors import InputError
 from clew.indexing.sources.discovery import SourcedDocument
-from clew.indexing.sources.encodings import join_line_ends
-from clew.indexing.sources.front_matter import is_int64
+from clew.indexing.sources.markdown import is_int64
+from clew.indexing.sources.plain_text import join_line_ends
 from clew.indexing.sources.tables import row_text
 from clew.text.counts import format_count
 from clew.types import Document, Failure

@@ -7,7 +7,7 @@ id while it exists, and while its whole folder is absent or empty, as a drive th
 is removed from the index meanwhile; a new folder that has at least half of the files of such a one, with the same paths
 and contents, is that folder, moved.
 
-The register of an index is a file of lines beside it (`register_lines`). A line is written before its document is
+The register of an index is a file of lines beside it (see `source_folder`). A line is written before its document is
 committed, so that a run that is killed leaves no document without one; of two lines with one id the later is that of
 the file that has it. Ids that a file states itself, as `id` of JSON lines, belong to no file: they replace documents of
 any source.
@@ -16,23 +16,20 @@ any source.
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple, final
+from typing import IO, final
 
 from clew.indexing.sources.discovery import RECORD_SUFFIXES, SourceFile, find_sources
-from clew.indexing.sources.register_lines import RegisterEntry, folder_line, hash_contents, read_entries
-from clew.indexing.sources.source_folder import SourceFolder
+from clew.indexing.sources.source_folder import (
+    RegisterEntry,
+    SourceFolder,
+    folder_line,
+    hash_contents,
+    read_entries,
+)
 from clew.store.atomic import atomic_file
 from clew.store.document_ids import IdSet
 from clew.store.error_mapping import map_errors
 from clew.types import Failure
-
-
-class RenamedFile(NamedTuple):
-    """A file whose id is not its path, since a file of another folder has that."""
-
-    item: str  # name of the file
-    id: str
-    other: str  # path of the other file
 
 
 @final
@@ -44,7 +41,7 @@ class SourceRegister:
     """
 
     def __init__(self, file: Path | None = None, *, is_frozen: bool = False) -> None:
-        self.renamed: list[RenamedFile] = []
+        self.renamed: list[str] = []  # a note on each file whose id is not its path, since another file has that
         self._file = file
         self._is_frozen = is_frozen
         self._away: dict[str, bool] = {}  # whether a folder is absent or empty
@@ -77,12 +74,6 @@ class SourceRegister:
         folder = self._open_given(path)
         for source in sources:
             yield self._name_in(source, folder)
-
-    def claim(self, source: SourceFile) -> None:
-        """Give a file its path as its id where it has none and no other file has that one: it was read with it."""
-        folder = self._open_folder(source.folder)
-        if folder.id_of(source.id) is None and not self._find_owner(source.id, source):
-            self._note(folder, source, source.id)
 
     def add(self, source: SourceFile, document: str) -> None:
         """Note a document of a file, which was found by `find`."""
@@ -190,7 +181,7 @@ class SourceRegister:
                 return Failure(source.item, f'the id "{id_}" is that of {taken}; rename one of the files')
             id_, other = f"{parts.pop()}/{id_}", other or taken
         if other:
-            self.renamed.append(RenamedFile(source.item, id_, other))
+            self.renamed.append(f"{source.item} has the id {id_!r}: {other} is another file of its name")
         self._note(own, source, id_)
         return source.with_id(id_, (own.path, source.id))
 

@@ -1,6 +1,7 @@
-"""Tables of documents: cells that span rows and columns, and rows as text under the names of their columns."""
+"""Tables of documents: rows of CSV, cells that span rows and columns, rows as text under the names of their columns."""
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -19,6 +20,27 @@ class Cell(NamedTuple):
 
 EMPTY_CELL = Cell("")
 """The cell of a place without text."""
+
+
+def csv_rows(lines: Iterable[str], delimiter: str, longest: int) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Yield the line on which each row that is not blank starts, and its cells, or why it is none.
+
+    `longest` bounds the characters of a cell, and so those that a quote which is never closed takes; it applies to the
+    process.
+    """
+    csv.field_size_limit(longest)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        number = rows.line_num + 1
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            yield number, error
+            continue
+        if row is None:
+            return
+        if any(cell.strip() for cell in row):
+            yield number, row
 
 
 def row_text(header: Sequence[str], cells: Sequence[str]) -> str:

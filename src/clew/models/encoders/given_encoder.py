@@ -11,8 +11,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.models.validation import require_unicode
-from clew.plugins.arguments import check_members
-from clew.plugins.origin import Origin
+from clew.plugins.arguments import Origin, check_members
 from clew.protocols import Encoder
 
 if TYPE_CHECKING:

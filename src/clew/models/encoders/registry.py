@@ -21,11 +21,10 @@ from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.minilm import ALL_MINILM_L6_V2, FP32_MINILM, MODEL_FILES, MiniLM, bert_fingerprint
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.models.validation import first_line
-from clew.plugins.arguments import FROM_PYTHON
+from clew.plugins.arguments import FROM_PYTHON, is_own, origin_of
 from clew.plugins.extras import import_extra
-from clew.plugins.names import nearest
-from clew.plugins.origin import is_own, origin_of
 from clew.plugins.registry import Registry
+from clew.plugins.spec import nearest
 from clew.protocols import Encoder, SpanEncoder, TokenEncoder
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, MissingPackageError
 from clew.plugins.extras import missing_package, require_extra
-from clew.plugins.names import suggest
 from clew.plugins.registry import Registry
+from clew.plugins.spec import suggest
 
 if TYPE_CHECKING:
     import httpx2

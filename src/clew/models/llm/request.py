@@ -12,7 +12,7 @@ from pydantic_ai.models import create_async_httpx2_client
 
 from clew.errors import ProviderError
 from clew.models.llm.call_settings import CONNECT_SECONDS, RETRIED_STATUSES, CallSettings, describe_error
-from clew.models.llm.reply_parsing import TextReply
+from clew.models.llm.object_model import TextReply
 from clew.models.validation import replace_surrogates
 from clew.types import Prompt
 

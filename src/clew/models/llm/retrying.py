@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 from clew.errors import ClewError, ModelReplyError, ProviderError
 from clew.models.llm.budget import Budget, Prices, estimate_tokens, max_token_count
 from clew.models.llm.call_settings import LONG_WAIT, CallSettings, RetryLimit, cut_secret, shorten_to_line
-from clew.models.llm.reply_parsing import MAX_QUOTED_CHARACTERS, parse_reply
+from clew.models.llm.object_model import MAX_QUOTED_CHARACTERS, parse_reply
 from clew.models.llm.request import (
     NoReplyError,
     OnText,

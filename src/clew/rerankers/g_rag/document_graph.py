@@ -23,8 +23,7 @@ from clew.arrays import BoolArray, FloatArray, LongArray, expand_ranges
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.spellings import are_tied, find_spelling, label_among
-from clew.query.chain_features import CHAIN_FEATURES, chain_edges, describe_passages
-from clew.query.chain_search import ChainSearch, texts_to_encode
+from clew.query.chain_search import CHAIN_FEATURES, ChainSearch, chain_edges, describe_passages, texts_to_encode
 from clew.query.entity_linker import EntityLinker
 from clew.query.linking import LinkedQuestion
 from clew.query.question_linker import QuestionLinker

@@ -13,8 +13,8 @@ from clew.errors import InputError
 from clew.graph.paths.beam_search import BeamSettings, TripleGraph
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.models.llm.prompts.proximal_triples import MAX_FACTS
-from clew.plugins.names import suggest
 from clew.plugins.records import Amount, CountOrAll, SettingsRecord, Share, WholeNumber, setting
+from clew.plugins.spec import suggest
 from clew.protocols import LOCAL_READER, AgentReader, Retriever
 from clew.query.context import IndexContext
 from clew.retrievers.agents.gear import GearAgent, GearSettings

@@ -22,7 +22,7 @@ import numpy as np
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.query.masking import MaskedQuestion
+from clew.query.linking import MaskedQuestion
 from clew.store.weights_io import read_weights, write_weights
 
 HOP_CLASSES = 5

@@ -20,7 +20,7 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray
 from clew.arrays.kernels import njit
 from clew.protocols import TextScorer
-from clew.query.masking import MaskedQuestion
+from clew.query.linking import MaskedQuestion
 from clew.query.relation_matching import PathScorer, RelationMatch, RelationPath, RelationTexts, match_relations
 from clew.store.weights_io import read_weights, write_weights
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, trace_back
-from clew.graph.paths.shortest_paths import shortest_paths
-from clew.graph.paths.simple_paths import PathSet, simple_paths
+from clew.graph.paths.simple_paths import PathSet, shortest_paths, simple_paths
 from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.query.relation_matching import PathScorer, RelationPath
 

@@ -23,7 +23,6 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.paths.relation_paths import relation_codes
 from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import (
     LocalGraph,
     Neighbourhood,
@@ -32,9 +31,10 @@ from clew.graph.subgraphs.k_hop import (
     local_graph,
     neighbourhood,
 )
+from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.models.validation import replace_surrogates
 from clew.protocols import TextScorer, fingerprint_of
-from clew.query.masking import MaskedQuestion, mask_names
+from clew.query.linking import MaskedQuestion, mask_names
 from clew.query.relation_matching import Mediators, PathScorer, mediators_fingerprint
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
-from clew.graph.paths.layered_walks import best_walks
+from clew.graph.paths.likeliest_walks import best_walks
 from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_RELATION, RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.spellings import are_tied, find_spelling, label_among

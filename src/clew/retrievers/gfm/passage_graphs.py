@@ -17,8 +17,15 @@ from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.paths.sentence_chains import SentenceChains
 from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.chain_features import CHAIN_FEATURES, best_by_chains, chain_shares, describe_passages
-from clew.query.chain_search import ChainSearch, QuestionChains, texts_to_encode
+from clew.query.chain_search import (
+    CHAIN_FEATURES,
+    ChainSearch,
+    QuestionChains,
+    best_by_chains,
+    chain_shares,
+    describe_passages,
+    texts_to_encode,
+)
 from clew.query.graph_walk import GraphWalk, QuestionWalk
 from clew.query.linking import NO_NAME_NOTE, LinkedQuestion
 from clew.query.question_vectors import SimilarPassages

@@ -19,7 +19,7 @@ from safetensors.numpy import load, save
 
 from clew.errors import InputError, ProviderError
 from clew.inference.query_network import FUSIONS, QueryGNNSettings, QueryNetwork
-from clew.query.chain_features import CHAIN_FEATURES
+from clew.query.chain_search import CHAIN_FEATURES
 from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets

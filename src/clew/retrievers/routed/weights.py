@@ -32,8 +32,7 @@ from clew.query.graph_walk import QuestionWalk
 from clew.query.linking import LinkedQuestion
 from clew.store.atomic import atomic_file
 from clew.store.weights_io import CHECKSUM_KEY, CONFIG_FILE, add_checksum, check_checksum
-from clew.text.normalization import token_keys
-from clew.text.terms import STOP_WORDS
+from clew.text.normalization import STOP_WORDS, token_keys
 
 WEIGHTS_FORMAT = 1
 REFERENCE_PASSAGES = 10_000

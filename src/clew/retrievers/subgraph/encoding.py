@@ -19,7 +19,7 @@ from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.models.encoders.memory import VectorMemory
-from clew.query.masking import find_relation_words, mask_names
+from clew.query.linking import find_relation_words, mask_names
 from clew.query.relation_matching import match_words
 from clew.text.normalization import is_unspaced_letter, is_word_character
 

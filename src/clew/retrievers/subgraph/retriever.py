@@ -15,13 +15,13 @@ from typing import final
 import numpy as np
 
 from clew.arrays import BoolArray, IntArray
-from clew.graph.paths.shortest_paths import shortest_paths
+from clew.graph.paths.simple_paths import shortest_paths
 from clew.graph.ppr.local_ppr import DAMPING, best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import LocalGraph, explored_graph, local_graph, neighbourhood
 from clew.graph.subgraphs.textual_graph import (
     EncodedGraph,
+    FactGraph,
     GraphContext,
     GraphQuery,
     Subgraph,
@@ -30,8 +30,7 @@ from clew.graph.subgraphs.textual_graph import (
 )
 from clew.protocols import fingerprint_of
 from clew.query.context import TextVectors
-from clew.query.linking import NOTE_NAMES, TopicEntities
-from clew.query.masking import find_relation_words, mask_names
+from clew.query.linking import NOTE_NAMES, TopicEntities, find_relation_words, mask_names
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.subgraph.encoding import MaskedText, SubgraphSelector, node_similarity

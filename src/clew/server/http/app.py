@@ -14,19 +14,17 @@ from clew.errors import ClewError
 from clew.index import Index
 from clew.models.threads import worker_count
 from clew.server.http import problems
-from clew.server.http.audit import AuditLog
+from clew.server.http.accounts import AuditLog, Metrics, RateLimit
 from clew.server.http.guard import Guard
-from clew.server.http.metrics import Metrics
 from clew.server.http.mounted_tools import MountedTools
-from clew.server.http.rate_limit import RateLimit
-from clew.server.http.responses import describe_problems
-from clew.server.http.routes import chat, documents, entities, graph, indexes, jobs, page, searching, status
+from clew.server.http.routes import chat, documents, graph, page, searching, status
 from clew.server.http.state import ServerState
 from clew.server.keys import KeyFile
 from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
 from clew.server.worker_pool import WorkerPool
+from clew.text.counts import MEBIBYTE
 
 
 def make_state(
@@ -88,18 +86,20 @@ def make_app(state: ServerState) -> Guard:
         max_body_size=state.options.max_body,
     )
     app.state.clew = state
-    app.include_router(status.router)
-    app.include_router(indexes.router)
-    app.include_router(chat.router)
-    app.include_router(searching.router)
-    app.include_router(documents.make_router(state.options.max_upload))
-    app.include_router(jobs.router)
-    app.include_router(graph.router)
-    app.include_router(entities.router)
-    app.include_router(page.router)
+    for router in (
+        status.router,
+        chat.router,
+        searching.router,
+        documents.make_router(state.options.max_upload * MEBIBYTE),
+        documents.jobs_router,
+        graph.router,
+        graph.corrections_router,
+        page.router,
+    ):
+        app.include_router(router)
     app.mount("/page", page.page_files())
     app.mount("/mcp", tools)
-    describe_problems(app)
+    problems.describe_problems(app)
     return Guard(app, state)  # around everything, so that the framework's own answers are guarded too
 
 

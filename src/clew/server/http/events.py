@@ -12,7 +12,7 @@ from threading import Event
 from typing import final
 
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from clew.errors import ClewError
 from clew.server import records
@@ -35,8 +35,7 @@ class EventStream(StreamingResponse):
 
 def format_event(name: str, data: object) -> str:
     """Return one event; an unnamed one has no line `event`."""
-    value = data.model_dump(mode="json") if isinstance(data, BaseModel) else data
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(to_jsonable_python(data), ensure_ascii=False)
     return f"event: {name}\ndata: {text}\n\n" if name else f"data: {text}\n\n"
 
 

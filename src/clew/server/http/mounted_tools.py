@@ -1,17 +1,13 @@
 """MCP over streamable HTTP, behind the keys of the server."""
 
 import asyncio
-import logging
 from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from clew.errors import ClewError
 from clew.server.http.state import ServerState
-
-_log = logging.getLogger("clew.server")
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -42,9 +38,9 @@ class MountedTools:
         async with AsyncExitStack() as stack:
             from clew.server.mcp.tools import make_tools
 
-            about = await asyncio.to_thread(_describe_indexes, self._state)
-            server = make_tools(self._state.indexes, self._state.pool, self._state.jobs, self._state.options, about)
-            self._app = _make_app(server, self._state.options.hosts)
+            state = self._state
+            server = make_tools(state.indexes, state.pool, state.jobs, state.options)
+            self._app = _make_app(server, state.options.hosts)
             await stack.enter_async_context(server.session_manager.run())
             self._ready.set()
             await self._stopping.wait()
@@ -53,19 +49,6 @@ class MountedTools:
         """End the sessions."""
         self._stopping.set()
         self._wanted.set()
-
-
-def _describe_indexes(state: ServerState) -> str:
-    """Return in words what the indexes hold; nothing where keys are asked for, each of which may see less."""
-    from clew.server.mcp.tools import DESCRIBED, describe_contents
-
-    parts = []
-    for name in () if state.keys is not None else state.indexes.names()[:DESCRIBED]:
-        try:
-            parts.append(describe_contents(state.indexes, name))
-        except ClewError as error:  # the tools of the others are there all the same
-            _log.warning("the index %r cannot be described: %s", name, error)
-    return " ".join(parts)
 
 
 def _make_app(server: "MCPServer[object]", names: tuple[str, ...]) -> ASGIApp:

@@ -8,9 +8,7 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Request
 
 from clew.server.access import Access
-from clew.server.http.audit import AuditLog
-from clew.server.http.metrics import Metrics
-from clew.server.http.rate_limit import RateLimit
+from clew.server.http.accounts import AuditLog, Metrics, RateLimit
 from clew.server.keys import KeyFile
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
@@ -29,14 +27,18 @@ class ServerState:
     indexes: OpenIndexes
     jobs: Jobs
     pool: WorkerPool
-    keys: KeyFile | None  # None where no key is asked for
+    keys: KeyFile | None  # None where no key is call for
     metrics: Metrics
     audit: AuditLog
     rate: RateLimit
     opening: asyncio.Lock  # so that requests of /ready that wait for a slow index hold one thread
 
+    def names(self, access: Access) -> list[str]:
+        """Return the names of the indexes that a key may ask, sorted."""
+        return [name for name in self.indexes.names() if access.may_ask(name)]
 
-# Both are coroutines: FastAPI runs a plain function in a thread of its own pool, which costs two hand-overs a request.
+
+# All are coroutines: FastAPI runs a plain function in a thread of its own pool, which costs two hand-overs a request.
 async def _state(request: Request) -> ServerState:
     state: ServerState = request.app.state.clew
     return state
@@ -51,36 +53,60 @@ State = Annotated[ServerState, Depends(_state)]
 CallerAccess = Annotated[Access, Depends(_access)]
 
 
-async def run_on_version(
-    request: Request, state: ServerState, access: Access, index: str, work: Callable[[OpenVersion], T]
-) -> T:
-    """Return the result of work on the newest version of an index, in a thread of the pool.
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexRequest:
+    """A request to one index, and what its caller may do."""
 
-    Raises:
-        Refusal: The index does not exist or the key may not ask it (404), the queue is full (429), the deadline
-            passed (504), or the client has left.
-    """
-    access.check_index(index)
+    request: Request
+    index: str
+    state: ServerState
+    access: Access
 
-    def run() -> T:
-        with state.indexes.lease(index) as version:
-            return work(version)
+    def check(self) -> None:
+        """Refuse (404) an index that does not exist, or that the key may not ask."""
+        self.access.check_index(self.index)
+        self.state.indexes.check(self.index)
 
-    return await run_unless_left(request, state.pool, run)
+    def check_writing(self) -> None:
+        """Refuse an index that does not exist, and a key that may not write."""
+        self.check()
+        self.access.check_write()
+        if not self.state.options.write:
+            raise Refusal(403, "this server takes no documents: it was started with --read-only", "read-only")
+
+    async def run(self, work: Callable[[OpenVersion, Access], T]) -> T:
+        """Return the result of work on the newest version of the index, in a thread of the pool.
+
+        Where the client leaves first, work that has not begun is not done.
+
+        Raises:
+            Refusal: The index does not exist or the key may not ask it (404), the queue is full (429), the deadline
+                passed (504), or the client has left.
+        """
+        self.access.check_index(self.index)
+        pool = self.state.pool
+
+        def run() -> T:
+            with self.state.indexes.lease(self.index) as version:
+                return work(version, self.access)
+
+        answer = asyncio.wrap_future(pool.submit(run))
+        left = asyncio.ensure_future(_wait_until_left(self.request))
+        try:
+            await asyncio.wait((answer, left), timeout=pool.deadline, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                return answer.result()
+            raise Refusal(499, "the client has left", "left") if left.done() else pool.describe_deadline()
+        finally:
+            left.cancel()
+            answer.cancel()
 
 
-async def run_unless_left(request: Request, pool: WorkerPool, work: Callable[[], T]) -> T:
-    """Return the result of work; where the client leaves first, work that has not begun is not done."""
-    answer = asyncio.wrap_future(pool.submit(work))
-    left = asyncio.ensure_future(_wait_until_left(request))
-    try:
-        await asyncio.wait((answer, left), timeout=pool.deadline, return_when=asyncio.FIRST_COMPLETED)
-        if answer.done():
-            return answer.result()
-        raise Refusal(499, "the client has left", "left") if left.done() else pool.describe_deadline()
-    finally:
-        left.cancel()
-        answer.cancel()
+async def _make_call(request: Request, index: str, state: State, access: CallerAccess) -> IndexRequest:
+    return IndexRequest(request, index, state, access)
+
+
+RequestOfIndex = Annotated[IndexRequest, Depends(_make_call)]
 
 
 async def _wait_until_left(request: Request) -> None:

@@ -1,1 +1,1 @@
-"""The interface for assistants: tools and resources of the Model Context Protocol."""
+"""The interface for assistants: tools of the Model Context Protocol."""

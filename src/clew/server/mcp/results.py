@@ -1,8 +1,9 @@
-"""The results of tools: short, since an assistant pays for each word; `read` and the resources give the whole."""
+"""The results of tools: short, since an assistant pays for each word; `read` gives the whole."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from clew.server import records
+from clew.types import Triple
 
 _SHORT = 400  # characters of a passage
 _MAX_PATHS = 5
@@ -10,7 +11,7 @@ _MAX_CHAINS = 2
 _MAX_FACTS = 20
 
 
-class ShortPassage(BaseModel):
+class ShortPassage(records.Record):
     """A passage that was found."""
 
     id: str
@@ -19,17 +20,15 @@ class ShortPassage(BaseModel):
     score: float
 
 
-class ShortEvidence(BaseModel):
+class ShortEvidence(records.OfVersion):
     """The evidence for a question."""
 
-    index: str
-    version: int
     passages: list[ShortPassage]
     connections: list[str] = Field(description="How the passages connect: facts, or sentences joined by names.")
     notes: list[str]
 
 
-class ShortQuote(BaseModel):
+class ShortQuote(records.Record):
     """A sentence as it stands in a passage."""
 
     passage_id: str
@@ -37,11 +36,9 @@ class ShortQuote(BaseModel):
     quote: str
 
 
-class ShortAnswer(BaseModel):
+class ShortAnswer(records.OfVersion):
     """An answer with quotes."""
 
-    index: str
-    version: int
     answer: str = Field(description="Empty where the evidence holds no answer.")
     weak: bool = Field(description="Whether the answer is not likely enough to be asserted, or nothing supports it.")
     quotes: list[ShortQuote]
@@ -50,11 +47,9 @@ class ShortAnswer(BaseModel):
     notes: list[str]
 
 
-class ReadPassage(BaseModel):
+class ReadPassage(records.OfVersion):
     """A passage with its neighbours in the document."""
 
-    index: str
-    version: int
     id: str
     document_id: str
     title: str
@@ -64,7 +59,7 @@ class ReadPassage(BaseModel):
     entities: list[str]
 
 
-class ShortStep(BaseModel):
+class ShortStep(records.Record):
     """A step of a path."""
 
     fact: str
@@ -72,37 +67,31 @@ class ShortStep(BaseModel):
     passage_id: str
 
 
-class Connection(BaseModel):
+class Connection(records.Record):
     """A path between two things."""
 
     entities: list[str]
     steps: list[ShortStep]
 
 
-class Connections(BaseModel):
+class Connections(records.OfVersion):
     """The shortest paths between two things."""
 
-    index: str
-    version: int
     paths: list[Connection]
 
 
-class ShortEntity(BaseModel):
+class ShortEntity(records.OfVersion):
     """An entity."""
 
-    index: str
-    version: int
     name: str
     similar_names: list[str]
     facts: list[str]
     passages: list[str] = Field(description="Ids of passages that mention it.")
 
 
-class About(BaseModel):
+class About(records.OfVersion):
     """The contents of an index."""
 
-    index: str
-    version: int
     documents: int
     passages: int
     entities: int
@@ -110,7 +99,7 @@ class About(BaseModel):
     titles: list[str] = Field(description="Titles of some of its documents.")
 
 
-class Stored(BaseModel):
+class Stored(records.Record):
     """The state of a document that was added or removed."""
 
     index: str
@@ -133,7 +122,7 @@ def short_evidence(reply: records.SearchReply, *, full: bool) -> ShortEvidence:
         version=reply.version,
         passages=passages,
         connections=[*paths, *chains],
-        notes=list(found.notes),
+        notes=[*found.notes],
     )
 
 
@@ -144,7 +133,7 @@ def short_answer(answer: records.Answer) -> ShortAnswer:
         version=answer.version,
         answer=answer.answer,
         weak=answer.weak,
-        quotes=[ShortQuote(passage_id=c.passage_id, title=c.title, quote=c.quote) for c in answer.citations],
+        quotes=[ShortQuote.model_validate(citation) for citation in answer.citations],
         other_candidates=[c.text for c in answer.candidates if c.text != answer.answer][:5],
         passages=[p.id for p in answer.evidence.passages],
         notes=[*answer.evidence.notes, *answer.notes],
@@ -173,7 +162,7 @@ def short_paths(found: records.PathList) -> Connections:
             entities=[entity.name for entity in path.entities],
             steps=[
                 ShortStep(
-                    fact=f"{edge.head} | {edge.relation} | {edge.tail}",
+                    fact=_fact(edge),
                     quote=edge.quotes[0].quote if edge.quotes else "",
                     passage_id=edge.quotes[0].passage_id if edge.quotes else "",
                 )
@@ -192,7 +181,7 @@ def short_entity(entity: records.Entity) -> ShortEntity:
         version=entity.version,
         name=entity.name,
         similar_names=[other.name for other in entity.aliases],
-        facts=[f"{r.head} | {r.relation} | {r.tail} ({', '.join(r.passages)})" for r in entity.relations[:_MAX_FACTS]],
+        facts=[f"{_fact(r)} ({', '.join(r.passages)})" for r in entity.relations[:_MAX_FACTS]],
         passages=entity.passage_ids[:_MAX_FACTS],
     )
 
@@ -203,5 +192,5 @@ def shorten(text: str) -> str:
     return flat if len(flat) <= _SHORT else f"{flat[:_SHORT].rsplit(' ', 1)[0]} ..."
 
 
-def _fact(fact: records.Fact) -> str:
+def _fact(fact: Triple | records.StatedFact) -> str:
     return f"{fact.head} | {fact.relation} | {fact.tail}"

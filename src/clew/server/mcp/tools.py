@@ -1,4 +1,4 @@
-"""The tools and resources that assistants have, over the indexes of a server."""
+"""The tools that assistants have, over the indexes of a server."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,27 +6,23 @@ from typing import Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from pydantic import Field, ValidationError
 
 from clew.errors import ClewError
-from clew.server import browsing, document_records, questions, records
+from clew.server import browsing, questions, records
 from clew.server.access import OPEN, Access, note_index
 from clew.server.mcp import results
 from clew.server.open_indexes import OpenIndexes, OpenVersion
 from clew.server.options import ServerOptions
 from clew.server.refusals import Refusal, describe_validation, report_error
-from clew.server.uploads.records import StoredJob
 from clew.server.uploads.runner import Jobs
+from clew.server.uploads.spool import StoredJob
 from clew.server.worker_pool import WorkerPool
-from clew.text.counts import format_count
 
 T = TypeVar("T")
 _POLL = 0.05  # seconds between two looks at a job
 _MAX_TITLES = 20
-_NAMED_TITLES = 5
-DESCRIBED = 10
-"""Indexes whose contents stand in the description of a tool."""
 _PLACE = "a tool"  # in the log
 _INSTRUCTIONS = (
     "Clew finds the passages that together answer a question, over indexes of documents. Begin with `search`; `read` "
@@ -102,7 +98,7 @@ class ToolSet:
 
     def choose(self, index: str, access: Access) -> str:
         """Return the index that is meant; raises a Refusal where there is none of the name, or several to choose."""
-        names = [name for name in self.indexes.names() if access.indexes is None or name in access.indexes]
+        names = [name for name in self.indexes.names() if access.may_ask(name)]
         if not index and len(names) == 1:
             return names[0]
         if index not in names:
@@ -119,18 +115,12 @@ def caller(context: Context[Any, Any]) -> Access:
     return access
 
 
-def make_tools(
-    indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, options: ServerOptions, about: str = ""
-) -> MCPServer[Any]:
-    """Return the server of tools; those that write are there where the options allow it.
-
-    `about` says what the indexes hold, for the description of the tool of that name.
-    """
+def make_tools(indexes: OpenIndexes, pool: WorkerPool, jobs: Jobs, options: ServerOptions) -> MCPServer[Any]:
+    """Return the server of tools; those that write are there where the options allow it."""
     server: MCPServer[Any] = _ToolServer("clew", title="Clew", instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = ToolSet(indexes, pool, jobs, options)
     _add_questions(server, tools)
-    _add_graph(server, tools, about)
-    _add_resources(server, tools)
+    _add_graph(server, tools)
     if options.write:
         _add_writing(server, tools)
     return server
@@ -167,7 +157,7 @@ def _add_questions(server: MCPServer[Any], tools: ToolSet) -> None:
         )
 
 
-def _add_graph(server: MCPServer[Any], tools: ToolSet, about_text: str) -> None:
+def _add_graph(server: MCPServer[Any], tools: ToolSet) -> None:
     @server.tool()
     async def read(context: Context[Any, Any], passage_id: str, index: Index = "") -> results.ReadPassage:
         """Read a whole passage, with the text before and after it."""
@@ -192,20 +182,13 @@ def _add_graph(server: MCPServer[Any], tools: ToolSet, about_text: str) -> None:
         found = await tools.run(context, index, lambda v, access: browsing.find_entity(v, access, name, 50))
         return results.short_entity(found)
 
+    @server.tool(name="about")
     async def describe_index(context: Context[Any, Any], index: Index = "") -> results.About:
-        return await tools.run(context, index, describe)
-
-    server.add_tool(describe_index, name="about", description=f"Tell what an index holds. {about_text}".strip())
-
-
-def describe_contents(indexes: OpenIndexes, name: str) -> str:
-    """Return in words what an index holds, for who may see all of it."""
-    with indexes.lease(name) as version:
-        counts = describe(version, OPEN)
-    return f"{name}: {format_count(counts.documents, 'document')}, such as {', '.join(counts.titles[:_NAMED_TITLES])}."
+        """Tell what an index holds."""
+        return await tools.run(context, index, _describe)
 
 
-def describe(version: OpenVersion, access: Access) -> results.About:
+def _describe(version: OpenVersion, access: Access) -> results.About:
     """Return the contents of an index that a key may see."""
     counts = browsing.describe_index(version, access)
     page = browsing.list_documents(version, access, {}, "", _MAX_TITLES)
@@ -220,36 +203,6 @@ def describe(version: OpenVersion, access: Access) -> results.About:
     )
 
 
-def _add_resources(server: MCPServer[Any], tools: ToolSet) -> None:
-    @server.resource("clew://{index}/passage/{+passage_id}", mime_type="text/plain", name="passage")
-    async def passage(index: str, passage_id: str, context: Context[Any, Any]) -> str:
-        """Return the text of a passage."""
-        try:
-            view = await tools.run(context, index, lambda v, access: browsing.find_passage(v, access, passage_id))
-        except ToolError as error:
-            raise ResourceNotFoundError(str(error)) from error
-        return view.text
-
-    @server.resource("clew://{index}/document/{+document_id}", mime_type="text/plain", name="document")
-    async def document(index: str, document_id: str, context: Context[Any, Any]) -> str:
-        """Return the text of a document: its passages, each from where the one before ends."""
-        try:
-            passages = await tools.run(context, index, lambda v, access: browsing.read_document(v, access, document_id))
-        except ToolError as error:
-            raise ResourceNotFoundError(str(error)) from error
-        return join_passages(passages)
-
-
-def join_passages(passages: list[records.Passage]) -> str:
-    """Return the text of passages in order; what two share stands once, and a gap is a blank line."""
-    text, end = "", 0
-    for passage in passages:
-        gap = "\n\n" if text and passage.start > end else ""
-        text += gap + passage.text[max(0, end - passage.start) :]
-        end = max(end, passage.end)
-    return text
-
-
 def _add_writing(server: MCPServer[Any], tools: ToolSet) -> None:
     @server.tool()
     async def add(
@@ -260,7 +213,7 @@ def _add_writing(server: MCPServer[Any], tools: ToolSet) -> None:
         index: Index = "",
     ) -> results.Stored:
         """Add a text to an index, and wait until it can be found."""
-        new = document_records.NewDocument(id=id, title=title, text=text)
+        new = records.NewDocument(id=id, title=title, text=text)
         return await tools.write(
             context, index, lambda name, access: tools.jobs.spool(name).accept_texts(access.key_id, [new])
         )

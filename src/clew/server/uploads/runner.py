@@ -15,8 +15,7 @@ from clew.index import Index
 from clew.indexing.report import IndexingReport
 from clew.server.access import Access
 from clew.server.refusals import Refusal, unknown
-from clew.server.uploads.records import MAX_FAILURES, StoredJob
-from clew.server.uploads.spool import Spool
+from clew.server.uploads.spool import MAX_FAILURES, Spool, StoredJob
 from clew.store.location import locate
 from clew.store.writer_lock import try_lock
 from clew.types import Document, Failure

@@ -14,27 +14,98 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from threading import Lock
-from typing import IO, final
+from typing import IO, Any, Literal, final
+
+from pydantic import TypeAdapter, ValidationError
 
 from clew.errors import InputError
 from clew.indexing.sources.discovery import READABLE_SUFFIXES, SourceFile
 from clew.indexing.sources.reader import read_sources
-from clew.server import document_records
+from clew.server import records
+from clew.server.access import Access
 from clew.server.refusals import Refusal
-from clew.server.uploads.records import OWNER_FILE, StoredJob, UploadedFile, read_job, write_job
-from clew.store.atomic import atomic_folder, discard, remove_leftovers
+from clew.store.atomic import atomic_folder, discard, remove_leftovers, write_text
 from clew.store.schema import canonical_json
 from clew.types import Document, Failure
 
+JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
+JOB_FILE = "job.json"
+OVER: frozenset[str] = frozenset({"done", "failed", "cancelled"})
+"""States that a job leaves by a retry alone."""
+MAX_FAILURES = 1_000
+OWNER_FILE = 0o600
 TEXTS_FILE = "texts.jsonl"
 _JOB_ID = re.compile(r"[0-9]{16}-[0-9a-f]{12}")
 _MAX_NAME = 255
 _MAX_JOBS = 1_000  # that are kept when they are over
 _MAX_WAITING = 1_000
 _OWNER_FOLDER = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """A file that was sent; its name is data, and never a path."""
+
+    stored: str  # name of the file in the folder of the job
+    name: str  # name as the client gave it, without folders
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job: documents to add, or ids of documents to remove."""
+
+    id: str
+    index: str
+    key_id: str  # of the key that sent it, "" without keys
+    documents: int  # number of documents or files
+    files: tuple[UploadedFile, ...] = ()
+    remove: tuple[str, ...] = ()  # ids of documents
+    status: JobStatus = "queued"
+    done: int = 0
+    created: float = field(default_factory=time.time)
+    updated: float = field(default_factory=time.time)
+    attempts: int = 0
+    reason: str = ""
+    failures: tuple[tuple[str, str], ...] = ()  # (item, reason)
+    version: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens unless it is retried."""
+        return self.status in OVER
+
+    def with_changes(self, **values: Any) -> "StoredJob":
+        """Return the job with other values, and the time of the change."""
+        return replace(self, updated=time.time(), **values)
+
+    def is_visible(self, access: Access) -> bool:
+        """Return whether a key may see it: its own, and any to a key that may write and sees everything."""
+        return self.key_id == access.key_id or (access.write and access.where is None)
+
+    def view(self) -> records.Job:
+        """Return what the interfaces show."""
+        shown = {name: getattr(self, name) for name in records.Job.model_fields}
+        return records.Job(**shown | {"failures": [{"item": item, "reason": reason} for item, reason in self.failures]})
+
+
+_STORED = TypeAdapter(StoredJob)
+
+
+def write_job(folder: Path, job: StoredJob) -> None:
+    """Write a job into its folder, atomically."""
+    write_text(folder / JOB_FILE, json.dumps(asdict(job)))
+    (folder / JOB_FILE).chmod(OWNER_FILE)
+
+
+def read_job(folder: Path) -> StoredJob | None:
+    """Return the job of a folder, None where it holds none that can be read."""
+    try:
+        return _STORED.validate_json((folder / JOB_FILE).read_bytes())
+    except (OSError, ValidationError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +129,7 @@ class Spool:
         """Remove what killed servers had not received whole."""
         remove_leftovers(self.folder)
 
-    def accept_texts(self, key_id: str, documents: Sequence[document_records.NewDocument]) -> StoredJob:
+    def accept_texts(self, key_id: str, documents: Sequence[records.NewDocument]) -> StoredJob:
         """Store texts, and return their job; texts without an id get one."""
         job = self._new_job(key_id, len(documents))
         with self._fill(job) as folder, (folder / TEXTS_FILE).open("w", encoding="utf-8") as file:

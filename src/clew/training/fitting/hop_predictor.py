@@ -19,7 +19,7 @@ from pydantic import Field
 
 from clew.errors import InputError
 from clew.models.encoders.registry import reads_vectors_of
-from clew.query.masking import MaskedQuestion
+from clew.query.linking import MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
     HOP_CLASSES,
     TERMS,

@@ -3,13 +3,20 @@
 Passages with annotated names teach it, and those of corpora with capitals, in which the rules find the names: the
 encoder ignores case, so that what it learns from capitals holds without them. A share of the titles of the annotated
 passages is held out, and only measures.
+
+Passages with annotated names and facts, as tags of their words.
+
+A folder holds `corpus.jsonl` {id, title, text} and `openie.jsonl` {id, entities: [name], triples: [[head, relation,
+tail]]}, as `--extractor published:FILE` reads them; triples are not used. Every occurrence of an entity as whole words
+in title or text, in any case, is a name, longer ones first.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -22,13 +29,78 @@ from clew.indexing.sentence_vectors import PassageReading, join_title, read_stat
 from clew.inference.span_tagger import BEGIN, INSIDE, SpanTagger, WordGroups, group_words, pool_words, tag_spans
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.text.mentions import find_mentions
-from clew.text.normalization import fold
+from clew.text.normalization import fold, tokens
 from clew.text.sentences import sentence_spans
-from clew.training.data.annotated_passages import read_annotated_passages, tag_words
 from clew.training.data.corpora import CORPUS_FILE, check_out_folder
 from clew.training.fitting.span_tagger import ExtractorRecipe, TaggedWords, train_tagger
 from clew.training.loop import TrainingResult
 from clew.types import Progress
+
+ANNOTATIONS_FILE = "openie.jsonl"
+_FORM = '{"id": ..., "entities": [name, ...]}'
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedPassage:
+    """A passage with the names that people or a model found in it."""
+
+    title: str
+    text: str
+    names: tuple[str, ...]
+
+
+def read_annotated_passages(folder: Path) -> list[AnnotatedPassage]:
+    """Return the annotated passages of a folder, in the order of the annotations.
+
+    Raises:
+        InputError: A file is missing, a line has another form, or no annotation belongs to a passage of the corpus.
+    """
+    for name in (CORPUS_FILE, ANNOTATIONS_FILE):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} has no {name}: give folders with {CORPUS_FILE} and {ANNOTATIONS_FILE}")
+    corpus = {str(r.fields.get("id")): r.fields for r in read_records(folder / CORPUS_FILE)}
+    path = folder / ANNOTATIONS_FILE
+    passages = []
+    for number, record in enumerate(read_records(path), 1):
+        names = _read_names(record.fields, f"{path}, line {number}")
+        if (passage := corpus.get(str(record.fields.get("id")))) is not None:
+            title, text = str(passage.get("title") or ""), str(passage.get("text") or "")
+            passages.append(AnnotatedPassage(title, text, names))
+    if not passages:
+        raise InputError(f"{path}: no line has the id of a passage in {folder / CORPUS_FILE}; wanted lines of {_FORM}")
+    return passages
+
+
+def _read_names(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
+    names = fields.get("entities")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{place}: entities are {str(names)[:60]!r}; wanted {_FORM}")
+    return tuple(dict.fromkeys(names))
+
+
+def tag_words(passage: AnnotatedPassage, text: str, groups: WordGroups) -> LongArray:
+    """Return the tags (n,) of the n words of a text, which is the passage's with its title."""
+    tags = np.zeros(len(groups.starts), dtype=np.int64)
+    for start, end in find_occurrences(text, passage.names):
+        words = np.flatnonzero((groups.starts < end) & (groups.ends > start))
+        if len(words) and not tags[words].any():
+            tags[words] = INSIDE
+            tags[words[0]] = BEGIN
+    return tags
+
+
+def find_occurrences(text: str, names: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of every occurrence of names in a text as whole words, in any case, longest first."""
+    words = tokens(text)
+    places: dict[str, list[int]] = {}
+    for number, word in enumerate(words):
+        places.setdefault(word.key, []).append(number)
+    wanted = [[token.key for token in tokens(name)] for name in names]
+    for keys in sorted((keys for keys in wanted if keys), key=lambda keys: (-len(keys), keys)):
+        for first in places.get(keys[0], ()):
+            if [word.key for word in words[first : first + len(keys)]] == keys:
+                yield words[first].start, words[first + len(keys) - 1].end
+
 
 _BLOCK = 256  # passages that are read before progress is reported
 _HASHES = 1 << 32

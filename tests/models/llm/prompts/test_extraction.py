@@ -3,7 +3,6 @@
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from clew.models.llm.prompts.cleaning import MAX_ITEMS, MAX_NAME_CHARACTERS, clean_names, clean_triples
 from clew.models.llm.prompts.extraction import (
     NAMES,
     NAMES_AND_TRIPLES,
@@ -13,7 +12,7 @@ from clew.models.llm.prompts.extraction import (
     Triples,
     build_triples_prompt,
 )
-from clew.models.llm.prompts.template import render_passage
+from clew.models.llm.prompts.template import MAX_ITEMS, MAX_NAME_CHARACTERS, clean_names, clean_triples, render_passage
 from clew.types import Passage, Prompt
 
 TEMPLATES = (NAMES, TRIPLES, NAMES_AND_TRIPLES)

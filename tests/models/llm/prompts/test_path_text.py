@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.models.llm.object_model import TextReply
 from clew.models.llm.prompts import path_text, unaided_answer
 from clew.models.llm.prompts.template import render_path
-from clew.models.llm.reply_parsing import TextReply
 from clew.types import Path, Triple
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.models.llm.model_calls import complete_one, open_model

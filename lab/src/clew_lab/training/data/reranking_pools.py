@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray
-from clew.datasets.relevance import creditable_id, match_gold
 from clew.errors import InputError
+from clew.evaluation.ranking_metrics import creditable_id, match_gold
 from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
 from clew.store.atomic import atomic_file
 from clew.types import Evidence, Question

@@ -32,11 +32,11 @@ from clew.answering.span_ranker import (
 from clew.answering.verdicts import is_comparison
 from clew.arrays import BoolArray, DoubleArray, LongArray
 from clew.errors import InputError
+from clew.evaluation.answer_metrics import normalize_answer
 from clew.protocols import Retriever, fingerprint_of
 from clew.query.context import IndexContext
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.store.atomic import atomic_file
-from clew.text.answer_normalization import normalize_answer
 from clew.text.normalization import name_key
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, hash_file

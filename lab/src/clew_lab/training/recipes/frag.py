@@ -10,14 +10,13 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, relation_codes
-from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.k_hop import explored_graph, neighbourhood
+from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.index import Index
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
 from clew.models.encoders.minilm import FP32_MINILM
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-from clew.query.linking import TopicEntities, find_topic_entities
-from clew.query.masking import mask_names
+from clew.query.linking import TopicEntities, find_topic_entities, mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
 from clew.retrievers.frag.hop_predictor import (
     CLASSIFIER,

@@ -10,7 +10,7 @@ import torch
 from clew.errors import InputError
 from clew.inference.document_network import GAT_HEADS, NUMPY_NETWORKS, DocumentGNNSettings
 from clew.inference.query_network import QueryGNNSettings
-from clew.query.chain_features import CHAIN_FEATURES
+from clew.query.chain_search import CHAIN_FEATURES
 from clew.rerankers.g_rag import document_graph
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew_lab.amr import amr_document_graph

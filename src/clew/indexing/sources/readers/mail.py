@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, TextBuilder
-from clew.indexing.sources.encodings import join_line_ends
+from clew.indexing.sources.plain_text import join_line_ends
 from clew.types import Place
 
 Reader = Callable[[str, bytes], FileContents]
@@ -68,14 +68,13 @@ def read_message(data: bytes, read_attachment: Reader) -> FileContents:
 
 def read_mailbox(data: bytes, read_attachment: Reader) -> list[FileContents]:
     """Return the messages of a mailbox, in order; one that is none is empty, with a note."""
-    return [_read_one(message, read_attachment) for message in _split_mailbox(data)]
-
-
-def _read_one(message: bytes, read_attachment: Reader) -> FileContents:
-    try:
-        return read_message(message, read_attachment)
-    except InputError as error:
-        return FileContents("", notes=(f"the message is not read: {error}",))
+    messages = []
+    for message in _split_mailbox(data):
+        try:
+            messages.append(read_message(message, read_attachment))
+        except InputError as error:
+            messages.append(FileContents("", notes=(f"the message is not read: {error}",)))
+    return messages
 
 
 def _split_mailbox(data: bytes) -> Iterator[bytes]:

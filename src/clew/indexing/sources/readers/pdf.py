@@ -1,20 +1,86 @@
-"""PDF by `pypdfium2`: the words of each page, without running heads, feet and page numbers."""
+"""PDF by `pypdfium2`: the words of each page, without running heads, feet and page numbers.
+
+Words that a hyphen at a line's end breaks: whole again, or compounds that keep their hyphen.
+
+"recon-/struct" is one word, "third-/order" a compound; the rest of the document tells which. The hyphen goes where the
+document has the whole word, or another form of it; it stays where the document has the compound, where both halves are
+words of the document, each of its own, or where what stands before is a compound itself ("state-of-the-/art"). Else it
+goes, as most such hyphens do.
+"""
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, final
 
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
-from clew.text.broken_words import BREAK, BrokenWords
+from clew.text.casing import COMMON_WORDS
 from clew.text.counts import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
+
+
+BREAK = "\ufffe"
+"""Stands for a hyphen and the line break after it."""
+_BREAK = re.compile(rf"(?P<before>[^\W_][\w’'-]*)?{BREAK}(?P<after>[^\W_][\w’']*)?")
+_COMPOUND = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_WORD = re.compile(r"[^\W\d_]+")
+_BROKEN = re.compile(rf"\S*{BREAK}\S*")
+_MAX_ENDING, _MIN_BEYOND = 3, 2  # letters in which forms of a word differ; letters they share after the break
+
+
+@final
+class BrokenWords:
+    """The words of a document, by which broken ones are joined; its `texts` have a `BREAK` where a word breaks."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._compounds: set[str] = set()
+        words: set[str] = set()
+        for text in texts:
+            whole = _BROKEN.sub(" ", text).casefold()
+            self._compounds.update(_COMPOUND.findall(whole))
+            words.update(_WORD.findall(_COMPOUND.sub(" ", whole)))
+        self._first_parts = {compound.partition("-")[0] for compound in self._compounds}
+        self._words = words
+        self._sorted = sorted(words)
+
+    def join(self, text: str) -> str:
+        """Return a text with each break gone, or a hyphen in its place."""
+        return _BREAK.sub(self._join, text) if BREAK in text else text
+
+    def _join(self, match: re.Match[str]) -> str:
+        before, after = match["before"] or "", match["after"] or ""
+        return f"{before}{'-' if self._keeps_hyphen(before, after) else ''}{after}"
+
+    def _keeps_hyphen(self, before: str, after: str) -> bool:
+        if "-" in before or not (before[-1:].isalpha() and after[:1].isalpha()):
+            return True
+        if after[0].isupper() and not before.isupper():
+            return True  # "Anglo-Saxon"
+        first, second = before.casefold(), after.casefold()
+        if self._has_form(first + second, len(first)):
+            return False
+        if f"{first}-{second}" in self._compounds:
+            return True
+        is_word = [half in self._words and half not in COMMON_WORDS for half in (first, second)]
+        return all(is_word) or (first in self._first_parts and is_word[1])
+
+    def _has_form(self, word: str, broken_at: int) -> bool:
+        """Return whether the document has a word, or one that differs from it in a short ending after the break."""
+        if word in self._words:
+            return True
+        shared = word[: max(broken_at + _MIN_BEYOND, len(word) - _MAX_ENDING)]
+        at = bisect_left(self._sorted, shared)
+        near = self._sorted[at : at + 1]
+        return bool(near) and near[0].startswith(shared) and len(near[0]) <= len(word) + _MAX_ENDING
+
 
 _HYPHENS = re.compile("[\ufffe\x02]\n?")  # pdfium's marks of a word that goes on in the next line
 _SOFT_HYPHEN = "\u00ad\n"  # it parts no compound
@@ -39,9 +105,7 @@ class _Line(NamedTuple):
     """A line of a page."""
 
     text: str
-    size: (
-        float  # of most of its letters, in points; 0 where it is not known, or the line does not run from left to right
-    )
+    size: float  # of most of its letters, in points; 0 where it is not known, or the line is turned
 
 
 def read_pdf(data: bytes) -> FileContents:
@@ -57,14 +121,14 @@ def read_pdf(data: bytes) -> FileContents:
         if "password" in str(error).lower():
             raise InputError("the .pdf file is locked by a password; save it without one, or leave it out") from error
         raise
-    try:
+    with closing(document):
         return _read_pages(document)
-    finally:
-        document.close()
 
 
 def _read_pages(document: "PdfDocument") -> FileContents:
-    pages = _join_broken_words([_page_lines(document, number) for number in range(len(document))])
+    pages = [_page_lines(document, number) for number in range(len(document))]
+    words = BrokenWords(line.text for lines in pages for line in lines)
+    pages = [[line._replace(text=words.join(line.text)) for line in lines] for lines in pages]
     repeated = _find_repeated([[line.text for line in lines] for lines in pages])
     outline = _read_outline(document)
     builder, headings, seen = TextBuilder(), HeadingPath(), set[str]()
@@ -115,22 +179,9 @@ def _differ(size: float, other: float) -> bool:
     return bool(size and other) and abs(size - other) > _OTHER_SIZE * max(size, other)
 
 
-def _join_broken_words(pages: Sequence[Sequence[_Line]]) -> list[list[_Line]]:
-    """Return the lines of pages with the words that hyphens break whole again, compounds with their hyphen."""
-    words = BrokenWords(line.text for lines in pages for line in lines)
-    return [[line._replace(text=words.join(line.text)) for line in lines] for lines in pages]
-
-
 def _page_lines(document: "PdfDocument", number: int) -> list[_Line]:
-    page = document[number]
-    try:
-        text_page = page.get_textpage()
-        try:
-            return list(_read_lines(text_page))
-        finally:
-            text_page.close()
-    finally:
-        page.close()
+    with closing(document[number]) as page, closing(page.get_textpage()) as text_page:
+        return list(_read_lines(text_page))
 
 
 def _read_lines(page: "PdfTextPage") -> Iterator[_Line]:
@@ -158,18 +209,13 @@ def _letter_size(page: "PdfTextPage", start: int, end: int) -> float:
 def _read_outline(document: "PdfDocument") -> dict[int, list[tuple[int, str]]]:
     """Return the level, from 1, and the title of each heading of a page, counted from 0."""
     found: dict[int, list[tuple[int, str]]] = {}
-    for level, title, page in _outline_entries(document):
-        found.setdefault(page, []).append((level, title))
-    return found
-
-
-def _outline_entries(document: "PdfDocument") -> Iterator[tuple[int, str, int]]:
     for bookmark in document.get_toc(max_depth=8):
         target = bookmark.get_dest()
         page = None if target is None else target.get_index()
         title = " ".join(bookmark.get_title().split())
         if page is not None and title:
-            yield bookmark.level + 1, title, page
+            found.setdefault(page, []).append((bookmark.level + 1, title))
+    return found
 
 
 def _key(line: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clew.indexing.sources.contents import FileContents
-from clew.indexing.sources.encodings import decode_bytes
+from clew.indexing.sources.plain_text import decode_bytes
 from clew.types import Place, PlaceStart
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.cleaning import TripleStrings
-from clew.models.llm.prompts.template import Template, render_passage, wrap_in_tag
+from clew.models.llm.prompts.template import Template, TripleStrings, render_passage, wrap_in_tag
 from clew.types import Passage, Prompt
 
 

@@ -7,9 +7,9 @@ Differs from the source: own wording; paths are numbered, and answers stand one 
 import re
 from collections.abc import Sequence
 
+from clew.models.llm.object_model import TextReply
 from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE
 from clew.models.llm.prompts.template import Template, render_path, render_paths, wrap_in_tag
-from clew.models.llm.reply_parsing import TextReply
 from clew.types import Path, Prompt
 
 NO_PATH = "NO"

@@ -6,8 +6,14 @@ from functools import lru_cache
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.cleaning import TripleStrings, clean_triples
-from clew.models.llm.prompts.template import Template, render_facts, render_passages, wrap_in_tag
+from clew.models.llm.prompts.template import (
+    Template,
+    TripleStrings,
+    clean_triples,
+    render_facts,
+    render_passages,
+    wrap_in_tag,
+)
 from clew.types import Fact, Passage, Prompt
 
 MAX_FACTS = 20  # facts of one reply, unless a setting says otherwise; further ones are dropped

@@ -6,9 +6,9 @@ Differs from the source: own wording.
 
 from pydantic import BaseModel, Field
 
+from clew.models.llm.object_model import TextReply
 from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE
 from clew.models.llm.prompts.template import Template, wrap_in_tag
-from clew.models.llm.reply_parsing import TextReply
 from clew.types import Prompt
 
 

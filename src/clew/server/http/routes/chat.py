@@ -20,10 +20,11 @@ from clew.query.conversation import Conversation, WholeQuestion
 from clew.server import questions, records
 from clew.server.access import Access, note_index
 from clew.server.http.events import EventStream, format_event
-from clew.server.http.responses import POSING, problems
+from clew.server.http.problems import POSING, problems
 from clew.server.http.routes.searching import start_answer
-from clew.server.http.state import CallerAccess, ServerState, State, run_on_version
+from clew.server.http.state import CallerAccess, IndexRequest, ServerState, State
 from clew.server.refusals import Refusal, unknown
+from clew.types import Citation, Usage
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 PREFIX = "clew/"
@@ -72,29 +73,6 @@ class ChatRequest(BaseModel):
     n: Literal[1] = 1
 
 
-class ChatMessage(BaseModel):
-    """The answer."""
-
-    role: Literal["assistant"] = "assistant"
-    content: str
-
-
-class ChatChoice(BaseModel):
-    """The only choice."""
-
-    index: int = 0
-    message: ChatMessage
-    finish_reason: Literal["stop"] = "stop"
-
-
-class ChatUsage(BaseModel):
-    """Tokens of the language models that were asked; 0 where none was."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-
 class ChatReply(BaseModel):
     """An answer in the chat form."""
 
@@ -102,35 +80,20 @@ class ChatReply(BaseModel):
     object: Literal["chat.completion"] = "chat.completion"
     created: int
     model: str
-    choices: list[ChatChoice]
-    usage: ChatUsage
-    citations: list[records.Quote]
+    choices: list[dict[str, Any]] = Field(description="The only choice: `message.content` is the answer.")
+    usage: dict[str, int] = Field(description="Tokens of the language models that were asked; 0 where none was.")
+    citations: Sequence[Citation]
     notes: list[str]
     question: str
     index_version: int
 
 
-class Model(BaseModel):
-    """An index as a model."""
-
-    id: str
-    object: Literal["model"] = "model"
-    created: int = 0
-    owned_by: str = "clew"
-
-
-class ModelList(BaseModel):
-    """The indexes that the key may ask, as models."""
-
-    object: Literal["list"] = "list"
-    data: list[Model]
-
-
 @router.get("/models", summary="The indexes as models", responses=problems())
-async def models(state: State, access: CallerAccess) -> ModelList:
+async def models(state: State, access: CallerAccess) -> dict[str, Any]:
     """List the indexes that the key may ask."""
-    names = [name for name in state.indexes.names() if access.indexes is None or name in access.indexes]
-    return ModelList(data=[Model(id=f"{PREFIX}{name}") for name in names])
+    fields = {"object": "model", "created": 0, "owned_by": "clew"}
+    listed = [{"id": f"{PREFIX}{name}", **fields} for name in state.names(access)]
+    return {"object": "list", "data": listed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,26 +110,22 @@ async def complete(request: Request, body: ChatRequest, state: State, access: Ca
     """Answer the last message of the user, with citations as an extra field, or ask which name it means."""
     if body.model.startswith(PREFIX):
         note_index(request.scope, _index_name(body))
-    asked = read_chat(body, state, access)
-    reply = _Reply(body, asked.whole)
-    if asked.whole.query:
-        version = await run_on_version(request, state, access, asked.index, lambda opened: opened.number)
-        whole = reply.ask_back(version)
+    question = read_chat(body, state, access)
+    call, reply = IndexRequest(request, question.index, state, access), _Reply(body, question.whole)
+    if question.whole.query:
+        whole = reply.ask_back(await call.run(lambda version, _: version.number))
         return EventStream(_stream_whole(whole, reply)) if body.stream else JSONResponse(whole.model_dump(mode="json"))
     if body.stream:
-        return EventStream(_stream(start_answer(state, access, asked.index, asked.request), reply))
-    allowed = state.options.models
-    answer = await run_on_version(
-        request, state, access, asked.index, lambda opened: questions.ask(opened, access, asked.request, allowed)
-    )
+        return EventStream(_stream(start_answer(call, question.request), reply))
+    models = state.options.models
+    answer = await call.run(lambda version, access: questions.ask(version, access, question.request, models))
     return JSONResponse(reply.whole(answer).model_dump(mode="json"))
 
 
 def read_chat(body: ChatRequest, state: ServerState, access: Access) -> ChatQuestion:
     """Return the question of a conversation; without one, or for another model, it is a Refusal."""
     name, _, retriever = body.model.removeprefix(PREFIX).partition(":")
-    hidden = access.indexes is not None and name not in access.indexes
-    if not body.model.startswith(PREFIX) or name not in state.indexes.locations or hidden:
+    if not body.model.startswith(PREFIX) or name not in state.indexes.locations or not access.may_ask(name):
         raise unknown("model", body.model)
     texts = [_text(message) for message in body.messages if message.role == "user"]
     if not texts or not texts[-1].strip():
@@ -217,7 +176,7 @@ class _Reply:
         return self._make(
             answer.headline or _NO_ANSWER,
             answer.version,
-            usage=_usage(answer),
+            usage=_usage(answer.usage, answer.evidence.usage),
             citations=answer.citations,
             notes=[*self.question.notes(), *answer.evidence.notes, *answer.notes],
             question=answer.evidence.question,
@@ -225,15 +184,16 @@ class _Reply:
 
     def ask_back(self, version: int) -> ChatReply:
         """Return what has to be known before there is an answer, given the version of the index."""
-        none = ChatUsage(prompt_tokens=0, completion_tokens=0, total_tokens=0)
-        return self._make(self.question.query, version, usage=none, citations=[], notes=[], question=self.question.text)
+        return self._make(
+            self.question.query, version, usage=_usage(), citations=[], notes=[], question=self.question.text
+        )
 
     def _make(self, text: str, version: int, **fields: Any) -> ChatReply:
         return ChatReply(
             id=self.id,
             created=self.created,
             model=self.model,
-            choices=[ChatChoice(message=ChatMessage(content=text))],
+            choices=[{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
             index_version=version,
             **fields,
         )
@@ -272,7 +232,7 @@ async def _stream(events: AsyncIterator[tuple[str, object] | None], reply: _Repl
 
 
 async def _stream_whole(whole: ChatReply, reply: _Reply) -> AsyncIterator[str]:
-    content = whole.choices[0].message.content
+    content = whole.choices[0]["message"]["content"]
     yield format_event("", reply.chunk({"role": "assistant", "content": content}))
     for line in _end(whole, reply):
         yield line
@@ -283,7 +243,7 @@ def _end(whole: ChatReply, reply: _Reply) -> Iterator[str]:
     fields = whole.model_dump(mode="json", include={"citations", "notes", "question", "index_version"})
     yield format_event("", reply.chunk({}, "stop", **fields))
     if reply.with_usage:
-        yield format_event("", {**reply.chunk({}), "choices": [], "usage": whole.usage.model_dump()})
+        yield format_event("", {**reply.chunk({}), "choices": [], "usage": whole.usage})
     yield "data: [DONE]\n\n"
 
 
@@ -293,7 +253,6 @@ def _text(message: Message) -> str:
     return message.content or ""
 
 
-def _usage(answer: records.Answer) -> ChatUsage:
-    spent = (answer.usage, answer.evidence.usage)
-    read, written = sum(u.input_tokens for u in spent), sum(u.output_tokens for u in spent)
-    return ChatUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
+def _usage(*spent: Usage) -> dict[str, int]:
+    read, written = sum(one.input_tokens for one in spent), sum(one.output_tokens for one in spent)
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}

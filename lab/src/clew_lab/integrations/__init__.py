@@ -1,0 +1,1 @@
+"""Adapters for the libraries of researchers."""

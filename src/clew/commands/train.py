@@ -1,0 +1,82 @@
+"""`clew adapt` and `clew train`: weights that are tuned or trained on the data of a user."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.commands.options import DeviceOption, IndexOption, check_folder
+from clew.commands.progress import progress_on_stderr
+from clew.commands.record_options import Only
+from clew.index import open as open_index
+from clew.text.counts import format_count
+from clew.training.fitting.span_tagger import ExtractorRecipe
+from clew.training.hyperparameters import AdaptRecipe
+from clew.training.recipes.extractor import train_extractor
+from clew.training.recipes.router import train_router
+
+_RECIPE = AdaptRecipe()
+
+
+def adapt(
+    index: IndexOption,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the weights; by default the index, where gfm finds them.")
+    ] = None,
+    start: Annotated[Path | None, typer.Option(help="Weights to begin with; by default those that gfm uses.")] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(help="Questions of your own with their evidence, a few dozen: JSONL as for clew eval."),
+    ] = None,
+    recipe: Annotated[AdaptRecipe, Only("questions", "epochs", "rate", "seed")] = _RECIPE,
+    device: DeviceOption = None,
+) -> None:
+    """Tune gfm on your own documents, without labels; the weights are stored if they win on held-out questions."""
+    from clew.training.distributed import single_process
+    from clew.training.recipes.gfm_adapt import adapt_gfm
+
+    with progress_on_stderr() as progress:
+        opened = open_index(index, progress, device=device)
+        begin = opened.context.weights_folder("gfm") if start is None else start
+        folder = opened.context.own_weights_folder("gfm") if out is None else out
+        result = adapt_gfm(opened, begin, folder, recipe, progress, single_process(opened.device), labelled)
+    made = f"{format_count(result.questions, 'question')} made of the index"
+    print(f"{made}, {result.held_out} more held out; {result.seconds:.0f} s")
+    for name, value in result.figures.items():
+        print(f"{name}: {result.initial_figures[name]:.3f} before, {value:.3f} after")
+    if result.best_epoch >= 0:
+        print(f"kept: weights in {folder}")
+    else:
+        print("not kept: no epoch was better than before on the questions held out; nothing was changed")
+
+
+def router(
+    log: Annotated[list[Path], typer.Option(help="Logs of clew ask --feedback; may be given several times.")],
+    out: Annotated[Path, typer.Option(help="Folder for the weights.")],
+    start: Annotated[Path | None, typer.Option(help="Weights to begin with; by default the package's.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+) -> None:
+    """Train the hop predictor of frag on logs of clew ask --feedback."""
+    check_folder("--out", out)
+    count = train_router(log, out, start, seed)
+    print(f"learned from {format_count(count, 'question')}")
+    print(f"weights in {out}; use them: --retriever frag:router_weights={out}")
+
+
+def extractor(
+    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and openie.jsonl, its annotations.")],
+    out: Annotated[Path, typer.Option(help="Folder for the weights.")],
+    cased: Annotated[
+        list[Path] | None, typer.Option(help="Folders with corpus.jsonl, whose capitals teach as well.")
+    ] = None,
+    *,
+    recipe: ExtractorRecipe,
+) -> None:
+    """Train the names that learned finds; use it by clew index --extractor learned:FOLDER."""
+    with progress_on_stderr() as progress:
+        result = train_extractor(data, cased or (), out, recipe, progress)
+    print(
+        f"names of {format_count(result.held_out, 'passage')} held out:",
+        *(f"{k} {v:.3f}" for k, v in result.figures.items()),
+    )
+    print(f"weights in {out}, learned from {format_count(result.questions, 'passage')} in {result.seconds:.0f} s")
