@@ -109,8 +109,8 @@ def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
         target = str(part.get("_target_", supported[0]))
         if target.rpartition(".")[2] not in supported:
             raise InputError(f"{folder / CONFIG} names the class {target!r}; wanted {' or '.join(supported)}")
-    for name, supported in _SUPPORTED.items():
-        _check_value(inner, name, supported, folder)
+    for name, values in _SUPPORTED.items():
+        _check_value(inner, name, values, folder)
     hidden = inner.get("hidden_dims")
     width = inner.get("input_dim")
     text_width = config.get("feat_dim", config.get("rel_emb_dim"))
@@ -143,7 +143,7 @@ def _parse_fusion(config: dict[str, Any], inner: dict[str, Any], folder: Path) -
     if given is None and not is_reasoner:
         return ""
     _check_value({"use_ent_emb": given}, "use_ent_emb", tuple(_FUSIONS), folder)
-    fusion = _FUSIONS[given]
+    fusion = _FUSIONS[str(given)]
     _check_value({"return_hidden": False, **inner}, "return_hidden", _ON if "late" in fusion else _OFF, folder)
     return fusion
 
