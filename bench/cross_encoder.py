@@ -17,14 +17,13 @@ import torch
 from clew import index as indexes
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.evaluation.ranking_metrics import match_gold
-from clew.models.encoders.registry import fp32_weights
 from clew.rerankers.text_scorer import text_with_title
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.training.data.corpora import open_corpus_index
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.evaluation.multi_positive_metrics import score_positives
 from reranking import RUN, SETS, TRAINING_SETS, progress
-from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
+from workbench import BENCHMARKS, DATA, build_index, describe_machine, fp32_folder, print_table
 
 TOKENS = 128
 NEGATIVES = 3  # per evidence passage, sampled from the first `SAMPLED_FROM` of the pool
@@ -82,7 +81,7 @@ def train_cross_encoder(max_pairs: int) -> Path:
     folder = RUN / "cross-encoder"
     if (folder / "config.json").is_file():
         return folder
-    encoder = str(fp32_weights())
+    encoder = str(fp32_folder())
     tokenizer: Any = AutoTokenizer.from_pretrained(encoder)
     model: Any = AutoModelForSequenceClassification.from_pretrained(encoder, num_labels=1)
     pairs, labels = make_pairs()

@@ -14,13 +14,21 @@ import numpy as np
 from clew import index as indexes
 from clew.arrays import FloatArray
 from clew.evaluation.significance import compare_means
-from clew.models.encoders.minilm import FP32_MINILM
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.protocols import Encoder
 from clew_lab.datasets.loaders import load_questions
-from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, load_records, print_table
+from workbench import (
+    BENCHMARKS,
+    DATA,
+    build_index,
+    describe_machine,
+    fp32_folder,
+    gold_recall,
+    load_records,
+    print_table,
+)
 
-FORMS = (FP32_MINILM, DEFAULT_ENCODER)
+FORMS = (str(fp32_folder()), DEFAULT_ENCODER)
 PASSAGES, QUESTIONS, PARTS, WARM, CUTOFFS = 1000, 200, 10, 10, (2, 5)
 
 
@@ -54,7 +62,7 @@ def main() -> None:
     heads = "cosine to fp32, mean", "least", "ms a question", "passages a second"
     print_table(("form", *heads, *(f"dense R@{k}" for k in CUTOFFS)), rows)
     for k, fp32, int8 in zip(CUTOFFS, *recalls, strict=True):
-        c = compare_means((DEFAULT_ENCODER, FP32_MINILM), f"recall@{k}", int8, fp32, np.random.default_rng(0))
+        c = compare_means(("int8", "fp32"), f"recall@{k}", int8, fp32, np.random.default_rng(0))
         interval = f"{100 * c.low:+.1f} to {100 * c.high:+.1f}, p = {c.p:.4f}"
         print(f"{c.a} - {c.b}, R@{k}: {100 * c.difference:+.1f} ({interval})")
 

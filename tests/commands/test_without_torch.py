@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.models.encoders.int8_minilm import Int8MiniLM
-from clew.models.encoders.minilm import MiniLM
+from clew.models.encoders.sentence_transformer import SentenceTransformerEncoder
 from tests.faults.commands import run_clew
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,17 +94,21 @@ def test_a_missing_extra_is_one_line_with_the_command_that_installs_it(
     assert not (tmp_path / "index").exists()
 
 
-def test_an_index_of_the_fp32_encoder_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_an_encoder_that_is_not_installed_names_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place, encode = tmp_path / "index", Int8MiniLM().encode
     question = ("search", "Who designed Fram?", "--index", place, "--retriever")
     with monkeypatch.context() as installed:  # its weights need not be here
-        installed.setattr(MiniLM, "encode", lambda _, texts: encode(texts))
-        installed.setattr(MiniLM, "encode_queries", lambda _, texts: encode(texts))
+        installed.setattr(SentenceTransformerEncoder, "encode", lambda _, texts: encode(texts))
+        installed.setattr(SentenceTransformerEncoder, "encode_queries", lambda _, texts: encode(texts))
+        installed.setattr(SentenceTransformerEncoder, "dimension", Int8MiniLM.dimension)
+        installed.setattr(SentenceTransformerEncoder, "fingerprint", "another")
         made = run_clew(
             "index", ROOT / "examples" / "polar" / "fram.md", "--index", place, "--encoder", "all-MiniLM-L6-v2"
         )
         assert made.code == 0, made.err
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     assert run_clew(*question, "bm25").code == 0  # reads no vectors
     done = run_clew(*question, "dense")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -117,8 +121,7 @@ def test_an_index_of_the_fp32_encoder_names_the_way_out(tmp_path: Path, monkeypa
 
 
 def test_weights_that_cannot_be_opened_leave_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.models.encoders.registry.importlib.util.find_spec", lambda _: None)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     file, place = ROOT / "examples" / "polar" / "fram.md", tmp_path / "index"
     commands: list[list[str | Path]] = [["index", file], ["kg", "import", ROOT / "examples" / "expeditions.tsv"]]
     for command in commands:

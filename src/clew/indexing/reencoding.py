@@ -17,7 +17,6 @@ from clew.arrays import BoolArray
 from clew.errors import ProviderError
 from clew.indexing.batches import encode_passages
 from clew.indexing.sentence_vectors import encode_with_sentences
-from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.store.array_file import file_problem, map_arrays, write_arrays
 from clew.store.atomic import discard
@@ -127,7 +126,7 @@ def _unfitting_weights(table: PassageTable, encoder: Encoder) -> list[Path]:
     found: list[Path] = []
     for folder in sorted(root.iterdir()) if root.is_dir() else []:
         try:
-            fits = reads_vectors_of(read_encoder_fingerprint(folder), encoder.fingerprint)
+            fits = read_encoder_fingerprint(folder) == encoder.fingerprint
         except ProviderError:
             fits = True  # not weights, or damaged ones, which `clew verify` reports
         if not fits:

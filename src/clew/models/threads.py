@@ -8,9 +8,8 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar, final
@@ -19,39 +18,6 @@ from clew.arrays.threads import map_in_threads as map_in_threads
 from clew.arrays.threads import worker_count as worker_count
 from clew.errors import InputError
 from clew.plugins.extras import import_extra
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run torch's kernels in the calling thread alone.
-
-    A parallel kernel waits for its slowest thread: on two cores shared with five processes a question took 15 ms in
-    one thread and 200 ms in two, and one batch per worker ran two to three times as fast as two threads per batch.
-    torch's `set_num_threads` would change the whole process, so OpenMP and MKL are set directly; where they are absent
-    (macOS, Windows) only the speed differs.
-    """
-    import torch
-
-    torch.get_num_threads()  # torch sets the count of a thread on first use, which would undo ours
-    library = _kernel_library()
-    if library is None:
-        yield
-        return
-    openmp = library.omp_get_max_threads()
-    library.omp_set_num_threads(1)
-    mkl = library.MKL_Set_Num_Threads_Local(1)
-    try:
-        yield
-    finally:
-        library.MKL_Set_Num_Threads_Local(mkl)
-        library.omp_set_num_threads(openmp)
-
-
-def one_thread_worker_count() -> int:
-    """Return the number of workers that run kernels under `one_thread`: torch's thread count, 1 where unsupported."""
-    import torch
-
-    return torch.get_num_threads() if _kernel_library() else 1
 
 
 def keep_child_in_one_thread() -> None:
@@ -65,12 +31,6 @@ def keep_child_in_one_thread() -> None:
     if library is not None:
         library.omp_set_num_threads(1)
         library.MKL_Set_Num_Threads_Local(1)
-
-
-def _kernel_library() -> ctypes.CDLL | None:
-    import torch
-
-    return _open_library(Path(torch.__file__).parent)
 
 
 @cache

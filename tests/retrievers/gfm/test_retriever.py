@@ -176,9 +176,8 @@ def test_an_index_of_another_encoder_is_refused(small: Index) -> None:
         small.retriever("gfm")
 
 
-def test_both_forms_of_the_default_encoder_have_the_default_retriever_gfm(index: Index) -> None:
-    for name in (DEFAULT_ENCODER, "all-MiniLM-L6-v2"):
-        assert default_retriever(index.context, open_encoder(name).fingerprint) == "gfm"
+def test_the_default_encoder_has_the_default_retriever_gfm(index: Index) -> None:
+    assert default_retriever(index.context, open_encoder(DEFAULT_ENCODER).fingerprint) == "gfm"
     assert default_retriever(index.context, open_encoder("hashing").fingerprint) == "chains"
 
 

@@ -18,7 +18,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, mention_graph, relation_texts
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.inference.query_network import QueryNetwork
-from clew.models.encoders.registry import open_encoder, reads_vectors_of
+from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
 from clew.models.threads import choose_device
 from clew.models.validation import replace_surrogates
@@ -181,7 +181,7 @@ def build_gfm_paper(context: IndexContext, settings: GFMPaper) -> GFMRetriever:
             f"gfm-paper: {useless[0]} is for weights that score entities, and these score documents: leave it out"
         )
     snapshot, own, nodes = context.scope.snapshot, context.index_encoder, _node_limit(settings, trained)
-    same = own is not None and reads_vectors_of(trained.encoder.fingerprint, own.fingerprint)
+    same = own is not None and trained.encoder.fingerprint == own.fingerprint
     form = settings.resolve_form(trained.form)
     graphs, ranker = make_graphs_and_ranker(context, trained.targets, form, nodes, same_encoder=same)
     texts = relation_texts_for(trained.targets, snapshot)
@@ -248,7 +248,7 @@ def choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> 
     weights' own cannot be opened, and where its vectors have another width than the weights read.
     """
     encoder, wanted = context.index_encoder, trained.encoder
-    if encoder is None or not reads_vectors_of(wanted.fingerprint, encoder.fingerprint):
+    if encoder is None or wanted.fingerprint != encoder.fingerprint:
         if trained.targets == "passages":
             check_encoder(trained, encoder)
         config = EmbeddingConfig(wanted.normalize, wanted.query, wanted.text)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, ProviderError
-from clew.models.encoders.registry import reads_vectors_of
 from clew.store.atomic import atomic_file
 from clew_lab.graph_readers.causal_lm import MAX_CONTEXT_TOKENS, CausalReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader
@@ -114,7 +113,7 @@ def open_reader(model: CausalModel, folder: Path | None = None, encoder: str = "
 def _build_token(described: ReaderDescription, folder: Path, encoder: str) -> "GraphToken":
     from clew_lab.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 
-    if not reads_vectors_of(described.encoder, encoder):
+    if described.encoder != encoder:
         raise InputError(
             f"the graph token in {folder} was trained on another encoder's vectors than this index's: train one for it "
             "(clew train subgraph --encoder)"

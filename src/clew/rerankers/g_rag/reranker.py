@@ -20,7 +20,6 @@ from typing import ClassVar, final
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.inference.document_network import DocumentInput
-from clew.models.encoders.registry import reads_vectors_of
 from clew.plugins.records import SettingsRecord, setting
 from clew.protocols import Encoder, check_lengths, fingerprint_of
 from clew.query.context import IndexContext
@@ -139,7 +138,7 @@ def load_weights(folder: Path, encoder: Encoder, shapes: Shapes | None = None) -
             f"g-rag: {str(folder)!r} holds no {CONFIG_FILE}; give a folder that `clew train reranker` made"
         )
     trained = load_reranker(folder, shapes)
-    if trained.model.settings.text and not reads_vectors_of(trained.encoder, encoder.fingerprint):
+    if trained.model.settings.text and trained.encoder != encoder.fingerprint:
         raise InputError(
             f"g-rag: the passages have the encoder {encoder.name}, and the network reads another's vectors: give "
             "weights of this encoder (clew train reranker, of clew-lab), or the network's encoder to a new index"

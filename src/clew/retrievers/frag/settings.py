@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.models.encoders.registry import open_encoder, reads_vectors_of
+from clew.models.encoders.registry import open_encoder
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
@@ -271,7 +271,7 @@ def make_path_ranker(
 
 
 def _reads_vectors_of(trained: str, encoder: Encoder | None) -> bool:
-    return encoder is not None and reads_vectors_of(trained, encoder.fingerprint)
+    return encoder is not None and trained == encoder.fingerprint
 
 
 def _relation_names_only(snapshot: Snapshot) -> RelationTexts:

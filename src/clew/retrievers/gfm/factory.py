@@ -9,7 +9,6 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import relation_texts
 from clew.inference.query_network import QueryNetwork
-from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.retrievers.evidence import ChainQuoter
@@ -89,7 +88,7 @@ def check_encoder(trained: TrainedGNN, encoder: Encoder | None) -> Encoder:
             "this index was made with --encoder none, so it has no vectors, which gfm needs; use the retriever "
             "bm25, pagerank or chains, or make a new index with an encoder"
         )
-    if not reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint):
+    if trained.encoder.fingerprint != encoder.fingerprint:
         raise InputError(
             f"the weights of gfm read vectors of the encoder {trained.encoder.name} ({trained.encoder.fingerprint}), "
             f"and the index was made with {encoder.name} ({encoder.fingerprint}): use another retriever, train weights "

@@ -21,7 +21,6 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
 from clew.inference.subgraph_network import NodeInput, SubgraphNetwork, likeliest_nodes
-from clew.models.encoders.registry import reads_vectors_of
 from clew.plugins.tracing import trace_calls
 from clew.query.context import IndexContext
 from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity
@@ -137,7 +136,7 @@ def build_gcn_subgraph(
     trained = load_scorer(context.weights_folder(WEIGHTS_NAME, settings.weights, label))
     method, encoder = "the likeliest by a network that feedback trained", context.index_encoder
     # Without an encoder the search raises an error.
-    if encoder is not None and not reads_vectors_of(trained.encoder, encoder.fingerprint):
+    if encoder is not None and trained.encoder != encoder.fingerprint:
         if settings.weights is not None:
             raise InputError(
                 f"{label}: this index has the encoder {encoder.name}, and the network was trained on another's "

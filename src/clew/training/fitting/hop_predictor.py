@@ -18,7 +18,6 @@ import numpy as np
 from pydantic import Field
 
 from clew.errors import InputError
-from clew.models.encoders.registry import reads_vectors_of
 from clew.query.linking import MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
     HOP_CLASSES,
@@ -96,7 +95,7 @@ def train_hop_predictor(
         raise InputError("a router of the kind tf-idf is fitted from scratch: leave --start out")
     if recipe.kind == TERMS:
         return _fit_terms(examples, recipe)
-    if start is not None and (start.kind != WORDS or not reads_vectors_of(start.encoder, encoder)):
+    if start is not None and (start.kind != WORDS or start.encoder != encoder):
         raise InputError(f"the start is of kind {start.kind!r}; wanted words of the same encoder: choose another start")
     generator = np.random.default_rng(recipe.seed)
     synthetic = make_synthetic_questions(vocabulary, recipe.made_up, generator) if len(vocabulary) else []

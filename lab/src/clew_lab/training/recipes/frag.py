@@ -14,7 +14,6 @@ from clew.graph.subgraphs.k_hop import explored_graph, neighbourhood
 from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.index import Index
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
-from clew.models.encoders.minilm import FP32_MINILM
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.linking import TopicEntities, find_topic_entities, mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
@@ -256,7 +255,7 @@ def _word_encoder(
 
 def encoder_vocabulary(encoder: str) -> list[str]:
     """Return a fixed sample of ordinary words from the default encoder's vocabulary; none for another encoder."""
-    if encoder not in (DEFAULT_ENCODER, FP32_MINILM):
+    if encoder != DEFAULT_ENCODER:
         return []
     vocabulary = json.loads((BUNDLED_FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     words = sorted(w for w in vocabulary if w.isalpha() and w.isascii() and w.islower() and 3 <= len(w) <= 10)

@@ -272,7 +272,7 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
         return QueryGNN(shape), encoder
     trained = load_weights(recipe.start)
     if trained.encoder.fingerprint:
-        check_encoder(trained, view.encoder, str.__eq__)
+        check_encoder(trained, view.encoder)
     else:
         encoder = trained.encoder
     seen = {**asdict(trained.model.settings), "targets": trained.targets}

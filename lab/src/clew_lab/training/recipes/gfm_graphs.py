@@ -1,12 +1,10 @@
 """The graphs of an index as a network of `gfm` reads them, to train it, with the vectors of their relations."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import passage_graph
-from clew.models.encoders.registry import reads_vectors_of
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
@@ -28,7 +26,7 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     if read is not None and not read.encoder.fingerprint:
         encoder = choose_encoder(context, read, recipe.start or Path("weights"))  # of a published checkpoint
     elif trained is not None:
-        check_encoder(trained, encoder, reads_vectors_of)
+        check_encoder(trained, encoder)
     snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())
     source = recipe if trained is None else trained
     form = EntityForm(recipe.seeds, recipe.ranker) if trained is None else trained.form
@@ -53,9 +51,9 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     return GraphView(snapshot, builder, ranker, encoder, relations, encode, entities, link, texts)
 
 
-def check_encoder(trained: TrainedGNN, encoder: Encoder, is_read: Callable[[str, str], bool]) -> None:
-    """Raise InputError for weights that read the vectors of another encoder; `is_read` compares fingerprints."""
-    if not is_read(trained.encoder.fingerprint, encoder.fingerprint):
+def check_encoder(trained: TrainedGNN, encoder: Encoder) -> None:
+    """Raise InputError for weights that read the vectors of another encoder."""
+    if trained.encoder.fingerprint != encoder.fingerprint:
         raise InputError(
             f"the weights read vectors of {trained.encoder.name}, and the index was made with {encoder.name}: give "
             "weights of the index's encoder"
