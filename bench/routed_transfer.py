@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.retrievers.routed.retriever import Preference
-from clew.retrievers.routed.weights import SIGNALS
 from clew.training.data.corpora import TRAIN_FILE
+from clew_lab.retrievers.routed.retriever import Preference
+from clew_lab.retrievers.routed.weights import SIGNALS
 from clew_lab.training.fitting.routing import (
     RoutingObservations,
     RoutingOutcome,

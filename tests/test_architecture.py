@@ -60,7 +60,6 @@ WRAPPERS = {"reranked"}  # what the registry puts around another retriever
 RETRIEVER_IMPORTS = {  # of retrievers that are built on another one
     ("agents", "fused"),
     ("agents", "graph_expansion"),
-    ("routed", "pagerank"),
     ("graph_expansion", "fused"),
 }
 TRAINING_ORDER = {

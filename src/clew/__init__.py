@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from clew.retrievers.gfm.settings import GFM
     from clew.retrievers.pagerank import PageRank
     from clew.retrievers.registry import RETRIEVERS, Reranked
-    from clew.retrievers.routed.retriever import Routed
     from clew.retrievers.spec import RetrieverEntry
     from clew.retrievers.subgraph.settings import GCNSubgraph
     from clew.settings import Settings
@@ -111,7 +110,6 @@ _NAMES = {
     "clew.retrievers.gfm.settings": ("GFM",),
     "clew.retrievers.pagerank": ("PageRank",),
     "clew.retrievers.registry": ("RETRIEVERS", "Reranked"),
-    "clew.retrievers.routed.retriever": ("Routed",),
     "clew.retrievers.spec": ("RetrieverEntry",),
     "clew.retrievers.subgraph.settings": ("GCNSubgraph",),
     "clew.settings": ("Settings",),
@@ -147,7 +145,7 @@ __all__ = [
     "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Mention",
     "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank", "Passage",
     "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "RecordColumns", "Reply", "Reranked", "Reranker",
-    "RerankerEntry", "Retriever", "RetrieverEntry", "Routed", "Scored", "SentenceChain", "Settings", "SettingsRecord",
+    "RerankerEntry", "Retriever", "RetrieverEntry", "Scored", "SentenceChain", "Settings", "SettingsRecord",
     "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
 ]  # fmt: skip
 

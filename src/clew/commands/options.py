@@ -116,7 +116,7 @@ class RetrieverOptions:
     retriever: Annotated[
         str | None,
         typer.Option(
-            help="gfm, pagerank, chains, bm25, dense, fused, gear, reranked or routed; frag or gcn-subgraph for paths; "
+            help="gfm, pagerank, chains, bm25, dense, fused, gear or reranked; frag or gcn-subgraph for paths; "
             "settings after a colon: clew retrievers NAME."
         ),
     ] = None

@@ -71,6 +71,14 @@ ROG = RetrieverEntry(
     _FACTS,
     finds_paths=True,
 )
+ROUTED = RetrieverEntry(
+    "for each question the retriever that is worth its time",
+    f"{_HERE}.routed.retriever:Routed",
+    f"{_HERE}.routed.retriever:build_routed",
+    "passages; vectors for some of its choices",
+    combines=True,
+    explains_passages=True,
+)
 SPRIG = RetrieverEntry(
     "a walk over passages and entities, from names and the first passages of `fused`, after SPRIG",
     f"{_HERE}.sprig:Sprig",

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from clew.errors import InputError
-from clew.retrievers.routed.retriever import Preference
-from clew.retrievers.routed.weights import Duration
+from clew_lab.retrievers.routed.retriever import Preference
+from clew_lab.retrievers.routed.weights import Duration
 from clew_lab.training.fitting.routing import (
     SECONDS_PRICES,
     RoutingObservations,

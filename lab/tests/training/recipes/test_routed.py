@@ -11,9 +11,9 @@ from clew.errors import InputError
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
 from clew.retrievers.registry import parse_retriever
-from clew.retrievers.routed.weights import SIGNALS, load_choices
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE
 from clew_lab.datasets.loaders import load_questions
+from clew_lab.retrievers.routed.weights import SIGNALS, load_choices
 from clew_lab.training.fitting.routing import RoutingRecipe
 from clew_lab.training.recipes.routed import observe_choices, train_routed
 from tests.faults.commands import run_clew

@@ -18,9 +18,9 @@ from pydantic import Field
 
 from clew.arrays import DoubleArray
 from clew.errors import InputError
-from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Router
-from clew.retrievers.routed.weights import REFERENCE_PASSAGES, Choice, Duration, RoutedWeights
 from clew.training.hyperparameters import CheckedRecord
+from clew_lab.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Router
+from clew_lab.retrievers.routed.weights import REFERENCE_PASSAGES, Choice, Duration, RoutedWeights
 
 SECONDS_PRICES = (0.0, 5.0, 10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
 """Candidate prices of a second, in points of recall."""

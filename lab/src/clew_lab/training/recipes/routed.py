@@ -21,13 +21,13 @@ from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalkConfig
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.registry import open_retriever, parse_retriever
-from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
-from clew.retrievers.routed.weights import NAME, SIGNALS, RoutedWeights, compute_signals, save_choices
 from clew.store.atomic import atomic_file
 from clew.training.data import corpora
 from clew.training.data.corpora import CORPUS_FILE, QUESTIONS_PER_BATCH, hash_file
 from clew.training.loop import TrainingResult
 from clew.types import Progress, Question
+from clew_lab.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
+from clew_lab.retrievers.routed.weights import NAME, SIGNALS, RoutedWeights, compute_signals, save_choices
 from clew_lab.training.fitting import routing
 from clew_lab.training.fitting.routing import RoutingObservations, RoutingRecipe
 

@@ -5,7 +5,7 @@ import pytest
 
 from clew.index import Index
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
-from clew.retrievers.routed.weights import SIGNALS, compute_signals
+from clew_lab.retrievers.routed.weights import SIGNALS, compute_signals
 from tests.small_index import QUESTIONS
 
 HOSTILE = ("", "?!... ---", "zzz", "a" * 9000, "\ud800 \udfff", "Vega\0\x01 built", "((((“" * 500, "🚢😀 where 💥?")

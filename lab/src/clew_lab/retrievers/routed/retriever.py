@@ -31,9 +31,10 @@ from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.routed.weights import NAME, SIGNALS, Choice, RoutedWeights, compute_signals, load_choices
 from clew.retrievers.spec import OpenRetriever
+from clew.store.weights_io import existing_weights
 from clew.types import Evidence, Filter, Usage
+from clew_lab.retrievers.routed.weights import NAME, SIGNALS, Choice, RoutedWeights, compute_signals, load_choices
 
 
 class Routed(SettingsRecord):
@@ -49,11 +50,10 @@ class Routed(SettingsRecord):
     scale: Annotated[float, Field(gt=0.0, le=MAX_AMOUNT, allow_inf_nan=False)] = setting(
         1.0, "how many times the seconds of training a question takes here"
     )
-    weights: Path | None = setting(
-        None, "weights that `clew train routed` made", unset="the index's, else the package's"
-    )
+    weights: Path | None = setting(None, "weights that `clew train routed` made", unset="the package's")
 
 
+WEIGHTS = Path(__file__).parents[2] / "weights" / "routed"
 FIRST_RETRIEVER = "pagerank"
 """The choice whose walk the signals are computed from."""
 _MAX_REASONS = 3
@@ -250,7 +250,8 @@ def _add_notes(evidence: Evidence, notes: Sequence[str], seconds: float) -> Evid
 
 def build_routed(context: IndexContext, settings: Routed, open_retriever: OpenRetriever) -> Retriever:
     """Return the retriever; raises InputError where a choice is not of the weights, or the folder holds no weights."""
-    weights = load_choices(context.weights_folder("routed", settings.weights), tuple(SIGNALS))
+    folder = WEIGHTS if settings.weights is None else existing_weights(settings.weights, f"{NAME}: weights")
+    weights = load_choices(folder, tuple(SIGNALS))
     router = Router(weights, Preference.from_settings(settings, weights), len(context.scope))
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
     return RoutedRetriever(

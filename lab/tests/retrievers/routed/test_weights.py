@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError, ProviderError
-from clew.retrievers.routed.weights import SIGNALS, Choice, Duration, RoutedWeights, load_choices, save_choices
-from clew.store.weights_io import PRETRAINED_FOLDER
+from clew_lab.retrievers.routed.retriever import WEIGHTS as SHIPPED
+from clew_lab.retrievers.routed.weights import SIGNALS, Choice, Duration, RoutedWeights, load_choices, save_choices
 
 TWO = ("a", "b")
 WEIGHTS = RoutedWeights(
@@ -129,7 +129,7 @@ def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
 
 
 def test_the_shipped_weights_can_be_read() -> None:
-    shipped = load_choices(PRETRAINED_FOLDER / "routed", tuple(SIGNALS))
+    shipped = load_choices(SHIPPED, tuple(SIGNALS))
     assert {"bm25", "pagerank", "gfm"} <= {choice.name for choice in shipped.choices}
     assert {"pagerank", "gfm"} <= {*shipped.default_choices}
     with pytest.raises(InputError, match="choices has 'gcn'; these weights choose among"):

@@ -15,9 +15,9 @@ from clew.protocols import Retriever
 from clew.query.graph_walk import NO_MATCH, GraphWalkConfig, QuestionWalk
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.registry import open_retriever, parse_retriever
-from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Routed, RoutedRetriever, Router
-from clew.retrievers.routed.weights import SIGNALS, Choice, Duration, RoutedWeights
 from clew.types import Evidence, Filter
+from clew_lab.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Routed, RoutedRetriever, Router
+from clew_lab.retrievers.routed.weights import SIGNALS, Choice, Duration, RoutedWeights
 from tests.faults.commands import run_clew
 from tests.small_index import QUESTIONS, without_timing
 
