@@ -1,12 +1,15 @@
-"""A small graph of a family, with questions of 1 to 3 hops on it."""
+"""A small graph of a family, with questions of 1 to 3 hops on it; indexes of other triples."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import clew
+from clew.graph.paths.simple_paths import path_entities
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.settings import Settings
+from clew.types import Evidence
 
 TRIPLES = (
     ("Ada Lind", "spouse", "Bo Lind"),
@@ -57,3 +60,17 @@ def make_kinship_index(folder: Path, encoder: str = DEFAULT_ENCODER) -> Index:
     index = clew.create(folder / "index", Settings(encoder=encoder))
     index.import_graph(write_graph(folder))
     return index
+
+
+def graph_of(folder: Path, triples: Sequence[tuple[str, str, str]], encoder: str = "hashing") -> Index:
+    """Return an index of triples alone."""
+    path = folder / "graph.tsv"
+    path.write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
+    index = clew.create(folder / "index", Settings(encoder=encoder))
+    index.import_graph(path)
+    return index
+
+
+def path_ends(evidence: Evidence) -> list[str]:
+    """Return the entity at the end of each path."""
+    return [path_entities(path.item, evidence.topics)[-1] for path in evidence.paths]

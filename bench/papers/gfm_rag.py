@@ -41,7 +41,7 @@ from clew.nn.query_gnn import QueryGNN
 from clew.plugins.spec import split_list
 from clew.training.hyperparameters import Recipe, RetrievalLoss
 from clew.training.objectives.document_retrieval import entity_ranks, mean_recall
-from clew_lab.gfm.entity_ranking import EntityRanker
+from clew_lab.gfm.entity_graphs import EntityRanker
 from clew_lab.training.hyperparameters import CompletionRecipe
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe, published_recipe
 from gnn_lab import TRAINING_SETS, VALIDATION_SETS, Lab, percent
@@ -66,7 +66,7 @@ QUESTIONS = {"hotpotqa": "dev", "musique-dev": "dev", "2wiki": "questions"}
 TRAINED_ON = {"hotpotqa": "hotpotqa", "musique-dev": "musique", "2wiki": "2wiki-train"}
 """For each set the corpus of the same domain that has training questions."""
 RETRIEVERS = (
-    "gfm,chains,bm25,dense,fused,maxsim,entity-graph,title-links,hipporag,hipporag2,linearrag,sprig,pagerank,"
+    "gfm,chains,bm25,dense,fused,maxsim,hipporag,hipporag2,linearrag,sprig,pagerank,"
     "ircot:base=bm25,ircot:base=dense,ircot:base=hipporag"
 )
 ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=dense,ircot:base=hipporag,ircot:base=gfm"

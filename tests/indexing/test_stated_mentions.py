@@ -14,7 +14,7 @@ from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, save_weights
 from clew.store.inspection import verify
 from clew.types import Document
-from clew_lab.gfm.settings import GFMPaper
+from clew_lab.gfm.published_retriever import GFMPaper
 from tests.faults.commands import run_clew
 from tests.small_index import make_index
 

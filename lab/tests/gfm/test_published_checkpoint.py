@@ -27,7 +27,7 @@ from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import Document
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder
 from clew_lab.gfm.published_checkpoint import load_published_checkpoint
-from lab.tests.gfm.published_files import write_checkpoint
+from lab.tests.gfm.published_files import entity_model, stated_facts, write_checkpoint
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH
 from tests.oracles import gfm_rag
@@ -35,11 +35,6 @@ from tests.small_index import make_index
 
 QUESTIONS = ("Where was Louis Palander born?", "Which province has the naval town Karlskrona?", "Who sailed the Vega?")
 SHAPE = QueryGNNSettings(width=8, text_width=WIDTH, layers=6)
-
-
-def entity_model() -> dict[str, Any]:
-    switches = {"message_func": "distmult", "aggregate_func": "sum", "short_cut": "yes", "layer_norm": "yes"}
-    return {"_target_": "gfmrag.ultra.models.QueryNBFNet", "input_dim": 8, "hidden_dims": [8] * 6, **switches}
 
 
 def first_generation(encoder: str) -> dict[str, Any]:
@@ -52,15 +47,15 @@ def first_generation(encoder: str) -> dict[str, Any]:
         "passage_instruct": None,
         "model_kwargs": None,
     }
-    model = {"_target_": "gfmrag.models.GNNRetriever", "entity_model": entity_model(), "rel_emb_dim": WIDTH}
+    inner = entity_model(_target_="gfmrag.ultra.models.QueryNBFNet")
+    model = {"_target_": "gfmrag.models.GNNRetriever", "entity_model": inner, "rel_emb_dim": WIDTH}
     return {"text_emb_model_config": text, "model_config": model}
 
 
 def second_generation(encoder: str) -> dict[str, Any]:
     text = {"text_emb_model_name": encoder, "normalize": True, "query_instruct": "ask: ", "passage_instruct": None}
-    inner = {**entity_model(), "_target_": "gfmrag.models.ultra.models.QueryNBFNet"}
     target = "gfmrag.models.gfm_rag_v1.model.GNNRetriever"
-    model = {"_target_": target, "entity_model": inner, "feat_dim": WIDTH, "use_ent_emb": None}
+    model = {"_target_": target, "entity_model": entity_model(), "feat_dim": WIDTH, "use_ent_emb": None}
     return {"dataset_config": {"cfgs": {"text_emb_model_cfgs": text}}, "model_config": model}
 
 
@@ -89,9 +84,6 @@ def test_scores_equal_the_description_to_five_places(
     text = SentenceTransformerEncoder(encoder, None, EmbeddingConfig(normalize, "ask: " if normalize else "", ""))
     s = small.snapshot
     entities = list(s.entities)
-    facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
-    similarity = {(a, b) for a in range(len(entities)) for b in s.equivalences.row(a).tolist()}
-    facts |= {(entities[a], "equivalent", entities[b]) for a, b in similarity}
     mentions = {id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)}
     for question in QUESTIONS:
         linked = link_question(s, question)
@@ -103,7 +95,7 @@ def test_scores_equal_the_description_to_five_places(
             tensors,
             6,
             entities,
-            sorted(facts),
+            sorted(set(stated_facts(small))),
             torch.from_numpy(vector),
             seeds,
             lambda t: torch.from_numpy(text.encode([t])[0]),
@@ -199,7 +191,7 @@ def change_config(path: tuple[str, ...], value: Any) -> dict[str, Any]:
         (("model_config", "entity_model"), 3, "no 'entity_model'"),
         (("model_config", "_target_"), "os.system", "names the class 'os.system'"),
         (("model_config", "entity_model", "_target_"), "gfmrag.ultra.models.Other", "QueryNBFNet"),
-        (("model_config", "use_ent_emb"), "early-late-fusion", "return_hidden = False; wanted True"),
+        (("model_config", "use_ent_emb"), "early-late-fusion", "return_hidden = False, which is not read; wanted yes"),
         (("model_config", "use_ent_emb"), "middle", "use_ent_emb = 'middle', which is not read"),
         (("model_config", "_target_"), "gfmrag.models.GraphReasoner", "use_ent_emb = None, which is not read"),
         (("dataset_config",), {"inverse_relation_feat": "inverse"}, "inverse_relation_feat = 'inverse'"),
@@ -212,7 +204,7 @@ def change_config(path: tuple[str, ...], value: Any) -> dict[str, Any]:
         (("model_config", "entity_model", "activation"), "tanh", "activation = 'tanh', which is not read"),
         (("model_config", "entity_model", "input_dim"), -1, "whole numbers"),
         (("model_config", "rel_emb_dim"), 10**9, "has shape"),
-        (("model_config", "entity_model", "short_cut"), "no", "switched on"),
+        (("model_config", "entity_model", "short_cut"), "no", "short_cut = 'no', which is not read"),
         (("model_config", "rel_emb_dim"), WIDTH + 1, "has shape"),
         (("text_emb_model_config",), {}, "text_emb_model_name"),
         (("model_config", "init_nodes_weight"), "no", "wanted true or false"),

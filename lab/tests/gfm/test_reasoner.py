@@ -19,10 +19,10 @@ from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.weights import load_weights
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew_lab.gfm.published_checkpoint import load_published_checkpoint
-from clew_lab.gfm.reasoner_texts import published_name, reasoner_node_texts
+from clew_lab.gfm.published_retriever import published_name, reasoner_node_texts
 from clew_lab.gfm.target_explanations import explain_target
 from clew_lab.nn.device_network import DeviceQueryNetwork
-from lab.tests.gfm.published_files import write_checkpoint
+from lab.tests.gfm.published_files import entity_model, stated_facts, write_checkpoint
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH
 from tests.oracles import gfm_rag
@@ -40,16 +40,7 @@ def make_config(encoder: str, fusion: str = "early-late-fusion") -> dict[str, An
         "passage_instruct": None,
         "truncate_dim": WIDTH,
     }
-    inner = {
-        "_target_": "gfmrag.models.ultra.models.QueryNBFNet",
-        "input_dim": 8,
-        "hidden_dims": [8] * 6,
-        "message_func": "distmult",
-        "aggregate_func": "sum",
-        "short_cut": True,
-        "layer_norm": True,
-        "return_hidden": "late" in fusion,
-    }
+    inner = entity_model(short_cut=True, layer_norm=True, return_hidden="late" in fusion)
     target = "gfmrag.models.gfm_reasoner.GraphReasoner"
     model = {"_target_": target, "use_ent_emb": fusion, "dtype": "bfloat16", "entity_model": inner, "feat_dim": WIDTH}
     features = {"use_node_feat": True, "use_relation_feat": True, "use_edge_feat": False}
@@ -84,16 +75,14 @@ def described_logits(index: Index, tensors: dict[str, torch.Tensor], encoder: st
         return torch.from_numpy(text.encode([one])[0])
 
     s = index.snapshot
-    names, relations = list(s.entities), list(s.relations)
+    names = list(s.entities)
     nodes = {
         f"p {id_}": f"name: {t or id_}\ntype: document\ncontent: {x}"
         for id_, t, x in zip(s.passage_ids, s.titles, s.texts, strict=True)
     }
     nodes |= {f"e {name}": f"name: {published_name(name)}\ntype: entity" for name in names}
-    stated = [(names[h], published_name(relations[r]), names[t]) for h, r, t in s.triples.tolist() if h != t]
-    stated += [(names[a], "equivalent", names[b]) for a in range(len(names)) for b in s.equivalences.row(a).tolist()]
     # Relations that differ as stated may have one published form: they are two edges.
-    facts = [(f"e {head}", relation, f"e {tail}") for head, relation, tail in stated]
+    facts = [(f"e {head}", published_name(relation), f"e {tail}") for head, relation, tail in stated_facts(index)]
     for passage, id_ in enumerate(s.passage_ids):
         facts += [(f"e {names[e]}", "is_mentioned_in", f"p {id_}") for e in s.mentions.row(passage).tolist()]
     named = [e for name in link_question(s, question).linked_names for e in name.entities]
@@ -201,10 +190,16 @@ def test_settings_for_entities_are_refused(small: Index, weights: Path) -> None:
     ("change", "message"),
     [
         (lambda c: c["model_config"].update(use_ent_emb=None), "use_ent_emb = None"),
-        (lambda c: c["model_config"]["entity_model"].update(return_hidden=False), "return_hidden = False; wanted True"),
+        (
+            lambda c: c["model_config"]["entity_model"].update(return_hidden=False),
+            "return_hidden = False, .* wanted yes",
+        ),
         (lambda c: c["model_config"].update(_target_="x.GNNRetriever"), "wanted GraphReasoner"),
         (lambda c: c["dataset_config"].update(use_node_feat=False), "use_node_feat = False"),
-        (lambda c: c["model_config"].update(use_ent_emb="early-fusion"), "return_hidden = True; wanted False"),
+        (
+            lambda c: c["model_config"].update(use_ent_emb="early-fusion"),
+            "return_hidden = True, .* wanted no",
+        ),
         (lambda c: c["model_config"]["entity_model"].update(input_dim=16, hidden_dims=[16] * 6), "has shape"),
     ],
 )

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadModel
 
 from clew.errors import InputError
-from clew_lab.graph_readers.causal_lm import CausalReader
+from clew_lab.graph_readers.causal_lm import CausalReader, PromptTokenizer, truncate_lines
 from clew_lab.models.causal_lm import CausalModel, LoadedModel
 from clew_lab.models.graph_answer import build_prompt
 from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, make_context
@@ -203,21 +205,6 @@ def test_token_counts_are_those_of_the_prompts(folder: Path) -> None:
     assert CausalReader(model, build_prompt, with_text=False).count_tokens(questions, contexts) == [0] * len(contexts)
 
 
-def test_questions_graphs_and_answers_go_together(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder)), build_prompt)
-    with pytest.raises(InputError, match="graphs: 1 for 2 questions"):
-        reader.generate(["a", "b"], CONTEXTS[:1])
-    with pytest.raises(InputError, match="answers: 2 for 1 question"):
-        reader.loss(["a"], CONTEXTS[:1], ["a", "b"])
-
-
-@pytest.mark.parametrize("option", ["batch_size", "max_context_tokens", "max_new_tokens"])
-def test_numbers_below_one_are_refused(folder: Path, option: str) -> None:
-    numbers: dict[str, int] = {option: 0}
-    with pytest.raises(InputError, match=f"{option} is 0; wanted at least 1"):
-        CausalReader(CausalModel(str(folder)), build_prompt, **numbers)  # type: ignore[arg-type]
-
-
 @pytest.mark.slow
 def test_tokens_that_are_read_and_written_are_counted(model: CausalModel) -> None:
     loaded = model.load()
@@ -232,3 +219,65 @@ def test_tokens_that_are_read_and_written_are_counted(model: CausalModel) -> Non
             ids.append(int(np.argmin(next_costs(loaded, ids))))
             written += 1
         assert reply.output_tokens == written
+
+
+GRAPH = "".join(f"{node},the {node}th ship\n" for node in range(40))
+
+
+def join(question: str, graph: str) -> str:
+    return f"{graph}Q {question}"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    return CausalModel(str(write_tiny_llama(tmp_path_factory.mktemp("plain")))).load()
+
+
+@given(st.lists(st.text("ab \n", max_size=6), max_size=12).map("\n".join), st.integers(0, 30))
+def test_the_longest_run_of_first_lines_that_fits_remains(text: str, limit: int) -> None:
+    lines = text.splitlines(keepends=True)
+    runs = ["".join(lines[:number]) for number in range(len(lines) + 1)]
+    assert truncate_lines(text, limit, len) == max((run for run in runs if len(run) <= limit), key=len)
+
+
+@pytest.mark.parametrize("limit", [1, 50, 300])
+def test_a_graph_that_is_too_long_loses_its_last_lines_and_is_counted(plain: LoadedModel, limit: int) -> None:
+    prompts = PromptTokenizer(join, limit, None)
+    text = plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH))
+    graph, question = text.split("Q ")
+    assert question == "who?"
+    assert GRAPH.startswith(graph)
+    assert graph == "" or graph.endswith("ship\n")
+    rest = GRAPH[len(graph) :].splitlines(keepends=True)
+    assert len(plain.tokenize(graph)) <= limit < len(plain.tokenize(graph + rest[0]))
+    assert prompts.truncated_graphs == 1
+
+
+def test_a_graph_that_fits_stays_whole(plain: LoadedModel) -> None:
+    prompts = PromptTokenizer(join, len(plain.tokenize(GRAPH)), None)
+    assert plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH)) == join("who?", GRAPH)
+    assert prompts.truncated_graphs == 0
+
+
+def test_a_chat_template_is_used_where_there_is_one(folder: Path, plain: LoadedModel) -> None:
+    chatting = CausalModel(str(folder)).load()
+    turn = f"<|user|>{join('who?', GRAPH)}<|assistant|>"
+    for chat in (None, True):
+        assert chatting.tokenizer.decode(PromptTokenizer(join, 999, chat).encode(chatting, "who?", GRAPH)) == turn
+    bare = PromptTokenizer(join, 999, chat=False).encode(chatting, "who?", GRAPH)
+    assert chatting.tokenizer.decode(bare) == join("who?", GRAPH)
+    with pytest.raises(InputError, match="no chat template"):
+        PromptTokenizer(join, 999, chat=True).encode(plain, "who?", GRAPH)
+    assert PromptTokenizer(join, 999, None).encode(plain, "who?", GRAPH) == bare
+
+
+def test_the_tokenizers_end_token_does_not_come_before_the_answer(tmp_path: Path) -> None:
+    from tokenizers.processors import TemplateProcessing
+
+    loaded = CausalModel(str(write_tiny_llama(tmp_path))).load()
+    marks = [("<|user|>", loaded.tokenize("<|user|>")[0]), ("<|end|>", loaded.end_token)]
+    loaded.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|user|> $A <|end|>", special_tokens=marks
+    )
+    assert loaded.tokenize("ship", special=True) == [marks[0][1], *loaded.tokenize("ship")]
+    assert loaded.tokenize("", special=True) == [marks[0][1]]

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.tests.oracles.walks import walk_mass
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -25,8 +27,7 @@ class Corpus:
 def passage_scores(corpus: Corpus, starts: Sequence[str], damping: float, specificity: bool) -> dict[str, float]:
     """Return the score of every passage for the phrases that the walk starts from."""
     documents = {phrase: sum(phrase in own for own in corpus.mentions.values()) for phrase in starts}
-    weights = {phrase: 1 / max(documents[phrase], 1) if specificity else 1.0 for phrase in starts}
-    restart = {phrase: weight / sum(weights.values()) for phrase, weight in weights.items()}
+    restart = {phrase: 1 / max(documents[phrase], 1) if specificity else 1.0 for phrase in starts}
     edges: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for head, tail, count in corpus.triples:
         edges[head][tail] += count
@@ -34,14 +35,7 @@ def passage_scores(corpus: Corpus, starts: Sequence[str], damping: float, specif
     for (one, other), cosine in corpus.synonyms.items():
         edges[one][other] += cosine
         edges[other][one] += cosine
-    mass = dict(restart)
-    for _ in range(200):
-        following = {phrase: (1 - damping) * weight for phrase, weight in restart.items()}
-        for phrase, weight in mass.items():
-            ways = dict(edges[phrase]) or restart
-            for other, share in ways.items():
-                following[other] = following.get(other, 0.0) + damping * weight * share / sum(ways.values())
-        mass = following
+    mass = walk_mass(edges, restart, damping)
     return {
         passage: sum(
             mass.get(phrase, 0.0) * max(corpus.texts[passage].lower().count(phrase.lower()), 1) for phrase in own

@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.tests.oracles.walks import walk_mass
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -46,7 +48,7 @@ def passage_mass(corpus: Corpus, kept: Sequence[int] | None = None) -> dict[str,
     low, high = min(corpus.passages.values()), max(corpus.passages.values())
     for passage, score in corpus.passages.items():
         restart["passage", passage] = 0.05 * ((score - low) / (high - low) if high > low else 1.0)
-    mass = _walk(_edges(corpus), restart)
+    mass = walk_mass(_edges(corpus), restart, 0.5)
     return {passage: mass.get(("passage", passage), 0.0) for passage in corpus.passages}
 
 
@@ -65,20 +67,3 @@ def _edges(corpus: Corpus) -> dict[tuple[str, str], dict[tuple[str, str], float]
     for (one, other), cosine in corpus.synonyms.items():
         join(("phrase", one), ("phrase", other), cosine)
     return edges
-
-
-def _walk(
-    edges: Mapping[tuple[str, str], Mapping[tuple[str, str], float]], restart: Mapping[tuple[str, str], float]
-) -> dict[tuple[str, str], float]:
-    total = sum(restart.values())
-    start = {node: weight / total for node, weight in restart.items()}
-    mass = dict(start)
-    for _ in range(60):  # the error halves at each step
-        following = {node: 0.5 * weight for node, weight in start.items()}
-        for node, weight in mass.items():
-            targets = edges.get(node) or start
-            total_out = sum(targets.values())
-            for other, share in targets.items():
-                following[other] = following.get(other, 0.0) + 0.5 * weight * share / total_out
-        mass = following
-    return mass

@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.tests.oracles.walks import walk_mass
+
 Node = tuple[str, str]
 
 
@@ -59,7 +61,7 @@ def passage_mass(corpus: Corpus, given: Weights) -> dict[str, float]:
         restart["passage", passage] = given.passage_weight * weight
     if not any(restart.values()):
         return dict(corpus.passages)
-    mass = _walk(_edges(corpus), restart, given.damping)
+    mass = walk_mass(_edges(corpus), restart, given.damping)
     return {passage: mass.get(("passage", passage), 0.0) for passage in corpus.passages}
 
 
@@ -100,20 +102,3 @@ def _edges(corpus: Corpus) -> dict[Node, dict[Node, float]]:
     for one, other in corpus.neighbours:
         edges["passage", one]["passage", other] = edges["passage", other]["passage", one] = 1.0
     return edges
-
-
-def _walk(
-    edges: Mapping[Node, Mapping[Node, float]], restart: Mapping[Node, float], damping: float
-) -> dict[Node, float]:
-    whole = sum(restart.values())
-    start = {node: weight / whole for node, weight in restart.items()}
-    mass = dict(start)
-    for _ in range(300):
-        following = {node: (1 - damping) * weight for node, weight in start.items()}
-        for node, weight in mass.items():
-            targets = edges.get(node) or start
-            total = sum(targets.values())
-            for other, share in targets.items():
-                following[other] = following.get(other, 0.0) + damping * weight * share / total
-        mass = following
-    return mass

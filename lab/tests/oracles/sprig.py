@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.tests.oracles.walks import walk_mass
+
 Node = tuple[str, str]
 
 
@@ -40,18 +42,8 @@ def passage_mass(
     """
     seeds: dict[Node, float] = {("entity", name): corpus.frequency(name) ** -name_power for name in corpus.names}
     seeds.update({("passage", passage): 1 / rank for rank, passage in enumerate(corpus.first, 1)})
-    whole = sum(seeds.values())
-    start = {node: weight / whole for node, weight in seeds.items()}
-    edges = _edges(corpus, hub_power)
-    mass = dict(start)
-    for _ in range(400 if steps is None else steps):
-        following = {node: restart * weight for node, weight in start.items()}
-        for node, weight in mass.items():
-            targets = edges.get(node) or ({} if steps is None else start)
-            total = sum(targets.values())
-            for other, share in targets.items():
-                following[other] = following.get(other, 0.0) + (1 - restart) * weight * share / total
-        mass = following
+    edges, lost = _edges(corpus, hub_power), steps is None
+    mass = walk_mass(edges, seeds, 1 - restart, 400 if steps is None else steps, lost=lost)
     return {name: weight for (kind, name), weight in mass.items() if kind == "passage" and weight > 0}
 
 

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ from clew.retrievers.frag.text_rankers import LanguageModelScorer, path_text
 from clew.retrievers.registry import parse_retriever
 from clew.text.bm25 import BM25Scorer
 from clew.types import Evidence
-from clew_lab.retrievers.counted_model import CountedModel
 from clew_lab.retrievers.gnn_rag import GNNRAGRetriever
 from clew_lab.retrievers.rog import RoGRetriever
-from clew_lab.retrievers.tog import ToGRetriever
-from lab.tests.retrievers.test_published_frag import hops_from, make_index, random_triples, steps_from
+from clew_lab.retrievers.tog import CountedModel, ToGRetriever
+from lab.tests.retrievers.test_published_frag import hops_from, random_triples, steps_from
+from tests.kinship import graph_of
 from tests.models.llm.scripted_model import ScriptedModel
 
 Triple = tuple[str, str, str]
@@ -27,6 +28,15 @@ Steps = tuple[tuple[str, bool], ...]
 """Relations, and whether each is walked from tail to head."""
 START = "Person A"
 QUESTION = "what is the profession of the father of [Person A]"
+_T = TypeVar("_T")
+
+
+def open_unchecked(index: Index, text: str, kind: type[_T]) -> _T:
+    """Open a retriever without the checks of a package that is not Clew."""
+    checked = index.retriever(parse_retriever(text))
+    retriever = getattr(checked, "retriever", checked)
+    assert isinstance(retriever, kind)
+    return retriever
 
 
 def paths_of(evidence: Evidence) -> list[tuple[Triple, ...]]:
@@ -60,10 +70,8 @@ def as_triples(nodes: Sequence[str], steps: Steps) -> tuple[Triple, ...]:
 @pytest.mark.parametrize("seed", range(6))
 def test_rog_returns_all_paths_of_the_best_relation_paths(tmp_path: Path, seed: int) -> None:
     triples = random_triples(seed)
-    index = make_index(tmp_path, triples)
-    rog = index.retriever(parse_retriever("rog:ranker=bi-encoder,hops=3,beam=1000,plans=2,paths=1000"))
-    rog = getattr(rog, "retriever", rog)  # without the checks of a package that is not Clew
-    assert isinstance(rog, RoGRetriever)
+    index = graph_of(tmp_path, triples)
+    rog = open_unchecked(index, "rog:ranker=bi-encoder,hops=3,beam=1000,plans=2,paths=1000", RoGRetriever)
     topics = index.context.scope.linker.find_topics(QUESTION, ())
     walks = simple_walks(triples, 3)
     number = {name: place for place, name in enumerate(index.snapshot.relations)}
@@ -129,12 +137,10 @@ def think_on_graph(triples: Sequence[Triple], relations: list[str], question: st
 @pytest.mark.parametrize("seed", range(8))
 def test_tog_is_the_beam_of_its_definition(tmp_path: Path, seed: int) -> None:
     triples = random_triples(seed)
-    index = make_index(tmp_path, triples)
+    index = graph_of(tmp_path, triples)
     s = index.snapshot
     stored = [(s.entities[h], s.relations[r], s.entities[t]) for h, r, t in s.triples.tolist()]  # by their numbers
-    tog = index.retriever(parse_retriever("tog:ranker=bm25"))
-    tog = getattr(tog, "retriever", tog)  # without the checks of a package that is not Clew
-    assert isinstance(tog, ToGRetriever)
+    tog = open_unchecked(index, "tog:ranker=bm25", ToGRetriever)
     evidence, _ = tog.retrieve_with_trace([QUESTION], [()], 5)[0]
     question = index.context.scope.linker.find_topics(QUESTION, ()).text
     wanted = think_on_graph(stored, list(s.relations), question)
@@ -145,10 +151,8 @@ def test_tog_is_the_beam_of_its_definition(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_gnn_rag_leads_by_shortest_paths_to_the_likeliest_entities(tmp_path: Path, seed: int) -> None:
     triples = random_triples(seed)
-    index = make_index(tmp_path, triples)
-    gnn = index.retriever(parse_retriever("gnn-rag:candidates=4,hops=3"))
-    gnn = getattr(gnn, "retriever", gnn)  # without the checks of a package that is not Clew
-    assert isinstance(gnn, GNNRAGRetriever)
+    index = graph_of(tmp_path, triples)
+    gnn = open_unchecked(index, "gnn-rag:candidates=4,hops=3", GNNRAGRetriever)
     evidence, selection = gnn.retrieve_with_trace([QUESTION], [()], 5)[0]
     assert selection is not None
     names = [index.snapshot.entities[int(entity)] for entity in selection.local.nodes]
@@ -169,11 +173,9 @@ def test_gnn_rag_leads_by_shortest_paths_to_the_likeliest_entities(tmp_path: Pat
 
 
 def test_a_language_model_picks_and_its_calls_are_counted(tmp_path: Path) -> None:
-    index = make_index(tmp_path, [(START, "father", "Person B"), (START, "spouse", "Person C")])
+    index = graph_of(tmp_path, [(START, "father", "Person B"), (START, "spouse", "Person C")])
     model = ScriptedModel(lambda prompt: {"score": 90 if "father" in prompt.content else 5})
-    plain = index.retriever(parse_retriever("tog:ranker=bm25"))
-    plain = getattr(plain, "retriever", plain)  # without the checks of a package that is not Clew
-    assert isinstance(plain, ToGRetriever)
+    plain = open_unchecked(index, "tog:ranker=bm25", ToGRetriever)
     counted = CountedModel(model)
     tog = ToGRetriever(
         plain.scope, plain.lexical, plain.graph, LanguageModelScorer(counted), 10.0, plain.settings, counted
@@ -186,7 +188,7 @@ def test_a_language_model_picks_and_its_calls_are_counted(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["rog", "tog", "gnn-rag"])
 def test_a_question_about_nothing_and_an_entity_without_facts(tmp_path: Path, name: str) -> None:
-    index: Index = make_index(tmp_path, [(START, "father", "Person B")])
+    index: Index = graph_of(tmp_path, [(START, "father", "Person B")])
     retriever = index.retriever(name)
     (nothing,) = retriever.retrieve(["who is who?"], 5)
     assert nothing.paths == ()
@@ -197,6 +199,6 @@ def test_a_question_about_nothing_and_an_entity_without_facts(tmp_path: Path, na
 
 @pytest.mark.parametrize("text", ["tog:ranker=trained", "tog:ranker=llm:", "tog:width=0", "rog:plans=0"])
 def test_settings_that_mean_nothing_are_refused(tmp_path: Path, text: str) -> None:
-    index = make_index(tmp_path, [(START, "father", "Person B")])
+    index = graph_of(tmp_path, [(START, "father", "Person B")])
     with pytest.raises(InputError, match=r"tog|rog"):
         index.retriever(parse_retriever(text))

@@ -3,20 +3,18 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from clew.errors import ProviderError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.protocols import LanguageModel
-from clew.retrievers.registry import open_retriever
 from clew.types import Document, Failure, Usage
-from clew_lab.graph.phrase_graph import build_phrase_graph
 from clew_lab.retrievers.hipporag2 import HippoRAG2Retriever
 from lab.tests.oracles.hipporag2 import Corpus, passage_mass
+from lab.tests.retrievers.test_baselines import open_unchecked
 from tests.models.llm.scripted_model import COST, ScriptedModel
-from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids
+from tests.small_index import QUESTIONS, make_index, result_ids
 
 ENCODER = HashingEncoder()
 
@@ -98,23 +96,8 @@ def test_paths_lead_from_the_nearest_triples(small: Index) -> None:
     assert [path.score for path in evidence.paths] == pytest.approx([corpus.similar[t] for t in nearest], abs=1e-6)
 
 
-def test_the_phrase_graph_is_symmetric_and_respects_the_filter(small: Index) -> None:
-    count = len(DOCUMENTS)
-    allowed = np.ones(count, dtype=bool)
-    allowed[::2] = False
-    graph = build_phrase_graph(small.snapshot, allowed)
-    assert graph.row_count == count + len(small.snapshot.entities)
-    turned = graph.transpose(graph.row_count)
-    assert graph.indices.tolist() == turned.indices.tolist()
-    np.testing.assert_allclose(graph.weights, turned.weights)
-    assert [graph.degrees()[p] > 0 for p in range(count)] == allowed.tolist()
-
-
 def filtered_retriever(index: Index, model: LanguageModel) -> HippoRAG2Retriever:
-    retriever = open_retriever("hipporag2", index.context)
-    retriever = getattr(retriever, "retriever", retriever)  # without the checks of a package that is not Clew
-    assert isinstance(retriever, HippoRAG2Retriever)
-    return replace(retriever, model=model)
+    return replace(open_unchecked(index, "hipporag2", HippoRAG2Retriever), model=model)
 
 
 @pytest.mark.parametrize("kept", [[2, 4], [5, 1, 1, 99, 0]])

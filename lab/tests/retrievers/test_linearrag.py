@@ -18,6 +18,7 @@ from clew.retrievers.evidence import NO_NAME
 from clew.settings import Settings
 from clew.types import Document
 from clew_lab.graph.mention_counts import count_mentions
+from clew_lab.retrievers.hipporag import NamedPhrases
 from clew_lab.retrievers.linearrag import NO_START, LinearRAG, LinearRAGRetriever, build_occurrence_graph
 from lab.tests.oracles.linearrag import Corpus, Weights, passage_mass
 from tests.retrievers.random_corpora import (
@@ -31,7 +32,7 @@ from tests.retrievers.random_corpora import (
     passage_id,
     similarities,
 )
-from tests.small_index import QUESTIONS, make_index, result_ids
+from tests.small_index import QUESTIONS, make_index
 
 ENCODER = HashingEncoder()
 SETTINGS = st.builds(
@@ -66,12 +67,15 @@ def test_random_corpora_are_ranked_as_described(
     assert sentences.vectors is not None
     retriever = LinearRAGRetriever(
         scope,
-        make_dense(scope),
+        NamedPhrases(
+            scope,
+            make_dense(scope),
+            lambda: np.eye(len(NAMES), dtype=np.float32),
+            lambda names: np.array(cosines[: len(names)], dtype=np.float32),
+            lambda: count_mentions(snapshot),
+        ),
         sentences,
         sentences.vectors,
-        lambda: np.eye(len(NAMES), dtype=np.float32),
-        lambda names: np.array(cosines[: len(names)], dtype=np.float32),
-        lambda: count_mentions(snapshot),
         given_settings,
     )
     # Names of the question that the index does not have are compared with its entities, too.
@@ -145,20 +149,6 @@ def test_the_ranking_of_an_index_equals_the_description(small: Index, question: 
     assert actual == pytest.approx(passage_mass(corpus, weights_of(given_settings)), abs=1e-6)
 
 
-def test_the_walk_reaches_what_the_sentences_activate(tmp_path: Path) -> None:
-    documents = [
-        Document("a", "Alpha Bay", "Alpha Bay was mapped by Nils Berg.", {"keep": True}),
-        Document("b", "Harbour List", "Nils Berg owned a sloop.", {"keep": True}),
-        Document("c", "Chalk Hill", "A hill of chalk.", {"keep": False}),
-        Document("d", "Cape Cod", "Ada Lund lived on it.", {"keep": True}),
-    ]
-    index = make_index(tmp_path / "index", documents)
-    evidence = index.search("Who mapped Alpha Bay?", 9, LinearRAG(threshold=0.1))
-    assert result_ids(evidence)[:2] == ["a", "b"]
-    assert evidence.notes[0].startswith("starts from Alpha Bay; ")
-    assert set(result_ids(index.search("Who mapped Alpha Bay?", 9, "linearrag", "keep = TRUE"))) == {"a", "b", "d"}
-
-
 def test_without_a_name_it_is_the_dense_ranking(small: Index) -> None:
     actual, dense = (small.search("what is over there", 5, name) for name in ("linearrag", "dense"))
     assert actual.passages == dense.passages
@@ -173,19 +163,6 @@ def test_an_index_without_vectors_is_refused_in_one_line(tmp_path: Path) -> None
     index.add([Document("a", "Fram", "Fram left Oslo.")])
     with pytest.raises(InputError, match="no vectors of sentences; add them with `clew reencode --sentences vectors`"):
         index.search("Who left Oslo?", 3, "linearrag")
-
-
-def test_the_occurrence_graph_is_symmetric_and_respects_the_filter(small: Index) -> None:
-    snapshot = small.snapshot
-    allowed = np.arange(len(snapshot.passage_ids)) % 2 == 1
-    graph = build_occurrence_graph(snapshot, count_mentions(snapshot), allowed, "document")
-    turned = graph.transpose(graph.row_count)
-    assert graph.indices.tolist() == turned.indices.tolist()
-    np.testing.assert_allclose(graph.weights, turned.weights)
-    degrees = graph.degrees()[: len(allowed)]
-    assert ((degrees > 0) == (allowed & (snapshot.mentions.degrees() > 0))).all()
-    sums = np.bincount(graph.row_indices(), weights=graph.weights, minlength=graph.row_count)[: len(allowed)]
-    np.testing.assert_allclose(sums[degrees > 0], 1.0, rtol=1e-6)
 
 
 def test_passages_that_follow_each_other_in_a_document_are_linked(tmp_path: Path) -> None:

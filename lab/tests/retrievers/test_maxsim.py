@@ -13,6 +13,7 @@ from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew_lab.retrievers import maxsim
 from clew_lab.retrievers.maxsim import MaxSimRetriever, PassageTokens
+from lab.tests.retrievers.test_baselines import open_unchecked
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids
 
 ENCODER = HashingEncoder()
@@ -80,9 +81,7 @@ def test_stored_tokens_are_encoded_once(tmp_path: Path, monkeypatch: pytest.Monk
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("encoded again")
 
-    retriever = open_retriever(parse_retriever("maxsim:pool=all"), index.context)
-    retriever = getattr(retriever, "retriever", retriever)  # without the checks of a package that is not Clew
-    assert isinstance(retriever, MaxSimRetriever)
+    retriever = open_unchecked(index, "maxsim:pool=all", MaxSimRetriever)
     monkeypatch.setattr(maxsim.PassageTokens, "rows", refuse)
     assert retriever.retrieve([QUESTIONS[0]], 3)[0].passages == first.passages
 

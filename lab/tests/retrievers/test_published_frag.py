@@ -1,9 +1,7 @@
 """`frag:preset=paper`, held to the pseudocode of FRAG (algorithms 1 to 3) in plain Python."""
 
-import re
 from collections import deque
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, patch
@@ -11,7 +9,6 @@ from unittest.mock import Mock, patch
 import numpy as np
 import pytest
 
-import clew
 from clew.errors import InputError, ModelReplyError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
@@ -22,9 +19,10 @@ from clew.retrievers.frag.retriever import FragRetriever, KindSettings
 from clew.retrievers.frag.settings import Frag, frag_settings
 from clew.retrievers.frag.text_rankers import LanguageModelScorer, LateInteractionScorer, path_text
 from clew.retrievers.registry import parse_retriever
-from clew.settings import Settings
 from clew.text.bm25 import BM25Scorer
-from clew.types import Evidence, Failure, Prompt
+from clew.types import Evidence, Failure
+from tests.kinship import graph_of
+from tests.models.llm.scripted_model import ScriptedModel
 
 ENCODER = HashingEncoder(32)
 Triple = tuple[str, str, str]
@@ -44,14 +42,6 @@ def random_triples(seed: int, entities: int = 9, count: int = 14) -> list[Triple
     }
     names = [f"Person {chr(65 + i)}" for i in range(entities)]
     return sorted((names[a], RELATIONS[r], names[b]) for a, r, b in rows)
-
-
-def make_index(folder: Path, triples: Sequence[Triple]) -> Index:
-    path = folder / "graph.tsv"
-    path.write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
-    index = clew.create(folder / "index", Settings(encoder="hashing"))
-    index.import_graph(path)
-    return index
 
 
 def frag(index: Index, settings: str) -> FragRetriever:
@@ -165,7 +155,7 @@ QUESTION = "what is the profession of the father of Person A"
 def test_simple_questions_get_all_simple_paths(tmp_path: Path, seed: int, limits: KindSettings) -> None:
     """One path of each chain and end was kept: 12 of 13 with all bounds at 1000."""
     triples = random_triples(seed)
-    index = make_index(tmp_path, triples)
+    index = graph_of(tmp_path, triples)
     topic = triples[0][0]
     settings = (
         f"delta=5,simple_entities={limits.entities},simple_relations={limits.relations},simple_paths={limits.paths}"
@@ -189,7 +179,7 @@ def test_simple_questions_get_all_simple_paths(tmp_path: Path, seed: int, limits
 @pytest.mark.parametrize("seed", range(4))
 def test_complex_questions_get_one_shortest_path_to_each_entity(tmp_path: Path, seed: int, directed: str) -> None:
     triples = random_triples(seed)
-    index = make_index(tmp_path, triples)
+    index = graph_of(tmp_path, triples)
     topic = triples[0][0]
     retriever = frag(
         index, f"preset=paper,ranker=bm25,relations_by=bm25,complexity=complex,paths=1000,directed={directed}"
@@ -208,7 +198,7 @@ def test_parallel_ways_to_an_end_are_all_kept(tmp_path: Path) -> None:
         *(("Person A", "father", f"Person {name}") for name in "BC"),
         *((f"Person {name}", "profession", "carpenter") for name in "BC"),
     ]
-    index = make_index(tmp_path, triples)
+    index = graph_of(tmp_path, triples)
     evidence = frag(index, "search=bfs,paths=1000,ends=1000,complexity=simple").retrieve_about(
         ["what"], [("Person A",)], 5
     )[0]
@@ -263,7 +253,7 @@ def test_whole_paths_are_read_with_their_entities(tmp_path: Path) -> None:
     """Entities between, which the paper names as the point of the step, were never read."""
     triples = [("Person A", "knows", f"Person {n}") for n in "BCD"]
     triples += [(f"Person {n}", "knows", f"friend {n}") for n in "BCD"]
-    index = make_index(tmp_path, triples)
+    index = graph_of(tmp_path, triples)
     for ranker in ("bm25", "bi-encoder", "bi-encoder:hashing"):
         evidence = frag(index, f"preset=paper,ranker={ranker}").retrieve_about(
             ["does Person A know friend C"], [("Person A",)], 5
@@ -294,29 +284,20 @@ def test_late_interaction_scores_by_tokens() -> None:
     assert scorer.score("a", []).shape == (0,)
 
 
-class FailingModel:
-    """A language model that gives no score."""
-
-    name = "failing"
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Failure]:
-        return [Failure("", "an empty reply") for _ in prompts]
-
-
 def test_a_language_model_without_a_score_is_an_error() -> None:
     with pytest.raises(ModelReplyError, match="gave no score for a path"):
-        LanguageModelScorer(FailingModel()).score("q", ["a"])  # type: ignore[arg-type]  # a list of failures is one of both
+        LanguageModelScorer(ScriptedModel(lambda p: Failure(p.name, "an empty reply"))).score("q", ["a"])
 
 
 @pytest.mark.parametrize("settings", ["preset=paper,ranker=trained", "rank=paths,ranker=trained", "ranker=llm"])
 def test_rankers_that_cannot_read_whole_paths_are_refused(tmp_path: Path, settings: str) -> None:
-    index = make_index(tmp_path, random_triples(0))
+    index = graph_of(tmp_path, random_triples(0))
     with pytest.raises(InputError, match="frag: "):
         frag(index, settings)
 
 
 def test_late_interaction_ranks_whole_paths(tmp_path: Path) -> None:
-    index = make_index(tmp_path, [("Person A", "father", "Person B"), ("Person A", "spouse", "Person C")])
+    index = graph_of(tmp_path, [("Person A", "father", "Person B"), ("Person A", "spouse", "Person C")])
     for name in ("late-interaction", "late-interaction:hashing"):
         evidence = frag(index, f"preset=paper,ranker={name}").retrieve_about(
             ["the father of Person A"], [("Person A",)], 5
@@ -328,7 +309,7 @@ def test_an_encoder_without_states_of_tokens_is_refused_by_the_retriever_that_re
     class WholeTexts:
         name = "whole"
 
-    context = make_index(tmp_path, [("Person A", "father", "Person B")]).context
+    context = graph_of(tmp_path, [("Person A", "father", "Person B")]).context
     with patch.object(text_rankers, "open_encoder", lambda *_, **__: WholeTexts()):
         for label in ("frag", "tog"):
             with pytest.raises(InputError, match=f"^{label}: the encoder whole shows no states of tokens"):
@@ -338,20 +319,7 @@ def test_an_encoder_without_states_of_tokens_is_refused_by_the_retriever_that_re
 # Sources
 
 
-def test_sections_of_frag_are_those_it_has() -> None:
-    """Docstrings named sections 3.1 to 3.2.4; the paper describes its modules in 4.2 to 4.4, without subsections."""
-    source = Path(clew.__file__).parent
-    cited = []
-    for path in source.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        for start, end in pairwise([m.start() for m in re.finditer(r'"FRAG[":]', text)] + [len(text)]):
-            sentence = text[start : min(end, start + 260)].partition("Differs")[0]
-            cited += [(path.name, number) for number in re.findall(r"sections? (\d(?:\.\d)*)", sentence)]
-    assert len(cited) >= 7
-    assert {number for _, number in cited} <= {"4.2", "4.3", "4.4", "5.1"}, cited
-
-
 def test_a_lone_surrogate_does_not_stop_a_search_for_the_whole_question(tmp_path: Path) -> None:
-    index = make_index(tmp_path, random_triples(0))
+    index = graph_of(tmp_path, random_triples(0))
     (found,) = frag(index, "preset=paper").retrieve(["who \ud800 is the father of [Person A]?"], 5)
     assert found.paths

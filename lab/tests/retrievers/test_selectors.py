@@ -3,7 +3,8 @@
 import numpy as np
 
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
-from clew.retrievers.subgraph.encoding import node_similarity
+from clew.models.encoders.hashing import HashingEncoder
+from clew.retrievers.subgraph.encoding import GraphEncoder, node_similarity
 from clew_lab.retrievers.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph, edge_similarity
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (1, 5)]
@@ -105,3 +106,30 @@ def test_a_tree_is_filled_up_only_with_fill() -> None:
     one = make_query(SIMILARITIES, EDGE_SIMILARITIES, EDGES)
     assert positions_of(SteinerSelector(topk=2, topk_e=1, fill=True).select([one], 3)[0]) == ([2, 3, 4], [2, 3])
     assert positions_of(SteinerSelector(topk=2, topk_e=1, fill=True).select([one], 9)[0]) == ([*range(6)], [*range(5)])
+
+
+ENCODER = HashingEncoder(256)
+CHAIN = TextualGraph(
+    ("Bo Lind", "Ada Holm", "Karlskrona", "spouse island", "profession bay"),
+    np.array([[0, 1], [1, 2], [2, 3], [3, 4]], dtype=np.int32),
+    ("spouse", "born in", "near", "near"),
+)
+QUESTION = "what is the profession of the spouse of Bo Lind"
+
+
+def test_a_question_with_its_names_selects_the_topic() -> None:
+    """The names were cut out, so that the tree and the nearest nodes lost the topic they were asked about."""
+    encoder = GraphEncoder(ENCODER.encode, ENCODER.encode)
+    query = encoder.encode_query(encoder.encode_graph(CHAIN), QUESTION, [0])
+    assert query.full_question_vector is not None
+    assert query.full_question_vector.tolist() == ENCODER.encode([QUESTION])[0].tolist()
+    similarity = np.stack([ENCODER.encode([text])[0] for text in CHAIN.nodes]) @ ENCODER.encode([QUESTION])[0]
+    assert positions_of(TopNodes().select([query], 1)[0])[0] == [int(np.argmax(similarity))] == [0]
+    tree, masked = (SteinerSelector(topk=1, topk_e=0, masked=masked).select([query], 3)[0] for masked in (False, True))
+    assert 0 in tree.nodes
+    assert 0 not in masked.nodes
+
+
+def test_a_question_that_names_nothing_is_whole_already() -> None:
+    encoder = GraphEncoder(ENCODER.encode, ENCODER.encode)
+    assert encoder.encode_query(encoder.encode_graph(CHAIN), QUESTION).full_question_vector is None

@@ -107,19 +107,6 @@ def test_the_walk_restarts_at_the_first_passages_of_the_fused_ranking(
     assert actual == pytest.approx(expected_mass(corpus, given_settings), abs=1e-5)
 
 
-def test_a_passage_filtered_out_is_not_walked_through(tmp_path: Path) -> None:
-    documents = [
-        Document("a", "Alpha Bay", "It was mapped by Nils Berg.", {"n": 1}),
-        Document("b", "Survey Report", "Nils Berg sailed with Ada Lund.", {"n": 2}),
-        Document("c", "Harbour List", "Ada Lund owned a sloop.", {"n": 3}),
-    ]
-    index = make_index(tmp_path / "index", documents)
-    for walk in ("push", "power"):
-        names = Sprig(seeds="names", walk=walk)
-        assert set(result_ids(index.search("Who knew Nils Berg?", 9, names))) == {"a", "b", "c"}
-        assert result_ids(index.search("Who knew Nils Berg?", 9, names, "n <> 2")) == ["a"]
-
-
 def test_without_vectors_other_seeds_do(tmp_path: Path) -> None:
     plain = make_index(tmp_path / "i", [Document("a", "Fram", "Fram left the harbour.")], encoder="none")
     with pytest.raises(InputError, match="made with --encoder none"):

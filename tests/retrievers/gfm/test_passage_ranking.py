@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clew.index import Index
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.retrievers.gfm.passage_ranking import PassageRanker
-from clew_lab.gfm.entity_ranking import EntityRanker
+from clew_lab.gfm.entity_graphs import EntityRanker
 
 if TYPE_CHECKING:
     from clew.types import FloatArray

@@ -1,6 +1,6 @@
 """Why a reranker over document graphs ranks a passage where it does: the edges that lift it, and what they are made of.
 
-Source: none. Differs from the source: see `clew_lab.nn.edge_gradients`.
+Source: none. Differs from the source: see `clew_lab.nn.document_gnn`.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.retrievers.evidence import ChainQuoter
 from clew.types import Filter, Passage, Scored
 from clew_lab.candidates.explained_targets import is_same_name, propose_names
-from clew_lab.nn.edge_gradients import edge_gradients
+from clew_lab.nn.document_gnn import edge_gradients
 
 _CHAIN = "chain"  # what names of features of chains begin with
 

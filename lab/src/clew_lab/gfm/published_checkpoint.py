@@ -11,7 +11,7 @@ entities by their score add up probabilities, and not logits; without a ranker i
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from pickle import UnpicklingError  # raised for files that hold more than tensors; nothing is unpickled here
 from typing import Any
@@ -23,7 +23,7 @@ from clew.inference.query_network import QueryGNNSettings, QueryNetwork
 from clew.models.hub import fetch_files
 from clew.retrievers.gfm.settings import EntityForm, Seeds
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
-from clew_lab.gfm.entity_ranking import PUBLISHED_ENTITIES
+from clew_lab.gfm.entity_graphs import PUBLISHED_ENTITIES
 
 CONFIG, TENSORS = "config.json", "model.pth"
 HUB = "hf:"
@@ -40,7 +40,15 @@ _RANKERS = {
     "TopKRanker": (True, False),
     "IDFWeightedTopKRanker": (True, True),
 }
-_REQUIRED_SWITCHES = {"short_cut": ("yes", "True", "1"), "layer_norm": ("yes", "True", "1")}
+_ON, _OFF = ("yes", "True", "1"), ("no", "False", "0")
+# Other values of these options of `entity_model` compute another function than ours; the first is that of the source.
+_SUPPORTED = {
+    "short_cut": _ON,
+    "layer_norm": _ON,
+    "message_func": ("distmult", "transe"),
+    "aggregate_func": ("sum", "mean"),
+    "activation": ("relu",),
+}
 
 
 def locate_checkpoint(place: str) -> Path:
@@ -101,34 +109,31 @@ def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
         target = str(part.get("_target_", supported[0]))
         if target.rpartition(".")[2] not in supported:
             raise InputError(f"{folder / CONFIG} names the class {target!r}; wanted {' or '.join(supported)}")
-    for name, enabled in _REQUIRED_SWITCHES.items():
-        if str(inner.get(name, "yes")) not in enabled:
-            raise InputError(f"{folder / CONFIG} has {name} = {inner[name]!r}; the published model has it switched on")
+    for name, values in _SUPPORTED.items():
+        _check_value(inner, name, values, folder)
     hidden = inner.get("hidden_dims")
     width = inner.get("input_dim")
     text_width = config.get("feat_dim", config.get("rel_emb_dim"))
-    message, aggregate = str(inner.get("message_func", "distmult")), str(inner.get("aggregate_func", "sum"))
     is_uniform = isinstance(hidden, list) and hidden and all(h == width for h in hidden)
     if not is_uniform or not _is_count(width) or not _is_count(text_width):
         raise InputError(
             f"{folder / CONFIG} has input_dim {width!r}, hidden_dims {hidden!r} and a text width of {text_width!r}; "
             "wanted whole numbers, all hidden_dims equal to input_dim"
         )
-    # Other options of the authors' code compute another function than ours.
-    for name, value, supported_values in (
-        ("message_func", message, ("distmult", "transe")),
-        ("aggregate_func", aggregate, ("sum", "mean")),
-        ("activation", str(inner.get("activation", "relu")), ("relu",)),
-    ):
-        if value not in supported_values:
-            raise InputError(
-                f"{folder / CONFIG} has {name} = {value!r}, which is not read; wanted {' or '.join(supported_values)}"
-            )
     assert isinstance(hidden, list)
     assert isinstance(width, int)
     assert isinstance(text_width, int)
-    aggregate = "mean-code" if aggregate == "mean" else aggregate
+    message = str(inner.get("message_func", "distmult"))
+    aggregate = "mean-code" if inner.get("aggregate_func") == "mean" else "sum"
     return QueryGNNSettings(width, text_width, len(hidden), message=message, aggregate=aggregate, fusion=fusion)
+
+
+def _check_value(section: dict[str, Any], name: str, supported: Sequence[str], folder: Path) -> None:
+    """Raise InputError where a section has another value than those supported; without one it has the first."""
+    if str(section.get(name, supported[0])) not in supported:
+        raise InputError(
+            f"{folder / CONFIG} has {name} = {section[name]!r}, which is not read; wanted {' or '.join(supported)}"
+        )
 
 
 def _parse_fusion(config: dict[str, Any], inner: dict[str, Any], folder: Path) -> str:
@@ -137,32 +142,20 @@ def _parse_fusion(config: dict[str, Any], inner: dict[str, Any], folder: Path) -
     is_reasoner = str(config.get("_target_", "")).rpartition(".")[2] == _REASONER_CLASS
     if given is None and not is_reasoner:
         return ""
-    if given not in _FUSIONS:
-        raise InputError(
-            f"{folder / CONFIG} has a {_REASONER_CLASS} with use_ent_emb = {given!r}, which is not read; wanted one of "
-            f"{', '.join(_FUSIONS)}"
-        )
-    fusion = _FUSIONS[given]
-    hidden, wanted = inner.get("return_hidden", False), "late" in fusion
-    if str(hidden) not in (("True", "yes", "1") if wanted else ("False", "no", "0")):
-        raise InputError(
-            f"{folder / CONFIG} has use_ent_emb = {given!r} and return_hidden = {hidden!r}; wanted {wanted}: it is "
-            "another model"
-        )
+    _check_value({"use_ent_emb": given}, "use_ent_emb", tuple(_FUSIONS), folder)
+    fusion = _FUSIONS[str(given)]
+    _check_value({"return_hidden": False, **inner}, "return_hidden", _ON if "late" in fusion else _OFF, folder)
     return fusion
 
 
 def _check_dataset(config: dict[str, Any], settings: QueryGNNSettings, folder: Path) -> None:
     """Raise InputError where a configuration makes its inputs in another way than we do."""
-    wanted: dict[str, Any] = {"inverse_relation_feat": "text", "use_relation_feat": True}
+    wanted = {"inverse_relation_feat": ("text", "None"), "use_relation_feat": ("True", "1", "None")}
     if settings.fusion:
-        wanted["use_node_feat"] = True
+        wanted["use_node_feat"] = ("True", "1", "None")
     for section in _nested_objects([config.get("dataset_config")]):
-        for name, value in wanted.items():
-            if section.get(name, value) not in (value, None):
-                raise InputError(
-                    f"{folder / CONFIG} has {name} = {section[name]!r}, which is not read; wanted {value!r}"
-                )
+        for name, supported in wanted.items():
+            _check_value(section, name, supported, folder)
 
 
 def _parse_form(config: dict[str, Any], model_config: dict[str, Any], folder: Path) -> EntityForm:

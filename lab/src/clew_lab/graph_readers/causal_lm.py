@@ -6,7 +6,8 @@ Differs from the source: the loss is the mean over each answer's tokens, where t
 batch; a graph is cut at the end of a line; the wording is our own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeVar, final
 
 import numpy as np
@@ -15,15 +16,103 @@ from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.models.validation import require_unicode
-from clew_lab.graph_readers.prompt_tokens import GraphPrompt, PromptTokenizer
-from clew_lab.graph_readers.protocols import GeneratedText, SoftTokenEncoder, check_counts
+from clew_lab.graph_readers.protocols import GeneratedText, check_counts
 from clew_lab.models.batching import PaddingSide, TokenBatch, TokenizedExample, answer_losses, collate, generate
 from clew_lab.models.causal_lm import CausalModel, LoadedModel
+
+GraphPrompt = Callable[[str, str], str]
+"""Maps a question and a graph's text to the prompt text that the answer follows."""
+
+
+@final
+class PromptTokenizer:
+    """Builds and tokenizes the prompts of one reader.
+
+    The graph's text has at most `max_context_tokens`: lines are dropped at its end, so edges before nodes. `chat` tells
+    whether to apply the tokenizer's chat template; None: if it has one.
+    """
+
+    def __init__(self, prompt: GraphPrompt, max_context_tokens: int, chat: bool | None) -> None:
+        self._prompt = prompt
+        self._max_context_tokens = max_context_tokens
+        self._chat = chat
+        self._truncated: set[bytes] = set()
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the prompt of some question would."""
+        example = self._prompt("question", "node_id,node_attr\n")
+        wording = blake2b(example.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+        return f"{wording}-{self._max_context_tokens}-{self._chat}"
+
+    @property
+    def truncated_graphs(self) -> int:
+        """Number of distinct graphs that were truncated so far."""
+        return len(self._truncated)
+
+    def encode(self, model: LoadedModel, question: str, graph: str, reserved: int = 0) -> tuple[int, ...]:
+        """Return the token ids of a prompt, at least one; the graph's text is cut to leave `reserved` positions free.
+
+        Raises InputError if `chat` is set and the tokenizer has no chat template.
+        """
+        return self._fit_graph(model, question, graph, reserved)[1]
+
+    def count_graph_tokens(self, model: LoadedModel, question: str, graph: str, reserved: int = 0) -> int:
+        """Return the number of tokens of the graph's text that are in the prompt (see `encode`)."""
+        text, _ = self._fit_graph(model, question, graph, reserved)
+        return len(model.tokenize(text)) if text else 0
+
+    def _fit_graph(self, model: LoadedModel, question: str, graph: str, reserved: int) -> tuple[str, tuple[int, ...]]:
+        """Return the truncated text of the graph, and the token ids of its prompt."""
+        limit = model.max_positions
+        text = truncate_lines(graph, self._max_context_tokens, lambda lines: len(model.tokenize(lines)))
+        ids = self._encode_prompt(model, question, text)
+        if limit and len(ids) + reserved > limit:
+            text = truncate_lines(text, limit - reserved, lambda part: len(self._encode_prompt(model, question, part)))
+            ids = self._encode_prompt(model, question, text)
+        if text != graph:
+            self._truncated.add(blake2b(graph.encode(errors="surrogatepass"), digest_size=8).digest())
+        return text, ids
+
+    def _encode_prompt(self, model: LoadedModel, question: str, graph: str) -> tuple[int, ...]:
+        text = self._prompt(question, graph)
+        template = getattr(model.tokenizer, "chat_template", None)
+        if self._chat and not template:
+            raise InputError(
+                "the reader's tokenizer has no chat template; wanted one: leave the option chat out, or choose a model "
+                "that was trained to chat"
+            )
+        if template and self._chat is not False:
+            turn = [{"role": "user", "content": text}]
+            chat = model.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+            return tuple(model.tokenize(chat))
+        return tuple(model.tokenize(text, special=True))
+
+
+def truncate_lines(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """Return the longest run of first lines with at most `max_tokens` tokens, at least 0.
+
+    The number of tokens that `count_tokens` returns must not fall as lines are added.
+    """
+    if count_tokens(text) <= max_tokens:
+        return text
+    lines = text.splitlines(keepends=True)
+    fits, too_many = 0, len(lines)
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if count_tokens("".join(lines[:middle])) <= max_tokens:
+            fits = middle
+        else:
+            too_many = middle
+    return "".join(lines[:fits])
+
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
+SoftTokens = Callable[[Sequence[GraphContext]], "Tensor"]
+"""Returns vectors (n, tokens, width) of graphs to place before their prompts; a row depends on its own graph only."""
 Examples = tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]
 
 MAX_CONTEXT_TOKENS, MAX_NEW_TOKENS = 512, 32  # the authors' code
@@ -62,13 +151,6 @@ class CausalReader:
         chat: bool | None = None,
         with_text: bool = True,
     ) -> None:
-        for name, number, other in (
-            ("batch_size", batch_size, ""),
-            ("max_new_tokens", max_new_tokens, ""),
-            ("max_context_tokens", max_context_tokens, ", or with_text=False"),
-        ):
-            if number < 1:
-                raise InputError(f"{name} is {number}; wanted at least 1{other}")
         self.model = model
         self._prompts = PromptTokenizer(prompt, max_context_tokens, chat)
         self._batch_size = batch_size
@@ -105,7 +187,7 @@ class CausalReader:
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
         answers: Sequence[str],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> FloatArray:
         """Return `losses` (n,) without gradients."""
         import torch
@@ -118,7 +200,7 @@ class CausalReader:
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
         answers: Sequence[str],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> "Tensor":
         """Return (n,) mean negative log-likelihoods in nats over the tokens of each answer and its end token.
 
@@ -140,7 +222,7 @@ class CausalReader:
         self,
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> list[str]:
         """Return the greedy continuation of each prompt, up to its end token; `soft_tokens` come before the prompts."""
         return [reply.text for reply in self.generate_counted(questions, contexts, soft_tokens)]
@@ -149,9 +231,9 @@ class CausalReader:
         self,
         questions: Sequence[str],
         contexts: Sequence[GraphContext],
-        soft_tokens: SoftTokenEncoder | None = None,
+        soft_tokens: SoftTokens | None = None,
     ) -> list[GeneratedText]:
-        """Return `generate` with the tokens that were read, among them the soft ones, and written (`CountedReader`)."""
+        """Return `generate` with the tokens that were read, among them the soft ones, and written (`TokenCounter`)."""
         import torch
 
         model = self.model.load()
@@ -176,7 +258,7 @@ class CausalReader:
         return texts
 
     def _batches(
-        self, model: LoadedModel, examples: Examples, soft_tokens: SoftTokenEncoder | None, side: PaddingSide
+        self, model: LoadedModel, examples: Examples, soft_tokens: SoftTokens | None, side: PaddingSide
     ) -> Iterator[tuple[list[int], TokenBatch]]:
         """Yield batches with the places of their rows, longest first: rows of similar length need little padding."""
         questions, contexts, answer_ids = examples
@@ -205,7 +287,7 @@ class CausalReader:
         model: LoadedModel,
         rows: Sequence[TokenizedExample],
         examples: Examples,
-        soft_tokens: SoftTokenEncoder | None,
+        soft_tokens: SoftTokens | None,
         side: PaddingSide,
     ) -> TokenBatch:
         """Return a padded batch; graphs are truncated further where soft tokens take positions."""

@@ -15,7 +15,6 @@ from typing import final
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray, LongArray, top_order
-from clew.errors import InputError
 from clew.graph.paths.relation_paths import first_level, next_level
 from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.graph.subgraphs.textual_graph import GraphContext, symmetric_rows
@@ -34,31 +33,19 @@ class PathGraphReader:
     """Reads a subgraph along its paths, in either direction of an edge but never straight back over one.
 
     `encode` returns unit rows (n, d) of texts; relation texts repeat, so it should cache them. Paths have at most
-    `hops` edges, at least 1; `temperature`, above 0, divides cosines; `min_likelihood`, above 0 and below 1, is the
-    likelihood of an answer that no path reaches.
+    `hops` edges, at least 1.
     """
 
     name = "local"
 
-    def __init__(
-        self,
-        encode: Callable[[Sequence[str]], FloatArray],
-        hops: int = 3,
-        temperature: float = TEMPERATURE,
-        min_likelihood: float = MIN_LIKELIHOOD,
-    ) -> None:
-        if hops < 1 or not temperature > 0 or not 0 < min_likelihood < 1:
-            seen = f"hops {hops}, temperature {temperature}, min_likelihood {min_likelihood}"
-            raise InputError(f"{seen}: wanted hops of at least 1, temperature above 0, min_likelihood between 0 and 1")
+    def __init__(self, encode: Callable[[Sequence[str]], FloatArray], hops: int = 3) -> None:
         self._encode = encode
         self._hops = hops
-        self._temperature = temperature
-        self._min_likelihood = min_likelihood
 
     @property
     def fingerprint(self) -> str:
         """The settings of the path scores."""
-        return f"paths-{self._hops}-{self._temperature}-{self._min_likelihood}"
+        return f"paths-{self._hops}-{TEMPERATURE}-{MIN_LIKELIHOOD}"
 
     def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> FloatArray:
         """Return losses (n,) in nats (see `GraphReader`); an answer's likelihood sums over all nodes of its name."""
@@ -68,7 +55,7 @@ class PathGraphReader:
             nodes, probabilities = self._probabilities(context)
             key, texts = name_key(answer), context.query.graph.graph.nodes
             correct = [name_key(texts[node]) == key for node in nodes.tolist()]
-            likelihood = self._min_likelihood + (1.0 - self._min_likelihood) * float(probabilities[correct].sum())
+            likelihood = MIN_LIKELIHOOD + (1.0 - MIN_LIKELIHOOD) * float(probabilities[correct].sum())
             losses[row] = -np.log(min(likelihood, 1.0))
         return losses
 
@@ -103,7 +90,7 @@ class PathGraphReader:
             if not len(level.relation_paths):
                 break
             texts = [", ".join([names[code >> 1] for code in path]) for path in level.relation_paths.tolist()]
-            scores = self._encode(texts) @ context.query.question_vector / self._temperature
+            scores = self._encode(texts) @ context.query.question_vector / TEMPERATURE
             np.maximum.at(best, level.positions, np.repeat(scores, np.diff(level.indptr)))
             if hop + 1 < self._hops:
                 levels.append(level)

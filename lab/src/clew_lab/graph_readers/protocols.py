@@ -1,8 +1,8 @@
-"""Protocols of graph readers, with and without differentiable losses, and of the soft tokens that they read."""
+"""Protocols of graph readers, with and without differentiable losses."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from clew.errors import InputError
 from clew.text.counts import format_count
@@ -48,18 +48,6 @@ class TrainableGraphReader(GraphReader, Protocol):
         """Return the trainable parameters in a fixed order; [] for a frozen reader."""
 
 
-@runtime_checkable
-class TokenCounter(Protocol):
-    """A reader that tokenizes the text of graphs and truncates long ones."""
-
-    @property
-    def truncated_graphs(self) -> int:
-        """Number of distinct graphs that were truncated so far, at the end of a line."""
-
-    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return the number of tokens it reads of each graph."""
-
-
 @dataclass(frozen=True, slots=True)
 class GeneratedText:
     """A text that a model wrote, and the number of tokens that it read and wrote for it."""
@@ -70,31 +58,18 @@ class GeneratedText:
 
 
 @runtime_checkable
-class CountedReader(Protocol):
-    """A reader that counts the tokens of what it generates."""
+class TokenCounter(Protocol):
+    """A reader that tokenizes the text of graphs, truncates long ones, and counts the tokens of what it generates."""
+
+    @property
+    def truncated_graphs(self) -> int:
+        """Number of distinct graphs that were truncated so far, at the end of a line."""
+
+    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+        """Return the number of tokens it reads of each graph."""
 
     def generate_counted(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[GeneratedText]:
         """Return `GraphReader.generate` with numbers of tokens."""
-
-
-class SoftTokenEncoder(Protocol):
-    """Encodes graph contexts as vectors that a reader takes for tokens."""
-
-    def __call__(self, contexts: Sequence["GraphContext"], /) -> "Tensor":
-        """Return (n, tokens, width) vectors to place before the prompts; a row depends on its own context only."""
-
-
-class TrainableSoftTokenEncoder(SoftTokenEncoder, Protocol):
-    """A soft token encoder with weights, such as a `torch.nn.Module` with a matching `forward`."""
-
-    def parameters(self) -> "Iterator[Parameter]":
-        """Return the trainable parameters."""
-
-    def state_dict(self) -> "Mapping[str, Tensor]":
-        """Return the weights by name, each in the shape that it has in the encoder."""
-
-    def load_state_dict(self, state_dict: "Mapping[str, Tensor]", /) -> Any:
-        """Load weights by name; raises RuntimeError if names or shapes do not match."""
 
 
 def check_counts(

@@ -21,7 +21,7 @@ from clew.text.counts import format_count
 from clew.text.normalization import name_key
 from clew.text.sanitize import to_single_line
 from clew.types import Answer, Evidence, Filter, Scored, Usage
-from clew_lab.graph_readers.protocols import CountedReader, GeneratedText, GraphReader
+from clew_lab.graph_readers.protocols import GeneratedText, GraphReader, TokenCounter
 
 NOTHING_READ_NOTE = "the model's reply is empty"
 OUTSIDE_NOTE = "the answer is the name of no selected entity: the model knows it from elsewhere, or made it up"
@@ -86,7 +86,7 @@ def answer_from_subgraph(
     """Return a reader's answer to a question without brackets, from what a `SubgraphSource` found.
 
     The paths that end at the answer are moved to the front of the evidence. The score of the answer is 1 where it names
-    a selected entity, else 0; tokens are counted where the reader is a `CountedReader`. Raises InputError and
+    a selected entity, else 0; tokens are counted where the reader is a `TokenCounter`. Raises InputError and
     ProviderError as `GraphReader.generate` does.
     """
     if context is None:
@@ -94,7 +94,7 @@ def answer_from_subgraph(
     if not len(context.subgraph.edges):
         return empty_answer(evidence, (NO_PATHS_NOTE, *evidence.notes))
     started = time.perf_counter()
-    if isinstance(reader, CountedReader):
+    if isinstance(reader, TokenCounter):
         (reply,) = reader.generate_counted([question], [context])
     else:
         reply = GeneratedText(reader.generate([question], [context])[0], 0, 0)

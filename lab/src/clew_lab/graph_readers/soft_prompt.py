@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from clew.graph.subgraphs.textual_graph import GraphContext
     from clew.types import FloatArray
     from clew_lab.graph_readers.causal_lm import CausalReader
-    from clew_lab.graph_readers.protocols import GeneratedText, TrainableSoftTokenEncoder
+    from clew_lab.graph_readers.protocols import GeneratedText
+    from clew_lab.nn.graph_prompt_encoder import GraphToken
 
 NUM_VIRTUAL_TOKENS = 10  # G-Retriever's comparison with prompt tuning
 _GRAPH_ENCODER_FILE = "graph_token.safetensors"
@@ -33,7 +34,7 @@ class SoftPromptReader:
     """Adds soft tokens to `reader`, of a frozen model, which decides whether the graph's text is read too.
 
     There are `num_virtual_tokens` virtual tokens of `peft`, initialised by `seed`, before all others; 0 for none, if
-    `graph_token` is given, which encodes graphs as tokens, such as `clew_lab.nn.graph_prompt_encoder.GraphToken`. A
+    `graph_token` is given, which encodes graphs as tokens, see `clew_lab.nn.graph_prompt_encoder`. A
     `folder` written by `save` is loaded from; its number of virtual tokens applies, unless `num_virtual_tokens` is 0.
     Opening the model raises InputError without `peft`, and ProviderError if model or folder cannot be opened.
     """
@@ -43,7 +44,7 @@ class SoftPromptReader:
         reader: "CausalReader",
         *,
         num_virtual_tokens: int = NUM_VIRTUAL_TOKENS,
-        graph_token: "TrainableSoftTokenEncoder | None" = None,
+        graph_token: "GraphToken | None" = None,
         seed: int = 0,
         folder: str | Path | None = None,
     ) -> None:
@@ -159,7 +160,7 @@ class SoftPromptReader:
             return self._peft_model
 
 
-def _load_graph_token(module: "TrainableSoftTokenEncoder", file: Path) -> None:
+def _load_graph_token(module: "GraphToken", file: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

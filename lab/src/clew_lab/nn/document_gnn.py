@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -196,36 +197,28 @@ class _GRAGLayer(nn.Module):
         return updated, functional.relu(self.edge_update(both)) * adjacent[..., None]
 
 
-class _RelationalLayer(nn.Module):
-    """A matrix for each edge feature; a feature's weights over the neighbours of a passage sum to at most 1."""
+class _ResidualLayer(nn.Module):
+    """A residual layer without messages (`mlp`), or `relational`: with a matrix for each edge feature.
+
+    A feature's weights over the neighbours of a passage sum to at most 1.
+    """
 
     def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
         super().__init__()
         self.own = nn.Linear(before, after)
-        self.heard = nn.Linear(before, after * settings.edges, bias=False)
+        relational = settings.network == "relational"
+        self.heard = nn.Linear(before, after * settings.edges, bias=False) if relational else None
         self.layer_norm = nn.LayerNorm(after)
         self.residual_dropout = nn.Dropout(settings.dropout)
         self.dropout = self.activate = nn.Identity()
 
     def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-        messages = self.heard(states).view(*states.shape[:2], edges.shape[-1], states.shape[-1])
-        shares = edges / edges.abs().sum(2, keepdim=True).clamp_min(1e-6)
-        mixed = self.own(states) + torch.einsum("bijl,bjlw->biw", shares, messages)
+        mixed = self.own(states)
+        if self.heard is not None:
+            messages = self.heard(states).view(*states.shape[:2], edges.shape[-1], states.shape[-1])
+            shares = edges / edges.abs().sum(2, keepdim=True).clamp_min(1e-6)
+            mixed = mixed + torch.einsum("bijl,bjlw->biw", shares, messages)
         return states + self.residual_dropout(functional.relu(self.layer_norm(mixed))), edges
-
-
-class _MLPLayer(nn.Module):
-    """A residual layer without messages."""
-
-    def __init__(self, settings: DocumentGNNSettings, before: int, after: int) -> None:
-        super().__init__()
-        self.own = nn.Linear(before, after)
-        self.layer_norm = nn.LayerNorm(after)
-        self.residual_dropout = nn.Dropout(settings.dropout)
-        self.dropout = self.activate = nn.Identity()
-
-    def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-        return states + self.residual_dropout(functional.relu(self.layer_norm(self.own(states)))), edges
 
 
 class _PlainLayer(nn.Module):
@@ -336,7 +329,7 @@ def _build_convolution(settings: DocumentGNNSettings, before: int, after: int) -
     return layer
 
 
-_LAYER_CLASSES: dict[str, Any] = {"g-rag": _GRAGLayer, "relational": _RelationalLayer, "mlp": _MLPLayer}
+_LAYER_CLASSES: dict[str, Any] = {"g-rag": _GRAGLayer, "relational": _ResidualLayer, "mlp": _ResidualLayer}
 
 
 def parameter_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]]:
@@ -344,3 +337,32 @@ def parameter_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]
     with torch.device("meta"):
         network = DocumentGNN(settings)
     return {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeGradients:
+    """Scores of n passages, and the gradient of one of them by the edges between all."""
+
+    scores: FloatArray  # (n,)
+    edges: FloatArray  # (n, n, l) features of edges
+    gradient: FloatArray  # (n, n, l) of the score of one passage by each feature
+
+    @property
+    def effects(self) -> FloatArray:
+        """Features times gradients for each unordered pair, (n, n, l), in the upper triangle; zeros elsewhere."""
+        products = self.edges * self.gradient
+        both = products + products.transpose(1, 0, 2)
+        pairs: FloatArray = both * np.triu(np.ones(both.shape[:2], dtype=both.dtype), 1)[..., None]
+        return pairs
+
+
+def edge_gradients(network: DocumentNetwork, documents: DocumentInput, place: int) -> EdgeGradients:
+    """Return the scores of a question's passages, and the gradient of that at a place (0 to n - 1)."""
+    model = DocumentGNN.from_network(network)
+    batch = DocumentBatch.from_inputs([documents])
+    batch.edges.requires_grad_()
+    # Recurrent layers have no gradient in evaluation mode on a GPU; this runs on the CPU.
+    scores: Tensor = model(batch)[0]
+    (gradient,) = torch.autograd.grad(scores[place], batch.edges, allow_unused=True)
+    values = np.zeros_like(documents.edges) if gradient is None else gradient[0].numpy()
+    return EdgeGradients(scores.detach().numpy(), documents.edges, values)

@@ -1,25 +1,66 @@
 """Policy that selects nodes of question graphs: scores of the nodes, sampling, and the probability of a selection.
 
+The importance of a node comes from a graph convolutional network over the nodes' texts:
+
+    H1 = ReLU(A X W0),   H2 = A H1 W1,   S = softmax over the nodes of a graph of C * H2
+
+A is the adjacency with self-loops, divided by the square roots of the degrees of both ends; X are the embeddings of the
+nodes' texts, C their cosines with the question. H2 is one number per node.
+
 Nodes are sampled without replacement, from a softmax over the remaining nodes and, where a selection may end early, one
 more entry that ends it (Plackett-Luce model). So a selection has a probability, and the score of a node does not depend
 on the nodes sampled before it.
 
-Source: GCN-Retriever (Engel and Park, 2024), equation 3, for `product`; Kool, van Hoof and Welling, "Stochastic Beams
-and Where to Find Them" (2019), for sampling by perturbed scores.
-Differs from the source: `sum` adds the log share of an untrained random walk from the question to the importance, so
-that the first samples are informed; a selection may end before the budget is spent.
+Source: GCN-Retriever (Engel and Park, 2024), equations 1 to 3, of which 3 is `product`; Kipf and Welling,
+"Semi-supervised classification with graph convolutional networks" (2017), for A; Kool, van Hoof and Welling,
+"Stochastic Beams and Where to Find Them" (2019), for sampling by perturbed scores.
+Differs from the source: parallel edges add up, as in PyTorch Geometric; there can be more layers, with ReLU between
+them, and biases; `sum` adds the log share of an untrained random walk from the question to the importance, so that the
+first samples are informed; a selection may end before the budget is spent.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import GCNConv
 
 from clew.inference.subgraph_network import PRODUCT, SUM, NodeInput
 from clew.retrievers.subgraph.gcn_features import feature_width
 from clew.retrievers.subgraph.settings import ScorerSettings
-from clew_lab.nn.node_gcn import NodeGCN
+
+
+@final
+class NodeGCN(nn.Module):
+    """Importance of nodes in a graph whose edges are read in both directions.
+
+    There are 2 `layers` or more, the last returns one number per node, and the source's have no bias.
+    """
+
+    def __init__(self, input_width: int, width: int = 64, layers: int = 2, *, bias: bool = False) -> None:
+        super().__init__()
+        widths = [input_width, *[width] * (layers - 1), 1]
+        self.layers = nn.ModuleList(GCNConv(a, b, bias=bias) for a, b in pairwise(widths))
+
+    def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
+        """Return importances (n,) from embeddings of nodes (n, input_width) and edges (m, 2), int64 indices of nodes.
+
+        Self-loops are ignored, since every node has one of weight 1. Several graphs are batched by concatenating their
+        nodes and offsetting their edges.
+        """
+        forward = edges[edges[:, 0] != edges[:, 1]].T
+        both = torch.cat([forward, forward.flip(0)], dim=1)
+        hidden = nodes
+        for number, layer in enumerate(self.layers):
+            hidden = layer(hidden if number == 0 else hidden.relu(), both)
+        return hidden[:, 0]
+
+
+def edge_log_probabilities(node_log_probabilities: Tensor, edges: Tensor) -> Tensor:
+    """Return log probabilities (m,) of edges (m, 2): the products of those of their ends (n,), normalised over them."""
+    return torch.log_softmax(node_log_probabilities[edges].sum(dim=1), 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

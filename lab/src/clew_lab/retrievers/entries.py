@@ -6,11 +6,6 @@ _HERE = "clew_lab.retrievers"
 _VECTORS = "passages, vectors"
 _FACTS = "facts (triples); vectors, or without them words"
 
-ENTITY_GRAPH = RetrieverEntry(
-    "a walk over shared names only: no relations, no links between titles",
-    f"{_HERE}.entity_graph:EntityGraph",
-    f"{_HERE}.entity_graph:build_entity_graph",
-)
 GNN_RAG = RetrieverEntry(
     "shortest paths to the entities that a graph network thinks likeliest, after GNN-RAG",
     f"{_HERE}.gnn_rag:GNNRAG",
@@ -93,8 +88,8 @@ SPRIG = RetrieverEntry(
 )
 STEINER = RetrieverEntry(
     "a tree that collects the entities and relations most similar to the question, after G-Retriever",
-    f"{_HERE}.steiner:Steiner",
-    f"{_HERE}.steiner:build_steiner",
+    f"{_HERE}.selectors:Steiner",
+    f"{_HERE}.selectors:build_steiner",
     "facts (triples), vectors",
     finds_paths=True,
 )
@@ -105,13 +100,6 @@ SYNC_GE = RetrieverEntry(
     _VECTORS,
     combines=True,
     over_base=True,
-)
-TITLE_LINKS = RetrieverEntry(
-    "`fused`, then the passages that its first ones name",
-    f"{_HERE}.title_links:TitleLinks",
-    f"{_HERE}.title_links:build_title_links",
-    _VECTORS,
-    combines=True,
 )
 TOG = RetrieverEntry(
     "a beam of paths, whose relations and entities a ranker or a language model picks, after ToG",
@@ -138,8 +126,8 @@ FRAG_SIMPLE = RetrieverEntry(
 )
 GFM_PAPER = RetrieverEntry(
     "the published GFM-RAG and G-reasoner: networks that score entities or documents, with their ranking of passages",
-    "clew_lab.gfm.settings:GFMPaper",
-    "clew_lab.gfm.factory:build_gfm_paper",
+    "clew_lab.gfm.published_retriever:GFMPaper",
+    "clew_lab.gfm.published_retriever:build_gfm_paper",
     "passages; weights from `clew train gfm --preset paper` or `clew weights import`",
     explains_passages=True,
 )

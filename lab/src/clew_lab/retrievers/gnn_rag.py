@@ -15,7 +15,6 @@ from typing import ClassVar, final
 import numpy as np
 
 from clew.arrays import BoolArray, DoubleArray, LongArray
-from clew.errors import InputError
 from clew.graph.paths.simple_paths import shortest_paths
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.query.context import IndexContext
@@ -114,7 +113,6 @@ def build_gnn_rag(context: IndexContext, settings: GNNRAG) -> GNNRAGRetriever:
     """Return the retriever over one index; raises InputError where it has no vectors or the weights read others."""
     chosen = GCNSubgraph(nodes=settings.nodes, hops=settings.hops, weights=settings.weights)
     neighbourhoods = build_gcn_subgraph(context, chosen, settings.label)
-    if not isinstance(neighbourhoods.selector, GCNSelector):
-        raise InputError("gnn-rag: the selector of gcn-subgraph is no network")
+    assert isinstance(neighbourhoods.selector, GCNSelector)
     mediators = open_mediators(context.scope.snapshot, settings.mediators)
     return GNNRAGRetriever(context.scope, neighbourhoods, neighbourhoods.selector, settings, mediators)

@@ -45,14 +45,44 @@ class HippoRAG(SettingsRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class HippoRAGRetriever(PassageRetriever):
-    """Ranks passages by PageRank over phrases."""
+class NamedPhrases:
+    """What a walk from the names of a question reads of an index; without a name the ranking is the dense one."""
 
     scope: Scope
     dense: DenseRetriever
     entity_vectors: Callable[[], FloatArray]  # returns unit rows (E, d) of the names of entities
     encode_names: Callable[[Sequence[str]], FloatArray]  # returns unit rows (n, d) of names
     count_occurrences: Callable[[], IntArray]  # returns `count_mentions` of the index
+
+    @classmethod
+    def of_index(cls, context: IndexContext) -> "NamedPhrases":
+        """Return those of an index; raises InputError where it has no vectors."""
+        snapshot = context.scope.snapshot
+        return cls(
+            context.scope,
+            build_dense(context, Dense()),
+            context.text_vectors.entity_vectors,
+            context.encoder.encode,
+            lambda: context.cached_array("mention-counts", lambda: count_mentions(snapshot)),
+        )
+
+    def find_starts(self, question: str, allowed: BoolArray) -> dict[int, float]:
+        """Return for each name in a question the entity with the nearest name, and their cosine."""
+        some, names = self.scope.restriction(allowed), self.scope.names(allowed)
+        return find_nearest_entities(self.scope.snapshot, names, question, some, self.entity_vectors, self.encode_names)
+
+    def dense_evidence(self, question: str, k: int, allowed: BoolArray, note: str, started: float) -> Evidence:
+        """Return the dense ranking of allowed passages (P,), with a note why."""
+        ranked, notes = self.dense.rank(question, k, allowed)
+        return make_evidence(self.scope.scored_passages(ranked), (), (note, *notes), started)
+
+
+@dataclass(frozen=True, eq=False)
+class HippoRAGRetriever(PassageRetriever):
+    """Ranks passages by PageRank over phrases."""
+
+    scope: Scope
+    phrases: NamedPhrases
     settings: HippoRAG
 
     @cached_property
@@ -61,16 +91,14 @@ class HippoRAGRetriever(PassageRetriever):
 
     @cached_property
     def _occurrences(self) -> IntArray:
-        return self.count_occurrences()
+        return self.phrases.count_occurrences()
 
     def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         """Return at most `k` allowed passages (P,) with a phrase that the walk reaches; without a name by cosine."""
         started, s, some = time.perf_counter(), self.scope.snapshot, self.scope.restriction(allowed)
-        names = self.scope.names(allowed)
-        starts = find_nearest_entities(s, names, question, some, self.entity_vectors, self.encode_names)
+        starts = self.phrases.find_starts(question, allowed)
         if not starts:
-            ranked, notes = self.dense.rank(question, k, allowed)
-            return make_evidence(self.scope.scored_passages(ranked), (), (NO_NAME, *notes), started)
+            return self.phrases.dense_evidence(question, k, allowed, NO_NAME, started)
         restart = np.zeros(len(s.entities))
         for entity in starts:
             passages = max(len(s.mentioned_in.row(entity)), 1)
@@ -79,18 +107,11 @@ class HippoRAGRetriever(PassageRetriever):
         values = walk.values(restart / restart.sum(), self.settings.damping)
         mass = values[s.mentions.indices] * self._occurrences
         scores = np.bincount(s.mentions.row_indices(), weights=mass, minlength=len(self.scope)).astype(np.float32)
-        notes = (f"starts from {', '.join(names.entities[entity] for entity in starts)}",)
+        labels = self.scope.names(allowed).entities
+        notes = (f"starts from {', '.join(labels[entity] for entity in starts)}",)
         return make_evidence(self.scope.scored_passages(self.scope.rank(scores, k, allowed)), (), notes, started)
 
 
 def build_hipporag(context: IndexContext, settings: HippoRAG) -> HippoRAGRetriever:
     """Return the retriever over one index; raises InputError where the index has no vectors."""
-    snapshot = context.scope.snapshot
-    return HippoRAGRetriever(
-        context.scope,
-        build_dense(context, Dense()),
-        context.text_vectors.entity_vectors,
-        context.encoder.encode,
-        lambda: context.cached_array("mention-counts", lambda: count_mentions(snapshot)),
-        settings,
-    )
+    return HippoRAGRetriever(context.scope, NamedPhrases.of_index(context), settings)

@@ -11,9 +11,9 @@ Differs from the source: triples are filtered by a language model only where one
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from clew.types import Evidence, Filter, Path, Reply, Scored, Usage
 from clew_lab.graph.phrase_graph import build_phrase_graph
 from clew_lab.graph.power_iteration import PowerWalk
 from clew_lab.models import fact_filter
-
-if TYPE_CHECKING:
-    from clew_lab.models.fact_filter import FactNumbers
 
 TOP_TRIPLES = 5
 TOP_PHRASES = 5
@@ -69,40 +66,40 @@ class HippoRAG2Retriever:
         allowed = self.scope.mask(where)
         walk = self._walk if allowed.all() else PowerWalk(build_phrase_graph(self.scope.snapshot, allowed))
         nearest = [self._nearest_triples(question, allowed) if question.strip() else [] for question in questions]
-        filtered = self._filter(questions, nearest, allowed)
-        return [
-            self._add_filter(self._retrieve_one(question, k, allowed, walk, one.triples), one)
-            for question, one in zip(questions, filtered, strict=True)
-        ]
+        results = []
+        for question, (triples, notes, usage) in zip(questions, self._filter(questions, nearest, allowed), strict=True):
+            evidence = self._retrieve_one(question, k, allowed, walk, triples)
+            results.append(replace(evidence, notes=(*notes, *evidence.notes), usage=evidence.usage + usage))
+        return results
 
     def _filter(
         self, questions: Sequence[str], nearest: Sequence[_Triples], allowed: BoolArray
-    ) -> "list[_FilteredTriples]":
-        """Return the triples that the language model keeps; all where there is none, or its reply cannot be used."""
+    ) -> list[tuple[_Triples, tuple[str, ...], Usage]]:
+        """Return the triples that the language model keeps, with a note and the usage.
+
+        All are kept where there is no model, or its reply cannot be used.
+        """
+        filtered: list[tuple[_Triples, tuple[str, ...], Usage]] = [(triples, (), Usage()) for triples in nearest]
         asked = [number for number, triples in enumerate(nearest) if triples]
         if self.model is None or not asked:
-            return [_FilteredTriples(triples) for triples in nearest]
+            return filtered
         snapshot, some = self.scope.snapshot, self.scope.restriction(allowed)
         prompts = [
             fact_filter.build_prompt(questions[n], [snapshot.triple(triple, some) for triple, _ in nearest[n]])
             for n in asked
         ]
-        filtered = [_FilteredTriples(triples) for triples in nearest]
         for number, result in zip(asked, self.model.complete(prompts), strict=True):
             triples = nearest[number]
             if isinstance(result, Reply):
-                positions = fact_filter.parse_positions(cast("FactNumbers", result.value), len(triples))
+                positions = fact_filter.parse_positions(cast("fact_filter.FactNumbers", result.value), len(triples))
                 note = f"{self.model.name} keeps {len(positions)} of {len(triples)} triples"
-                filtered[number] = _FilteredTriples([triples[p] for p in positions], (note,), result.usage)
-                continue
-            if result.run_error is not None and not isinstance(result.run_error, BudgetError):
+                triples = [triples[p] for p in positions]
+            elif result.run_error is not None and not isinstance(result.run_error, BudgetError):
                 raise result.run_error
-            note = f"{self.model.name}: no triple is left out: {result.reason}"
-            filtered[number] = _FilteredTriples(triples, (note,), result.usage)
+            else:
+                note = f"{self.model.name}: no triple is left out: {result.reason}"
+            filtered[number] = triples, (note,), result.usage
         return filtered
-
-    def _add_filter(self, evidence: Evidence, filtered: "_FilteredTriples") -> Evidence:
-        return replace(evidence, notes=(*filtered.notes, *evidence.notes), usage=evidence.usage + filtered.usage)
 
     def _retrieve_one(self, question: str, k: int, allowed: BoolArray, walk: PowerWalk, triples: _Triples) -> Evidence:
         started = time.perf_counter()
@@ -159,15 +156,6 @@ class HippoRAG2Retriever:
             else:
                 paths.append(Scored((first,), score))
         return paths
-
-
-@dataclass(frozen=True, slots=True)
-class _FilteredTriples:
-    """Triples with their scores, notes on their filter, and its cost."""
-
-    triples: _Triples
-    notes: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
 
 
 class HippoRAG2(SettingsRecord):

@@ -17,7 +17,7 @@ where it is mentioned; neighbours are passages of one document, where the code t
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal
@@ -33,13 +33,12 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.dense import Dense, DenseRetriever, build_dense, scale_similarities
+from clew.retrievers.dense import scale_similarities
 from clew.retrievers.evidence import NO_NAME, check_k, empty_question_evidence, make_evidence
 from clew.types import Evidence, Filter
 from clew_lab.graph.entity_activation import ActivatedEntities, ActivationConfig, activate_entities
-from clew_lab.graph.mention_counts import count_mentions
-from clew_lab.graph.nearest_entities import find_nearest_entities
 from clew_lab.graph.power_iteration import PowerWalk, summed_adjacency
+from clew_lab.retrievers.hipporag import NamedPhrases
 
 NO_START = "no entity is similar to a name in the question: dense ranking"
 _CODE = "published code: config.py"
@@ -72,22 +71,15 @@ class LinearRAG(SettingsRecord):
         "document", "which passages that follow each other are linked: of one document, in the order of ids, or none"
     )
 
-    def activation(self) -> ActivationConfig:
-        """Return the parameters of the activation."""
-        return ActivationConfig(self.rounds, self.sentences, self.threshold)
-
 
 @dataclass(frozen=True, eq=False)
 class LinearRAGRetriever:
     """Ranks passages by PageRank from active entities and from all passages."""
 
     scope: Scope
-    dense: DenseRetriever
+    phrases: NamedPhrases
     sentences: SentenceIndex
     sentence_vectors: SentenceVectors
-    entity_vectors: Callable[[], FloatArray]  # returns unit rows (E, d) of the names of entities
-    encode_names: Callable[[Sequence[str]], FloatArray]  # returns unit rows (n, d) of names
-    count_occurrences: Callable[[], IntArray]  # returns `count_mentions` of the index
     settings: LinearRAG
 
     @cached_property
@@ -97,7 +89,7 @@ class LinearRAGRetriever:
     @cached_property
     def _occurrences(self) -> tuple[IntArray, Adjacency]:
         """The counts of `mentions`, and those of its transpose, as weights."""
-        counts, mentions = self.count_occurrences(), self.scope.snapshot.mentions
+        counts, mentions = self.phrases.count_occurrences(), self.scope.snapshot.mentions
         weighted = Adjacency(mentions.indptr, mentions.indices, counts.astype(np.float32))
         return counts, weighted.transpose(len(self.scope.snapshot.entities))
 
@@ -122,13 +114,13 @@ class LinearRAGRetriever:
 
     def _retrieve_one(self, question: str, k: int, allowed: BoolArray, walk: PowerWalk) -> Evidence:
         started = time.perf_counter()
-        starts = self._start_entities(question, allowed)
+        starts = self.phrases.find_starts(question, allowed)
         if not starts:
-            return self._dense_evidence(question, k, allowed, NO_NAME, started)
+            return self.phrases.dense_evidence(question, k, allowed, NO_NAME, started)
         active = self._activate(question, starts, allowed)
-        restart = self._restart(active, self.dense.similarity(question), allowed)
+        restart = self._restart(active, self.phrases.dense.similarity(question), allowed)
         if not restart.any():  # passages may have the weight 0, and no entity may be similar to a name
-            return self._dense_evidence(question, k, allowed, NO_START, started)
+            return self.phrases.dense_evidence(question, k, allowed, NO_START, started)
         values = walk.values(restart / restart.sum(), self.settings.damping)[: len(allowed)].astype(np.float32)
         ranked = self.scope.rank(values, k, allowed, floor=-np.inf)
         labels = self.scope.names(allowed).entities
@@ -136,17 +128,8 @@ class LinearRAGRetriever:
         notes = (f"starts from {names}; active entities: {len(active.scores)}",)
         return make_evidence(self.scope.scored_passages(ranked), (), notes, started)
 
-    def _dense_evidence(self, question: str, k: int, allowed: BoolArray, note: str, started: float) -> Evidence:
-        ranked, notes = self.dense.rank(question, k, allowed)
-        return make_evidence(self.scope.scored_passages(ranked), (), (note, *notes), started)
-
-    def _start_entities(self, question: str, allowed: BoolArray) -> dict[int, float]:
-        """Return for each name in the question the entity with the nearest name, and their cosine."""
-        some, names = self.scope.restriction(allowed), self.scope.names(allowed)
-        return find_nearest_entities(self.scope.snapshot, names, question, some, self.entity_vectors, self.encode_names)
-
     def _activate(self, question: str, starts: Mapping[int, float], allowed: BoolArray) -> ActivatedEntities:
-        vector, some = self.dense.question_vector(question)[None], self.scope.restriction(allowed)
+        vector, some = self.phrases.dense.question_vector(question)[None], self.scope.restriction(allowed)
 
         def find_sentences(entity: int) -> IntArray:
             sentences = self._entity_sentences.row(entity)
@@ -159,7 +142,7 @@ class LinearRAGRetriever:
             find_sentences,
             self.sentences.entities,
             lambda sentences: self.sentence_vectors.similarities(sentences, vector)[:, 0],
-            self.settings.activation(),
+            ActivationConfig(self.settings.rounds, self.settings.sentences, self.settings.threshold),
         )
 
     def _restart(self, active: ActivatedEntities, cosines: FloatArray, allowed: BoolArray) -> DoubleArray:
@@ -215,20 +198,10 @@ def _neighbour_pairs(
 
 def build_linearrag(context: IndexContext, settings: LinearRAG) -> LinearRAGRetriever:
     """Return the retriever over one index; raises InputError where it has no vectors of passages or of sentences."""
-    snapshot, dense = context.scope.snapshot, build_dense(context, Dense())
-    sentences, encoder = snapshot.sentences, context.encoder
+    phrases, sentences = NamedPhrases.of_index(context), context.scope.snapshot.sentences
     if sentences.vectors is None:
         raise InputError(
             "linearrag compares sentences with the question, and this index has no vectors of sentences; add them with "
             "`clew reencode --sentences vectors`"
         )
-    return LinearRAGRetriever(
-        context.scope,
-        dense,
-        sentences,
-        sentences.vectors,
-        context.text_vectors.entity_vectors,
-        encoder.encode,
-        lambda: context.cached_array("mention-counts", lambda: count_mentions(snapshot)),
-        settings,
-    )
+    return LinearRAGRetriever(context.scope, phrases, sentences, sentences.vectors, settings)

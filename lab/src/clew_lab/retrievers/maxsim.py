@@ -149,13 +149,11 @@ def build_maxsim(context: IndexContext, settings: MaxSim, open_retriever: OpenRe
             f"maxsim:pool=all stores the tokens of every passage, and this index has {len(context.scope):,}; wanted at "
             f"most {MAX_STORED_PASSAGES:,}: give a number, such as pool=100"
         )
-    return MaxSimRetriever(context.scope, encode_question, _store_tokens(context, encoder, text))
-
-
-def _store_tokens(context: IndexContext, encoder: TokenEncoder, text: Callable[[int], str]) -> StoredTokens:
-    """Return the tokens of all passages, encoded at first use and mapped from disk after that."""
 
     def encode(positions: Sequence[int]) -> list[FloatArray]:
         return encoder.encode_tokens([text(position) for position in positions])
 
-    return store_tokens(f"tokens-{context.encoder.fingerprint}", len(context.scope), encode, context.cached_array)
+    # Encoded at first use, and mapped from disk after that.
+    name = f"tokens-{context.encoder.fingerprint}"
+    stored = store_tokens(name, len(context.scope), encode, context.cached_array)
+    return MaxSimRetriever(context.scope, encode_question, stored)

@@ -3,7 +3,7 @@
 Source: Luo et al., "Reasoning on Graphs: Faithful and Interpretable Large Language Model Reasoning" (RoG, 2024),
 section 4, a baseline of Gao et al., "FRAG" (2025), table 1.
 Differs from the source: the path ranker of `frag` plans, in place of a fine-tuned language model, among the relation
-paths that the graph has (see `planned_paths`); the number of paths that are returned is bounded.
+paths that the graph has; the numbers of paths that follow one, and of those that are returned, are bounded.
 """
 
 import time
@@ -14,7 +14,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from clew.arrays import BoolArray
+from clew.arrays import BoolArray, IntArray, LongArray, expand_ranges, top_order
 from clew.graph.paths.relation_paths import relation_codes
 from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.graph.subgraphs.textual_graph import FactGraph
@@ -22,7 +22,14 @@ from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
 from clew.query.linking import mask_names
-from clew.query.relation_matching import Mediators, mediators_fingerprint, mediators_setting, open_mediators
+from clew.query.relation_matching import (
+    Mediators,
+    PathScorer,
+    RelationPath,
+    mediators_fingerprint,
+    mediators_setting,
+    open_mediators,
+)
 from clew.query.scope import Scope
 from clew.retrievers.evidence import empty_question_evidence
 from clew.retrievers.frag.path_ranking import RelationPathRanker
@@ -30,8 +37,63 @@ from clew.retrievers.frag.settings import Frag, make_path_ranker
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence
-from clew_lab.retrievers.planned_paths import PlanBounds, PlannedPaths, plan_paths
 from clew_lab.retrievers.topic_start import explore, find_start
+
+MAX_WALKS = 1_000
+"""Paths that follow one relation path, at most; the first in the order of edges."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedPaths:
+    """A relation path of h relations, its score, and the w simple paths that follow it."""
+
+    relation_path: RelationPath
+    score: float
+    positions: LongArray  # (w, h + 1) positions of the entities
+    edges: LongArray  # (w, h) edge codes
+
+
+def plan_paths(
+    local: LocalGraph, codes: IntArray, starts: LongArray, score_paths: PathScorer, hops: int, beam_width: int
+) -> tuple[list[PlannedPaths], bool]:
+    """Return all scored relation paths of at most `hops` relations, best first, and whether paths were left out.
+
+    `codes` (m,) are the relation codes of the edges, `starts` (s,) positions. Of the relation paths of each length
+    `beam_width` are extended. Ties: shorter first, then by codes.
+    """
+    first = np.unique(starts)[:, None]
+    beam = [PlannedPaths((), 0.0, first, np.zeros((len(first), 0), dtype=np.int64))]
+    found: list[PlannedPaths] = []
+    truncated = False
+    for _ in range(hops):
+        extended = [child for parent in beam for child in _extend(local, codes, parent)]
+        truncated = truncated or any(len(child.edges) > MAX_WALKS for child in extended)
+        if not extended:
+            break
+        scores = score_paths([child.relation_path for child in extended])
+        level = [
+            PlannedPaths(child.relation_path, float(score), child.positions[:MAX_WALKS], child.edges[:MAX_WALKS])
+            for child, score in zip(extended, scores, strict=True)
+        ]
+        found += level
+        beam = [level[row] for row in top_order(scores, beam_width).tolist()]
+    return sorted(found, key=lambda plan: (-plan.score, len(plan.relation_path), plan.relation_path)), truncated
+
+
+def _extend(local: LocalGraph, codes: IntArray, parent: PlannedPaths) -> list[PlannedPaths]:
+    """Return the relation paths of one relation more, by codes, without a score; their paths stay simple."""
+    ends = parent.positions[:, -1]
+    edges, rows = expand_ranges(local.indptr[ends], local.degrees()[ends])
+    targets = local.neighbours[edges]
+    simple = ~(parent.positions[rows] == targets[:, None]).any(axis=1)
+    edges, rows, targets = edges[simple], rows[simple], targets[simple]
+    children = []
+    for code in np.unique(codes[edges]).tolist():
+        own = np.flatnonzero(codes[edges] == code)
+        positions = np.column_stack([parent.positions[rows[own]], targets[own]])
+        taken = np.column_stack([parent.edges[rows[own]], local.edges[edges[own]]])
+        children.append(PlannedPaths((*parent.relation_path, code), 0.0, positions, taken))
+    return children
 
 
 class RoG(SettingsRecord):
@@ -72,15 +134,11 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         return self.settings.paths
 
     def plan(
-        self,
-        question: str,
-        names: Sequence[str] = (),
-        blocked_triples: BoolArray | None = None,
-        allowed: BoolArray | None = None,
+        self, question: str, names: Sequence[str], blocked_triples: BoolArray | None, allowed: BoolArray
     ) -> tuple[list[PlannedPaths], list[str], Sequence[int]]:
         """Return the best relation paths with their paths as edge codes, notes, and the topic entities.
 
-        Only names of allowed passages (P,) are known, None for all, and no path has one of the blocked triples (T,).
+        Only names of allowed passages (P,) are known, and no path has one of the blocked triples (T,).
         """
         start = find_start(self.scope, question, names, allowed)
         if not len(start.entities):
@@ -90,12 +148,12 @@ class RoGRetriever(PathRetriever[list[PlannedPaths]]):
         codes = relation_codes(local, self.scope.snapshot.triples)
         masked = mask_names(start.topics.text, start.topics.spans)
         score_paths = self.planner.make_scorer(masked, np.unique(codes))
-        bounds = PlanBounds(settings.hops, settings.beam)
-        plans, truncated = plan_paths(local, codes, local.positions(start.entities), score_paths, bounds)
+        starts = local.positions(start.entities)
+        plans, truncated = plan_paths(local, codes, starts, score_paths, settings.hops, settings.beam)
         if self.mediators is not None:
             plans = _without_ends(plans, local, self.mediators)
         if truncated:
-            start.notes.append(f"more than {bounds.walks} paths follow one relation path; not all were looked at")
+            start.notes.append(f"more than {MAX_WALKS} paths follow one relation path; not all were looked at")
         return plans[: settings.plans], start.notes, start.entities.tolist()
 
     def retrieve_one(

@@ -1,14 +1,24 @@
-"""Untrained selectors of subgraphs; each implements `SubgraphSelector`."""
+"""Untrained selectors of subgraphs; each implements `SubgraphSelector`. `steiner` is G-Retriever's, on an index.
+
+Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
+(2024), section 5.3. Differs from the source: the tree is searched in the neighbourhood of the named entities; it has a
+budget of nodes.
+"""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import blake2b
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray, top_order
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
+from clew.plugins.records import Amount, WholeNumber, setting
+from clew.query.context import IndexContext
 from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity, similarity
+from clew.retrievers.subgraph.retriever import SubgraphRetriever
+from clew.retrievers.subgraph.settings import Neighbourhood
 from clew_lab.graph.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
 
 TOP_NODES, TOP_EDGES = 3, 5
@@ -138,3 +148,32 @@ def _hop_distances(edges: IntArray, centres: IntArray, count: int, limit: int) -
             break
         hops[reached] = hop
     return hops
+
+
+_TREE = SteinerSelector()
+
+
+class Steiner(Neighbourhood):
+    """Settings of `steiner`."""
+
+    label: ClassVar[str] = "steiner"
+
+    topk: WholeNumber = setting(_TREE.topk, "nodes that have a prize", "G-Retriever")
+    topk_e: WholeNumber = setting(_TREE.topk_e, "similarity values of edges that have a prize", "G-Retriever")
+    cost: Amount = setting(_TREE.cost, "cost of an edge", "G-Retriever")
+    fill: bool = setting(
+        default=False, description="whether a tree below the budget is filled with its most similar neighbours"
+    )
+    question: Literal["whole", "masked"] = setting(
+        "whole", "the question that names are compared with: masked is without the names it asks about", "G-Retriever"
+    )
+
+
+def build_steiner(context: IndexContext, settings: Steiner) -> SubgraphRetriever:
+    """Return the retriever over one index; raises InputError where the index has no vectors."""
+    masked = settings.question == "masked"
+    selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill, masked)
+    method = f"a tree that collects the {selector.topk} most similar names and {selector.topk_e} most similar relations"
+    graph = lru_cache(maxsize=1)(context.load_fact_graph)
+    bounds = settings.subgraph_settings()
+    return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, bounds)

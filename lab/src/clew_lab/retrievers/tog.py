@@ -24,7 +24,7 @@ from clew.graph.subgraphs.k_hop import LocalGraph
 from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.models.validation import replace_surrogates
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
-from clew.protocols import TextScorer
+from clew.protocols import LanguageModel, TextScorer
 from clew.query.context import IndexContext
 from clew.query.relation_matching import Mediators, mediators_fingerprint, mediators_setting, open_mediators
 from clew.query.scope import Scope
@@ -40,9 +40,35 @@ from clew.retrievers.frag.text_rankers import (
 )
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence
-from clew_lab.retrievers.counted_model import CountedModel
+from clew.types import Evidence, Failure, Prompt, Reply, Usage
 from clew_lab.retrievers.topic_start import explore, find_start
+
+
+@final
+class CountedModel:
+    """Passes prompts on to a model, and adds up the usage of its replies until it is taken."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._usage = Usage()
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    def complete(
+        self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
+    ) -> list[Reply | Failure]:
+        """Return one result a prompt (see `LanguageModel`)."""
+        results = self._model.complete(prompts, on_text)
+        self._usage = sum((result.usage for result in results), self._usage)
+        return results
+
+    def take_usage(self) -> Usage:
+        """Return the usage since it was last taken."""
+        usage, self._usage = self._usage, Usage()
+        return usage
 
 
 class ToG(SettingsRecord):
@@ -101,14 +127,12 @@ class ToGRetriever(PathRetriever[list[BeamPath]]):
         """Maximum number of paths of a question."""
         return self.settings.width * self.settings.depth
 
-    def search(
-        self, question: str, local: LocalGraph, starts: Sequence[int], allowed: BoolArray | None = None
-    ) -> list[BeamPath]:
+    def search(self, question: str, local: LocalGraph, starts: Sequence[int], allowed: BoolArray) -> list[BeamPath]:
         """Return the beams of all depths, best first, ties: shorter first, then by edges; `starts` are positions.
 
         Names that only passages beside the allowed ones (P,) write are not read.
         """
-        labels = self.scope.names(self.scope.mask(None) if allowed is None else allowed).entities
+        labels = self.scope.names(allowed).entities
         beam = [BeamPath((start,), (), 0.0) for start in sorted(set(starts))]
         found: list[BeamPath] = []
         for _ in range(self.settings.depth):

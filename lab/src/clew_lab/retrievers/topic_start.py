@@ -23,9 +23,8 @@ class TopicStart:
     notes: list[str]  # explanations for the user
 
 
-def find_start(scope: Scope, question: str, names: Sequence[str], allowed: BoolArray | None = None) -> TopicStart:
+def find_start(scope: Scope, question: str, names: Sequence[str], allowed: BoolArray) -> TopicStart:
     """Return the start for a question about names, () for those in it; allowed passages (P,) alone are known."""
-    allowed = scope.mask(None) if allowed is None else allowed
     topics = scope.linker_among(allowed).find_topics(question, names)
     notes = [*topics.notes]
     if topics.unknown_names:

@@ -14,8 +14,7 @@ from clew.retrievers.gfm.passage_graphs import FEATURES, PassageGraphBuilder, Qu
 from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.training.data.gfm_examples import GraphView
 from clew.training.hyperparameters import RetrievalLoss
-from clew_lab.gfm.entity_graphs import EntityGraphBuilder
-from clew_lab.gfm.entity_ranking import EntityRanker
+from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker
 from clew_lab.training.hyperparameters import CompletionRecipe
 from clew_lab.training.objectives.kg_completion import CompletionFacts, KGCompletion
 

@@ -30,7 +30,7 @@ from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss
 from clew.training.recipes.gfm_adapt import adapt_gfm
 from clew.types import Document
-from clew_lab.gfm.settings import GFMPaper
+from clew_lab.gfm.published_retriever import GFMPaper
 from clew_lab.training.hyperparameters import CompletionRecipe
 from clew_lab.training.recipes.gfm import (
     build_examples,

@@ -21,7 +21,7 @@ from clew.training.data.gfm_examples import GFMExamples, make_examples
 from clew.training.hyperparameters import Recipe, RetrievalLoss, TrainingResult
 from clew.training.objectives.document_retrieval import DocumentRetrieval, QuestionBatch
 from clew.types import Question
-from clew_lab.gfm.settings import GFMPaper
+from clew_lab.gfm.published_retriever import GFMPaper
 from clew_lab.training.hyperparameters import CompletionRecipe
 from clew_lab.training.objectives.kg_completion import KGCompletion
 from clew_lab.training.recipes import gfm

@@ -14,7 +14,7 @@ from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import load_weights
 from clew.training.data.gfm_examples import make_examples
 from clew.types import Question
-from clew_lab.gfm.settings import GFMPaper
+from clew_lab.gfm.published_retriever import GFMPaper
 from clew_lab.training.recipes.gfm_graphs import graph_view
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 from clew_lab.training.recipes.networks import query_network_settings

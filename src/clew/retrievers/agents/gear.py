@@ -189,7 +189,7 @@ class GearAgent:
             searches, self.settings.steps, budget, lambda active: self._step(active, depth, where, allowed, budget)
         )
         linked = self._link_gists(searches, depth, where, allowed)
-        found = (self._evidence(search, links, k) for search, links in zip(searches, linked, strict=True))
+        found = (self._evidence(search, *links, k) for search, links in zip(searches, linked, strict=True))
         return insert_empty_questions(questions, found)
 
     def _step(
@@ -266,41 +266,32 @@ class GearAgent:
 
     def _link_gists(
         self, searches: Sequence[_Search], depth: int, where: Filter | None, allowed: BoolArray
-    ) -> "list[_GistLinks]":
-        """Return for each search the passages that each fact of its gist brings (passageLink)."""
+    ) -> list[tuple[Sequence[Sequence[Passage]], Usage]]:
+        """Return for each search the passages that each fact of its gist brings (passageLink), and their cost."""
         if not self.settings.gist:
-            return [_GistLinks() for _ in searches]
+            return [([], Usage()) for _ in searches]
         if not self.settings.link_by_query:
             stating = self.expansion.passages_stating
-            return [_GistLinks([stating(t, allowed) for t in linked_triples(search.gist)]) for search in searches]
+            return [([stating(t, allowed) for t in linked_triples(s.gist)], Usage()) for s in searches]
         started = time.perf_counter()
         texts = list(dict.fromkeys(fact.text for search in searches for fact in search.gist))
         found = dict(zip(texts, self.base.retrieve(texts, depth, where) if texts else [], strict=True))
         each = (time.perf_counter() - started) / max(len(searches), 1)
-        return [
-            _GistLinks(
-                [[s.item for s in found[fact.text].passages] for fact in search.gist],
-                replace(sum((found[fact.text].usage for fact in search.gist), Usage()), seconds=each),
-            )
-            for search in searches
-        ]
+        links: list[tuple[Sequence[Sequence[Passage]], Usage]] = []
+        for search in searches:
+            of_facts = [found[fact.text] for fact in search.gist]
+            usage = replace(sum((evidence.usage for evidence in of_facts), Usage()), seconds=each)
+            links.append(([[s.item for s in evidence.passages] for evidence in of_facts], usage))
+        return links
 
-    def _evidence(self, search: _Search, links: "_GistLinks", k: int) -> Evidence:
+    def _evidence(self, search: _Search, linked: Sequence[Sequence[Passage]], usage: Usage, k: int) -> Evidence:
         started = time.perf_counter()
-        rankings = [*search.rankings, *links.rankings]
+        rankings = [*search.rankings, *linked]
         weights = [1.0, *[self.settings.later_weight] * (len(search.rankings) - 1)]
-        weights += [self.settings.gist_weight] * len(links.rankings)
+        weights += [self.settings.gist_weight] * len(linked)
         passages = weighted_rank_fusion(rankings, weights, self.expansion.settings.rank_constant)[:k]
         evidence = search.make_evidence(passages, search.paths, started)
-        return replace(evidence, usage=evidence.usage + links.usage)
-
-
-@dataclass(frozen=True, slots=True)
-class _GistLinks:
-    """Passages of each fact of a gist, and the cost of finding them."""
-
-    rankings: Sequence[Sequence[Passage]] = ()
-    usage: Usage = field(default_factory=Usage)
+        return replace(evidence, usage=evidence.usage + usage)
 
 
 def _reader_input(search: _Search, passages: Sequence[Passage], where: Filter | None) -> ReaderInput:

@@ -30,8 +30,12 @@ from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, TextualGr
 from clew.retrievers.subgraph.gcn import make_node_batch
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew_lab.graph_readers.protocols import GraphReader
-from clew_lab.nn.node_gcn import edge_log_probabilities
-from clew_lab.nn.subgraph_policy import NodeBatch, sample_without_replacement, selection_log_probability
+from clew_lab.nn.subgraph_policy import (
+    NodeBatch,
+    edge_log_probabilities,
+    sample_without_replacement,
+    selection_log_probability,
+)
 from clew_lab.training.data.graph_questions import EncodedQuestion, lowest_losses, reader_inputs
 from clew_lab.training.hyperparameters import FeedbackRecipe
 from clew_lab.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters

@@ -4,11 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.graph.snapshot.relational_edges import (
-    entity_graph,
-    mention_graph,
-    passage_graph,
-)
+from clew.graph.snapshot.relational_edges import passage_graph
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.entity_linker import LinkerSettings
@@ -18,9 +14,8 @@ from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
 from clew.training.data.gfm_examples import GraphView
-from clew_lab.gfm.entity_graphs import EntityGraphBuilder
-from clew_lab.gfm.entity_ranking import EntityRanker
-from clew_lab.gfm.factory import choose_encoder, find_nearest_passages, load_node_texts, relation_texts_for
+from clew_lab.gfm.entity_graphs import EntityGraphBuilder, EntityRanker
+from clew_lab.gfm.published_retriever import choose_encoder, load_node_texts, make_graphs_and_ranker, relation_texts_for
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 
 
@@ -40,18 +35,8 @@ def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | N
     builder: EntityGraphBuilder | PassageGraphBuilder
     ranker: EntityRanker | PassageRanker
     if entities or documents:
-        nearest = find_nearest_passages(context.similar_passages(), context.encoder)
-        edges = entity_graph(snapshot) if entities else mention_graph(snapshot)
-        builder = EntityGraphBuilder(edges, snapshot, nodes, nearest, form.seeds)
-        ranker = PassageRanker()
-        if entities:
-            ranker = EntityRanker(
-                snapshot,
-                weighted=form.ranker == "weighted",
-                entities=form.entities,
-                rarity=form.rarity,
-                same_encoder=encoder is context.encoder,
-            )
+        same = encoder is context.encoder
+        builder, ranker = make_graphs_and_ranker(context, source.targets, form, nodes, same_encoder=same)
     else:
         chains = context.chain_search() if source.chains else None
         builder = PassageGraphBuilder(passage_graph(snapshot), walk, nodes, chains=chains)

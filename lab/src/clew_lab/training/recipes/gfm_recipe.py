@@ -25,7 +25,7 @@ from clew.training.hyperparameters import (
     StepType,
     check_fields,
 )
-from clew_lab.gfm.settings import NO_FLOOR
+from clew_lab.gfm.published_retriever import NO_FLOOR
 from clew_lab.training.hyperparameters import CompletionRecipe, option_values
 
 _STAGES_OF_OPTIONS: dict[str, tuple[str, ...]] = {
