@@ -12,7 +12,7 @@ from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, WORK, build_index, build_questions, describe_machine, print_table
 
-RETRIEVERS = "pagerank,bm25,dense,fused,hipporag,hipporag2,linearrag,sprig"
+RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag,hipporag2,linearrag,sprig"
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
 
 

@@ -20,7 +20,7 @@ from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 SETS = ("2wiki", "hotpotqa", "musique-dev")
-FIXED = "bm25,dense,fused,pagerank,gfm,naive-ge:base=pagerank,gear:base=gfm,expand=no"
+FIXED = "bm25,dense,fused,title-links,pagerank,gfm,naive-ge:base=pagerank,gear:base=gfm,expand=no"
 ROUTED = (
     "",
     "worth=1000",

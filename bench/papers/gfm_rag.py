@@ -66,7 +66,7 @@ QUESTIONS = {"hotpotqa": "dev", "musique-dev": "dev", "2wiki": "questions"}
 TRAINED_ON = {"hotpotqa": "hotpotqa", "musique-dev": "musique", "2wiki": "2wiki-train"}
 """For each set the corpus of the same domain that has training questions."""
 RETRIEVERS = (
-    "gfm,chains,bm25,dense,fused,maxsim,hipporag,hipporag2,linearrag,sprig,pagerank,"
+    "gfm,chains,bm25,dense,fused,maxsim,entity-graph,title-links,hipporag,hipporag2,linearrag,sprig,pagerank,"
     "ircot:base=bm25,ircot:base=dense,ircot:base=hipporag"
 )
 ANSWERED = "gfm,dense,maxsim,hipporag,ircot:base=dense,ircot:base=hipporag,ircot:base=gfm"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.commands import Outcome, run_clew
 
-RETRIEVERS = ("bm25", "pagerank")
+RETRIEVERS = ("bm25", "entity-graph", "pagerank")
 NAMES = ("a/b", "../c", "it's", 'say "x"', "back\\slash", "line\nbreak", "日本", "🚢", "שלום", "a" * 300, "%00")
 
 
@@ -159,7 +159,7 @@ def test_text_of_any_script_round_trips(text: str, question: str, tmp_path: Path
 
 @pytest.mark.parametrize("question", ["?", "\0"])
 def test_a_question_without_words_finds_nothing_and_is_no_error(question: str, small_folder: Path) -> None:
-    for retriever in ("bm25", "pagerank"):
+    for retriever in ("bm25", "pagerank", "title-links"):
         outcome = run_clew("search", question, "--index", small_folder, "--retriever", retriever, "--json")
         assert outcome.code == 0
         assert json.loads(outcome.out)["notes"]
@@ -172,6 +172,8 @@ def test_a_question_of_a_hundred_kilobytes(small_folder: Path) -> None:
         "bm25",
         "dense",
         "fused",
+        "title-links",
+        "entity-graph",
         "pagerank",
         "hipporag",
         "hipporag2",

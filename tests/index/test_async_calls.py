@@ -13,7 +13,7 @@ from clew.types import Evidence, Filter
 from tests.small_index import QUESTIONS, make_index, without_timing
 
 CALLS = 50
-RETRIEVERS = ("bm25", "fused", "pagerank", "frag", "chains")
+RETRIEVERS = ("bm25", "fused", "pagerank", "frag", "chains", "title-links")
 SECONDS = 60.0  # until a test that hangs fails
 
 

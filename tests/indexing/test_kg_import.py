@@ -192,7 +192,7 @@ def test_a_passage_that_mentions_an_entity_of_a_graph_means_the_same_entity(mixe
     assert len(s.mentioned_in.row(int(norway))) == 0
 
 
-RETRIEVER_NAMES = "bm25 dense gear hipporag2 ircot linearrag naive-ge pagerank sprig sync-ge"
+RETRIEVER_NAMES = "bm25 dense entity-graph gear hipporag2 ircot linearrag naive-ge pagerank sprig sync-ge title-links"
 
 
 @pytest.mark.parametrize("name", RETRIEVER_NAMES.split())
@@ -401,7 +401,7 @@ def test_progress_is_reported_in_triples(tmp_path: Path, monkeypatch: pytest.Mon
 def test_searching_finds_the_same_with_a_graph_of_other_things(tmp_path: Path, films_file: Path) -> None:
     plain, beside = make_index(tmp_path / "plain", DOCUMENTS), make_index(tmp_path / "beside", DOCUMENTS)
     beside.import_graph(films_file)
-    for name in ("bm25", "dense"):
+    for name in ("bm25", "dense", "title-links"):
         assert name in RETRIEVERS
         for question in QUESTIONS:
             assert without_timing(plain.search(question, 5, name)) == without_timing(beside.search(question, 5, name))

@@ -76,7 +76,7 @@ def test_every_retriever_uses_the_linker_of_the_index(small: Index) -> None:
     other = Index(small.table, LLMClientFactory(), similar_names=False, linking=settings)
     plain = Index(small.table, LLMClientFactory(), similar_names=False)
     (name,) = [n for n in other.context.scope.linker.link(question).names if n.nearest]
-    for retriever in ("pagerank", "chains"):
+    for retriever in ("pagerank", "entity-graph", "chains"):
         notes = " ".join(other.search(question, 3, retriever).notes)
         assert f"taken for {name.nearest!r}" in notes, retriever
         assert "taken for" not in " ".join(plain.search(question, 3, retriever).notes)

@@ -215,7 +215,7 @@ def test_a_hostile_question_takes_bounded_time(linker: QuestionLinker) -> None:
     assert len(linked.text) == MAX_CHARACTERS
 
 
-@pytest.mark.parametrize("retriever", ["pagerank", "chains", "frag", "routed"])
+@pytest.mark.parametrize("retriever", ["pagerank", "chains", "entity-graph", "frag", "routed"])
 def test_every_retriever_that_links_names_finds_the_passages_of_the_right_name(index: Index, retriever: str) -> None:
     right = index.search("Where was Edward Alleyn born?", 3, retriever=retriever)
     wrong = index.search("Where was Edwrad Alleyn born?", 3, retriever=retriever)

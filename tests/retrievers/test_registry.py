@@ -23,7 +23,7 @@ from clew_lab.extraction.published import PublishedExtractor
 from tests.small_index import DOCUMENTS, make_index
 
 WITHOUT_VECTORS = {
-    *("bm25", "chains", "frag", "frag-complex", "frag-simple", "pagerank", "rog", "routed", "tog"),
+    *("bm25", "chains", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "rog", "routed", "tog"),
 }
 
 
@@ -33,7 +33,7 @@ def test_the_names_the_command_line_promises() -> None:
     passages = {"bm25", "chains", "dense", "fused", "gear", "gfm", "pagerank", "reranked"}
     assert own == passages | {"frag", "gcn-subgraph"}
     lab = {name for name, entry in RETRIEVERS.usable_entries().items() if "clew_lab" in f"{entry.build}"}
-    assert {"gfm-paper", "hipporag2", "linearrag", "maxsim", "rog", "steiner"} <= lab
+    assert {"gfm-paper", "hipporag2", "linearrag", "maxsim", "rog", "steiner", "title-links"} <= lab
 
 
 @pytest.mark.parametrize("wrong", ["", "BM25", "page-rank", "bm25 ", "None"])

@@ -20,7 +20,7 @@ PLANTED = Document(
     "Codename Basilisk is a file.\n\n## Frank Worsley\n\nIt names one person.\n\n## Thomas Orde-Lees\n\nAnd another.",
     aliases=("Tom Crean",),
 )
-NAMES = ["pagerank", "chains", "frag", "steiner", "hipporag2", "naive-ge", "gear"]
+NAMES = ["pagerank", "chains", "title-links", "entity-graph", "frag", "steiner", "hipporag2", "naive-ge", "gear"]
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from clew.retrievers.registry import RERANKING_SETTINGS, RETRIEVERS, record_of
 
 _LAB = "The package clew-lab (in a clone: pip install './lab')"
 _OF_LAB = (
-    *("frag-complex", "frag-simple", "gfm-paper", "gnn-rag", "hipporag", "hipporag2", "ircot"),
-    *("linearrag", "maxsim", "naive-ge", "none", "rog", "sprig", "steiner", "sync-ge", "tog"),
+    *("entity-graph", "frag-complex", "frag-simple", "gfm-paper", "gnn-rag", "hipporag", "hipporag2", "ircot"),
+    *("linearrag", "maxsim", "naive-ge", "none", "rog", "sprig", "steiner", "sync-ge", "title-links", "tog"),
 )
 _MORE = f"Every retriever of passages also takes {', '.join(RERANKING_SETTINGS)}: fused:rerank=g-rag,rerank_depth=50"
 

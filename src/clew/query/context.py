@@ -235,8 +235,8 @@ class IndexContext:
         encoder = self.index_encoder
         if encoder is None:
             raise InputError(
-                "this index was made with --encoder none, so it has no vectors; use the retriever bm25 or pagerank "
-                "and the reranker cross-encoder or llm, or make a new index with an encoder"
+                "this index was made with --encoder none, so it has no vectors; use the retriever bm25, pagerank or "
+                "entity-graph and the reranker cross-encoder or llm, or make a new index with an encoder"
             )
         return encoder
 

@@ -6,6 +6,11 @@ _HERE = "clew_lab.retrievers"
 _VECTORS = "passages, vectors"
 _FACTS = "facts (triples); vectors, or without them words"
 
+ENTITY_GRAPH = RetrieverEntry(
+    "a walk over shared names only: no relations, no links between titles",
+    f"{_HERE}.entity_graph:EntityGraph",
+    f"{_HERE}.entity_graph:build_entity_graph",
+)
 GNN_RAG = RetrieverEntry(
     "shortest paths to the entities that a graph network thinks likeliest, after GNN-RAG",
     f"{_HERE}.gnn_rag:GNNRAG",
@@ -100,6 +105,13 @@ SYNC_GE = RetrieverEntry(
     _VECTORS,
     combines=True,
     over_base=True,
+)
+TITLE_LINKS = RetrieverEntry(
+    "`fused`, then the passages that its first ones name",
+    f"{_HERE}.title_links:TitleLinks",
+    f"{_HERE}.title_links:build_title_links",
+    _VECTORS,
+    combines=True,
 )
 TOG = RetrieverEntry(
     "a beam of paths, whose relations and entities a ranker or a language model picks, after ToG",

@@ -187,7 +187,7 @@ class Gear(ReaderExpansion):
     )
 
 
-GRAPH_BASES = ("gfm", "hipporag", "hipporag2", "pagerank")
+GRAPH_BASES = ("entity-graph", "gfm", "hipporag", "hipporag2", "pagerank", "title-links")
 """Retrievers that follow the graph themselves: an expansion overrules them less than those that read words alone."""
 
 
