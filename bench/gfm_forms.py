@@ -16,7 +16,7 @@ from clew import index as indexes
 from clew.arrays import top_order
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.weights import load_weights
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.training.data.gfm_examples import FORMS, GFMExamples, make_examples
 from clew.training.objectives.document_retrieval import mean_recall
 from clew_lab.datasets.loaders import load_questions

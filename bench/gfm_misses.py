@@ -15,7 +15,7 @@ from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.linking import link_question
 from clew.retrievers.gfm.weights import load_weights
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.training.recipes.gfm_graphs import graph_view
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe

@@ -35,7 +35,7 @@ from clew.evaluation.significance import compare_means
 from clew.rerankers.g_rag.weights import FeatureColumns, load_reranker
 from clew.rerankers.registry import open_reranker, parse_reranker
 from clew.retrievers.registry import open_retriever, parse_retriever
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.training.data import corpora
 from clew.training.hyperparameters import Recipe
 from clew_lab.amr.reranker import AMRForm, make_document_graphs

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.arrays import Ranks, ranking, top_order
+from clew.arrays import Ranks, expand_ranges, ranking, top_order
 from clew.errors import InputError
 
 # Few different values, so that ties are everywhere, at the k-th score too.
@@ -77,3 +77,12 @@ def test_invalid_arguments_are_rejected() -> None:
         ranking(np.array([1.0]), ["a", "b"])
     with pytest.raises(InputError, match="shape"):
         top_order(np.ones((2, 2)), 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 4)), max_size=8))
+def test_ranges_are_written_one_after_the_other(ranges: list[tuple[int, int]]) -> None:
+    starts, sizes = np.array(ranges, dtype=np.int32).reshape(-1, 2).T
+    numbers, owners = expand_ranges(starts, sizes)
+    assert numbers.tolist() == [start + i for start, size in ranges for i in range(size)]
+    assert owners.tolist() == [position for position, (_, size) in enumerate(ranges) for _ in range(size)]
+    assert numbers.dtype == owners.dtype == np.int64

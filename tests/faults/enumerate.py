@@ -26,8 +26,8 @@ from threading import Lock
 from unittest.mock import patch
 
 from clew.errors import ClewError
+from clew.store.inspection import verify
 from clew.store.passage_table import PassageTable
-from clew.store.verify import verify
 from tests.faults.commands import make_voyage, memory_folder, snapshot_hash, write_lines
 
 SHIM_SOURCE = Path(__file__).with_name("shim.c")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from clew.store.verify import verify
+from clew.store.inspection import verify
 from tests.faults.commands import (
     Outcome,
     folder_hash,

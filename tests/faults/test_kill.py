@@ -15,10 +15,10 @@ from unittest.mock import patch
 import pytest
 
 from clew.store.dataset import open_dataset
+from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
-from clew.store.verify import verify
 from tests.faults.commands import (
     make_voyage,
     memory_folder,

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import clew as library
+from clew.store.inspection import verify
 from clew.store.passage_table import PassageTable
-from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Evidence
 from tests.faults.commands import make_voyage, run_clew, run_process, snapshot_hash, start_process, write_lines

@@ -20,7 +20,7 @@ _MODULES = (
     "lance", "lance.optimize", "pyarrow.acero", "pydantic.type_adapter", "rich.console", "semchunk", "Stemmer",
     "clew.commands.entities", "clew.commands.graphs", "clew.commands.index", "clew.commands.maintain",
     "clew.commands.search", "clew.graph.paths.likeliest_walks", "clew.index", "clew.indexing.cost_estimate",
-    "clew.indexing.entry", "clew.models.llm.providers", "clew.retrievers.chains", "clew.store.verify",
+    "clew.indexing.entry", "clew.models.llm.providers", "clew.retrievers.chains", "clew.store.inspection",
 )  # fmt: skip
 
 

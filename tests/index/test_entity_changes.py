@@ -9,7 +9,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_import import clean_graph_name
 from clew.store.entity_decisions import SPLIT, EntityDecision, decision_from_json
-from clew.store.verify import verify
+from clew.store.inspection import verify
 from clew.types import Document
 from tests.small_index import make_index
 

@@ -18,11 +18,11 @@ from clew.indexing.kg_formats.files import graph_file
 from clew.retrievers.empty_index import ONLY_GRAPH
 from clew.retrievers.registry import RETRIEVERS
 from clew.settings import Settings
+from clew.store.inspection import verify
 from clew.store.kg_shards import StoredGraph
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
 from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, read_manifest, snapshot_folder
-from clew.store.verify import verify
 from clew.types import Document, Triple
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, without_timing
 

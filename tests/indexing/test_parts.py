@@ -27,8 +27,8 @@ from clew.indexing.report import IndexingReport
 from clew.indexing.selection import ChangedDocument, DocumentSelector, Part
 from clew.settings import Settings
 from clew.store.document_ids import no_documents
+from clew.store.inspection import verify
 from clew.store.snapshot_files import LOCAL_FILES, MANIFEST_FILE, read_manifest, snapshot_folder
-from clew.store.verify import verify
 from clew.types import Document, Failure
 from tests.faults.commands import make_voyage, run_clew, write_lines
 

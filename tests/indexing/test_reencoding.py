@@ -16,8 +16,8 @@ from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
 from clew.store import rewriting
-from clew.store.pretrained import adapted_weights_folder
-from clew.store.verify import verify
+from clew.store.inspection import verify
+from clew.store.weights_io import adapted_weights_folder
 from clew.types import Document
 from tests.faults.commands import make_voyage, run_clew, write_lines
 from tests.indexing.test_parts import make_document, snapshot_files

@@ -18,9 +18,9 @@ from clew.index import Index
 from clew.indexing import shredding
 from clew.models.llm.reply_cache import ReplyCache
 from clew.store.atomic import _host_id
+from clew.store.inspection import verify
 from clew.store.location import reply_cache_path
 from clew.store.vector_cache import text_keys
-from clew.store.verify import verify
 from clew.types import Document, Prompt, Reply, Usage
 from tests.faults.commands import run_clew, snapshot_hash
 from tests.models.llm.model_calls import Names

@@ -26,6 +26,7 @@ from clew.indexing.snapshot_builder import ensure_snapshot
 from clew.models.encoders.hashing import HashingEncoder
 from clew.store import snapshot_files
 from clew.store.atomic import discard
+from clew.store.inspection import verify
 from clew.store.snapshot_files import (
     LOCAL_FILES,
     LOCAL_MANIFEST_FILE,
@@ -35,7 +36,6 @@ from clew.store.snapshot_files import (
     snapshot_folder,
     snapshot_problems,
 )
-from clew.store.verify import verify
 from clew.text import bm25
 from clew.types import Document, Passage, ignore_progress
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing

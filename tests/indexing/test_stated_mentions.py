@@ -12,7 +12,7 @@ from clew.inference.query_network import QueryGNNSettings
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, save_weights
-from clew.store.verify import verify
+from clew.store.inspection import verify
 from clew.types import Document
 from clew_lab.gfm.settings import GFMPaper
 from tests.faults.commands import run_clew

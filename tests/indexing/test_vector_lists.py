@@ -12,10 +12,9 @@ from clew.index import Index
 from clew.indexing.vector_lists import count_lists
 from clew.retrievers.dense import Dense
 from clew.retrievers.registry import parse_retriever
-from clew.store import vector_list_files
+from clew.store import segment_files
 from clew.store.location import locate
-from clew.store.segment_files import SEGMENT_SUFFIX, segments_folder
-from clew.store.vector_list_files import find_centroids, list_problems
+from clew.store.segment_files import SEGMENT_SUFFIX, find_centroids, list_problems, segments_folder
 from clew.types import Document
 from tests.small_index import make_index, result_ids
 
@@ -33,7 +32,7 @@ def documents(first: int, last: int) -> list[Document]:
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_list_files, "LISTED_PASSAGES", 50)
+    monkeypatch.setattr(segment_files, "LISTED_PASSAGES", 50)
 
 
 def list_files(index: Index) -> list[Path]:

@@ -2,17 +2,20 @@
 
 import json
 import random
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from clew.errors import IndexFormatError
-from clew.store.array_file import file_problem, map_arrays, write_arrays
+from clew.store.array_file import ArrayFolder, file_problem, map_arrays, write_arrays
 
 ARRAYS: dict[str, np.ndarray] = {
     "words.data": np.arange(5, dtype=np.uint8),
@@ -137,3 +140,54 @@ def test_a_header_of_another_kind_is_an_error(file: Path, header: bytes) -> None
     file.write_bytes(len(header).to_bytes(8, "little") + header)
     with pytest.raises(IndexFormatError, match="damaged"):
         map_arrays(file)
+
+
+NUMPY_ARRAYS: dict[str, NDArray[Any]] = {
+    "numbers": np.arange(6, dtype=np.int32).reshape(2, 3),
+    "none": np.zeros((0, 3), dtype=np.float32),
+    "one": np.array(7, dtype=np.uint64),
+    "flags": np.array([True, False]),
+    "columns": np.arange(6, dtype=np.int64).reshape(2, 3)[:, 1],
+}
+
+
+def write(folder: Path, arrays: dict[str, NDArray[Any]], earlier: ArrayFolder | None = None) -> ArrayFolder:
+    folder.mkdir()
+    writer = ArrayFolder(folder, folder.parent / "first" if earlier else None, earlier.hashes if earlier else None)
+    for name, array in arrays.items():
+        writer.write(name, array)
+    return writer
+
+
+def test_files_are_those_of_numpy_and_hashes_those_of_the_files(tmp_path: Path) -> None:
+    writer = write(tmp_path / "first", NUMPY_ARRAYS)
+    for name, array in NUMPY_ARRAYS.items():
+        file = tmp_path / "first" / f"{name}.npy"
+        np.save(tmp_path / name, array)
+        assert file.read_bytes() == (tmp_path / f"{name}.npy").read_bytes()
+        assert writer.hashes[file.name] == blake2b(file.read_bytes(), digest_size=16).hexdigest()
+    assert writer.linked == []
+
+
+def test_an_equal_file_is_linked_and_a_changed_one_written(tmp_path: Path) -> None:
+    first = write(tmp_path / "first", NUMPY_ARRAYS)
+    changed = {**NUMPY_ARRAYS, "numbers": NUMPY_ARRAYS["numbers"] + 1}
+    second = write(tmp_path / "second", changed, first)
+    assert sorted(second.linked) == sorted(f"{name}.npy" for name in NUMPY_ARRAYS if name != "numbers")
+    for name, array in changed.items():
+        np.testing.assert_array_equal(np.load(tmp_path / "second" / f"{name}.npy"), array)
+        same = (tmp_path / "first" / f"{name}.npy").samefile(tmp_path / "second" / f"{name}.npy")
+        assert same == (name != "numbers")
+
+
+def test_without_links_or_with_a_file_cut_short_all_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = write(tmp_path / "first", NUMPY_ARRAYS)
+    (tmp_path / "first" / "flags.npy").write_bytes(b"")
+    assert "flags.npy" not in write(tmp_path / "second", NUMPY_ARRAYS, first).linked
+
+    def refuse(_source: Path, _target: Path) -> None:
+        raise OSError("no links here")
+
+    monkeypatch.setattr("os.link", refuse)
+    assert write(tmp_path / "third", NUMPY_ARRAYS, first).linked == []
+    np.testing.assert_array_equal(np.load(tmp_path / "third" / "flags.npy"), NUMPY_ARRAYS["flags"])

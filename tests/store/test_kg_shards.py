@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from clew.errors import IndexFormatError, InputError
+from clew.store.inspection import verify
 from clew.store.kg_shards import (
     NAME_SHARD,
     TRIPLE_SHARD,
@@ -20,7 +21,6 @@ from clew.store.kg_shards import (
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
 from clew.store.schema import passages_schema
-from clew.store.verify import verify
 from tests.store.rows import WIDTH, data_files, make_documents, make_index
 
 SHARDS = [

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from clew.store.inspection import verify
 from clew.store.passage_table import PassageTable
-from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from tests.store.rows import make_documents, make_index
 

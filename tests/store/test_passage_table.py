@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
 from clew.store import passage_table
 from clew.store.dataset import open_existing
+from clew.store.inspection import verify
 from clew.store.location import Location
 from clew.store.passage_table import PassageTable
 from clew.store.schema import passages_schema, rows_to_table
-from clew.store.verify import verify
 from tests.store.rows import SETTINGS, WIDTH, data_files, make_documents, make_index, make_row
 
 ODD_IDS = ["it's", 'a "b"', "a/b\\c", "🙂", "", "new\nline", "nul\0x", "100%_", "x'); --", "`x`", "\\'", "é", "e\u0301"]

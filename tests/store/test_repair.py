@@ -13,11 +13,11 @@ import clew
 from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
 from clew.settings import Settings
 from clew.store.array_file import write_arrays
+from clew.store.dataset import manifest_path
+from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
-from clew.store.read_back import manifest_path
 from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN, repair
-from clew.store.verify import verify
 from tests.faults.commands import folder_hash, run_clew
 from tests.store.rows import SETTINGS, WIDTH, data_files, leave_out_checksums, make_documents, make_index
 

@@ -9,13 +9,12 @@ import pyarrow as pa
 import pytest
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError
-from clew.store.inspection import inspect
+from clew.store.inspection import inspect, verify
 from clew.store.integrity import add_integrity_columns, row_checksums
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.repair import ADD_AGAIN, repair
 from clew.store.schema import passages_schema, rows_to_table
-from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from clew.types import Mention
 from tests.faults.commands import run_clew

@@ -15,7 +15,7 @@ from clew.inference.document_network import NORMALIZATIONS, DocumentGNNSettings,
 from clew.models.encoders.hashing import HashingEncoder
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.rerankers.g_rag.weights import FeatureColumns
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.training.result import TrainingResult
 from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder
 from clew_lab.amr.graph import AMRGraph, count_common_parts, path_words

@@ -23,8 +23,7 @@ from clew.answering.question_analysis import QuestionAnalysis
 from clew.answering.question_types import can_answer
 from clew.answering.span_features import FEATURES, span_features
 from clew.arrays import DoubleArray, FloatArray
-from clew.store.pretrained import PRETRAINED_FOLDER
-from clew.store.weights_io import read_weights, write_weights
+from clew.store.weights_io import PRETRAINED_FOLDER, read_weights, write_weights
 from clew.text.normalization import name_key
 
 ANSWER_WEIGHTS = PRETRAINED_FOLDER / "answers"

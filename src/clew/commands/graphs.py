@@ -26,7 +26,7 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_formats.files import GraphFile, graph_file
 from clew.indexing.kg_import import GraphReport, clean_graph_name
-from clew.store.creation import new_index_folder
+from clew.store.atomic import new_index_folder
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 

@@ -15,12 +15,12 @@ from clew.commands.reports import print_stats
 from clew.errors import InputError
 from clew.indexing.reencoding import ReencodingReport
 from clew.store.array_cache import array_problems
+from clew.store.inspection import verify as find_problems
 from clew.store.passage_table import PassageTable
 from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN, found_damage
 from clew.store.repair import repair as repair_index
+from clew.store.segment_files import list_problems
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
-from clew.store.vector_list_files import list_problems
-from clew.store.verify import verify as find_problems
 from clew.text.counts import format_count
 
 ShredFlag = Annotated[

@@ -6,8 +6,7 @@ Search and index import this module when they are called, so that their help doe
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clew.arrays.hidden_modules import hide_modules
-from clew.arrays.kernels import hide_optional_modules
+from clew.arrays.kernels import hide_modules, hide_optional_modules
 from clew.commands.language_model import fill_model
 from clew.commands.options import LLMOptions, RetrieverOptions, check_folder
 from clew.errors import InputError

@@ -15,8 +15,8 @@ from clew.plugins.arguments import check_count, check_string, check_strings, che
 from clew.protocols import Encoder, Extractor
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import source_register_path, watched_state_path
+from clew.store.passage_table import StoredVersion
 from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
-from clew.store.versions import StoredVersion
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
 

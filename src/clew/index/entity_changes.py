@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.index.changes import ChangeableIndex
-from clew.index.decision_shredding import strip_absent_names
-from clew.index.entity_names import EntityNames, clean_name, list_names, separate_names
+from clew.index.entity_names import EntityNames, clean_name, list_names, separate_names, strip_absent_names
 from clew.plugins.arguments import check_count, check_string, check_strings
 from clew.store.entity_decisions import (
     FORGET,
@@ -31,7 +30,6 @@ from clew.types import Filter
 if TYPE_CHECKING:
     from clew.query.ambiguous_entities import AmbiguousEntity
     from clew.query.duplicate_entities import DuplicateEntities
-
 
 _PROBLEMS = {
     "absent": "no entity has one of its names now",

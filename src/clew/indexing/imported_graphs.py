@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.arrays import IntArray
-from clew.arrays.free_memory import return_free_memory
+from clew.arrays.mapped_files import return_free_memory
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.kg_formats.entities import GraphTexts, build_imported_graph, default_label

@@ -22,9 +22,9 @@ from clew.protocols import Encoder
 from clew.store.array_file import file_problem, map_arrays, write_arrays
 from clew.store.atomic import discard
 from clew.store.passage_table import PassageTable
-from clew.store.pretrained import adapted_weights_folder, read_encoder_fingerprint
 from clew.store.rewriting import BlockVectors, TableRewriter, is_passage
 from clew.store.schema import SENTENCES, RowSentences, has_sentence_vectors
+from clew.store.weights_io import adapted_weights_folder, read_encoder_fingerprint
 from clew.types import Progress
 
 _FOLDER = "reencoding"

@@ -33,7 +33,7 @@ from clew.indexing.snapshot_inputs import describe_inputs
 from clew.indexing.snapshot_synonyms import add_synonyms
 from clew.indexing.vector_lists import ensure_lists
 from clew.protocols import Encoder
-from clew.store.array_folder import ArrayFolder
+from clew.store.array_file import ArrayFolder
 from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
 from clew.store.entity_decisions import effective_decisions, read_decisions
 from clew.store.passage_table import PassageTable

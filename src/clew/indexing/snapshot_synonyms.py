@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray
+from clew.arrays.mapped_files import VectorFile
 from clew.errors import IndexFormatError
 from clew.graph.snapshot.equivalences import with_equivalences
 from clew.graph.snapshot.snapshot import Snapshot
@@ -23,7 +24,6 @@ from clew.store.atomic import atomic_folder, temporary_folder
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import hash_files, snapshot_problems, write_manifest
 from clew.store.vector_cache import VectorCache
-from clew.store.vector_file import VectorFile
 from clew.text.normalization import tokens
 from clew.types import Progress, count_progress
 

@@ -17,11 +17,10 @@ from clew.graph.segments.flat import unflatten_stored_passages
 from clew.graph.segments.passage_columns import PassageVectors
 from clew.graph.segments.vector_lists import flatten_lists, make_lists, train_centroids
 from clew.graph.snapshot.snapshot import load_snapshot
-from clew.store import vector_list_files
+from clew.store import segment_files
 from clew.store.array_file import map_arrays, write_arrays
 from clew.store.atomic import discard, remove_leftovers
-from clew.store.segment_files import read_segment_names, segments_folder
-from clew.store.vector_list_files import CentroidsFile, encoder_key, find_centroids
+from clew.store.segment_files import CentroidsFile, encoder_key, find_centroids, read_segment_names, segments_folder
 from clew.types import Progress
 
 _LISTS_PER_ROOT = 4  # lists for each passage of the square root of all
@@ -40,7 +39,7 @@ def ensure_lists(snapshot: Path, fingerprint: str, progress: Progress) -> None:
     names = read_segment_names(snapshot)
     parts = {name: _read_vectors(derived, name) for name in names}
     count = sum(map(len, parts.values()))
-    if count < vector_list_files.LISTED_PASSAGES or not all(part.shape[1] for part in parts.values()):
+    if count < segment_files.LISTED_PASSAGES or not all(part.shape[1] for part in parts.values()):
         return
     known = find_centroids(derived, encoder_key(fingerprint))
     fit = [file for file in known if file.passages <= count < _GROWTH * file.passages]
@@ -51,7 +50,7 @@ def ensure_lists(snapshot: Path, fingerprint: str, progress: Progress) -> None:
         progress("listing vectors", done, len(missing))
         write_arrays(file.lists_path(name), flatten_lists(make_lists(parts[name], centroids)), is_named=True)
     discard_lists(derived, file)
-    remove_leftovers(vector_list_files.centroids_folder(derived))
+    remove_leftovers(segment_files.centroids_folder(derived))
 
 
 def count_lists(passages: int) -> int:

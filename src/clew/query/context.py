@@ -36,12 +36,12 @@ from clew.query.question_linker import QuestionLinker
 from clew.query.relation_matching import RelationTexts, end_examples
 from clew.query.scope import Scope
 from clew.query.similar_passages import SimilarPassages
-from clew.store import vector_list_files
+from clew.store import segment_files
 from clew.store.array_cache import load_or_compute
 from clew.store.array_file import map_arrays
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder, existing_weights
 from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
+from clew.store.weights_io import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder, existing_weights
 from clew.text.bm25 import LEXICAL, BM25Index
 
 MAX_PATHS_PER_PASSAGE = 100
@@ -381,9 +381,9 @@ def _open_passages(derived: Path, name: str) -> StoredPassages:
 def _open_list_search(folder: Path, snapshot: Snapshot) -> ListSearch | None:
     """Return the search of a snapshot's passages by lists; None where there are none, or a writer has removed them."""
     derived, segments = folder.parent.parent, snapshot.columns.segments
-    if len(snapshot.passage_ids) < vector_list_files.LISTED_PASSAGES:
+    if len(snapshot.passage_ids) < segment_files.LISTED_PASSAGES:
         return None
-    file = vector_list_files.find_complete(derived, segments)
+    file = segment_files.find_complete(derived, segments)
     if file is None:
         return None
     paths = [file.lists_path(name) for name in segments]

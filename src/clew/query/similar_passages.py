@@ -12,7 +12,7 @@ import numpy as np
 from clew.arrays import BoolArray, FloatArray
 from clew.graph.segments.list_search import ListSearch
 from clew.query.scope import Scope
-from clew.store import vector_list_files
+from clew.store import segment_files
 from clew.text.counts import format_count
 
 EXACT_HINT = "dense:exact=true compares all"
@@ -43,7 +43,7 @@ class SimilarPassages:
         return found, (note,)
 
     def _exact_notes(self, allowed: BoolArray) -> tuple[str, ...]:
-        if len(self.scope) < vector_list_files.LISTED_PASSAGES:
+        if len(self.scope) < segment_files.LISTED_PASSAGES:
             return ()
         note = f"all {format_count(int(allowed.sum()), 'passage was', 'passages were')} compared by their vectors"
         return (note if self.exact else f"{note}: {LISTS_HINT}",)

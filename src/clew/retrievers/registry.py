@@ -20,7 +20,7 @@ from clew.retrievers.empty_index import EmptyIndexRetriever
 from clew.retrievers.object_retriever import accept_retriever
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
 from clew.retrievers.spec import OpenRetriever, RetrieverEntry
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
+from clew.store.weights_io import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
 
 _logger = logging.getLogger(__name__)
 RERANKED = "reranked"

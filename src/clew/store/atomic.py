@@ -7,12 +7,14 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from clew.errors import ProviderError
+from clew.errors import ClewError, IndexLockedError, ProviderError
+from clew.store.error_mapping import map_errors
+from clew.store.location import Location, locate
 
 _DAY_SECONDS = 86_400
 _TEMPORARY_NAME = re.compile(r"^\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.(?P<token>[0-9a-f]{8})\.tmp$")
@@ -58,6 +60,15 @@ def flush_folder(folder: Path, *, below: bool = True) -> None:
     for path in sorted(folder.rglob("*")) if below else ():
         _sync(path)
     _sync(folder)
+
+
+def flush_files(files: Iterable[Path], name: str, *more: Path) -> None:
+    """Flush files of the index `name` to disk, the two folders above each, and `more` folders, or raise a ClewError."""
+    paths = list(files)
+    folders = {folder for path in paths for folder in (path.parent, path.parent.parent)}
+    with map_errors(name, "flushing what was written to"):
+        for path in [*paths, *sorted(folders), *more]:
+            _sync(path)
 
 
 def write_text(target: Path, text: str) -> None:
@@ -192,3 +203,52 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def new_index_folder(location: Location) -> Iterator[Path]:
+    """Yield a folder for an index that becomes the one at a location on a disk when the block ends.
+
+    It lies in the folder of the location, whose other files stay; its table is moved last, by one rename. If the block
+    raises, nothing is left; what a killed process leaves is no index, and is removed when one is made. Errors name the
+    location.
+
+    Raises:
+        IndexLockedError: Another process has made an index there meanwhile.
+        ProviderError: The disk failed.
+    """
+    folder = Path(location.table).parent
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    is_made = False
+    remove_leftovers(folder)
+    try:
+        with temporary_folder(folder / "new") as temporary:
+            try:
+                yield temporary
+            except ClewError as error:
+                error.args = tuple(str(part).replace(str(temporary), location.name) for part in error.args)
+                raise
+            _move(temporary, location)
+            is_made = True
+    finally:
+        for made in () if is_made else missing:
+            with suppress(OSError):  # another process has put something there
+                made.rmdir()
+
+
+def _move(temporary: Path, location: Location) -> None:
+    """Move the parts of an index to a location, the table last, and flush what was moved."""
+    made, folder = locate(temporary), Path(location.table).parent
+    flush_folder(temporary)
+    for part in sorted(temporary.iterdir()):
+        if part not in (Path(made.table), made.lock) and not (folder / part.name).exists():
+            part.rename(folder / part.name)
+    try:
+        Path(made.table).rename(location.table)
+    except OSError as error:
+        if not Path(location.table).exists():
+            raise
+        raise IndexLockedError(
+            f"another process has made an index at {location.name} meanwhile: run the same command again"
+        ) from error
+    flush_folder(folder, below=False)

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError
 from clew.store.crash_probe import crashing_fragments
-from clew.store.deletion_checksums import deletion_path, fragments_with_deletions, stored_checksums
-from clew.store.error_mapping import map_errors
-from clew.store.integrity import find_damaged_rows, vector_dimension
+from clew.store.dataset import no_index_error, open_dataset
+from clew.store.deletion_files import check_stored_deletion, deletion_path, fragments_with_deletions, stored_checksums
+from clew.store.error_mapping import map_errors, read_batches
+from clew.store.integrity import find_damaged_rows, settings_from_schema, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
-from clew.store.location import Location
-from clew.store.read_back import check_stored_deletion
+from clew.store.location import Location, locate
 from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
 from clew.store.schema import SENTENCE_COLUMNS
 from clew.text.counts import format_count
@@ -117,16 +117,13 @@ def _name_files(fragment: "LanceFragment") -> str:
 def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:
     problems: list[Problem] = []
     columns: list[pa.Table] = []
-    with map_errors(location.name, "reading"):
-        batches = iter(fragment.to_batches(batch_size=_BATCH_ROWS))
-    while True:
+    for batch in read_batches(lambda: fragment.to_batches(batch_size=_BATCH_ROWS), location.name):
+        rows = pa.Table.from_batches([batch])
         with map_errors(location.name, "reading"):
-            if (batch := next(batches, None)) is None:
-                return problems, columns
-            rows = pa.Table.from_batches([batch])
             rows.validate(full=True)
         problems.extend(_row_problems(rows))
         columns.append(rows.select(list(_DOCUMENT_COLUMNS)))
+    return problems, columns
 
 
 def _row_problems(rows: pa.Table) -> Iterator[Problem]:
@@ -212,3 +209,21 @@ def _document_problems(rows: pa.Table) -> Iterator[Problem]:
             yield Problem(f"document {document_id!r} has {passages}, not {size}", (document_id,))
         elif sorted(ordinal for ordinal, _, _ in states) != list(range(len(states))):
             yield Problem(f"document {document_id!r} has a gap in the order of its passages", (document_id,))
+
+
+_MAX_PROBLEMS = 100
+
+
+def verify(location: str | Path | Location) -> list[str]:
+    """Read every passage of the newest version and return its problems, one sentence each; no index is an error."""
+    location = locate(location)
+    try:
+        dataset = open_dataset(location)
+    except IndexFormatError as error:
+        return [f"the newest version cannot be opened: {error}"]
+    if dataset is None:
+        raise no_index_error(location)
+    settings_from_schema(dataset.schema, location.name)
+    problems = inspect(dataset, location)
+    more = [f"... and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
+    return [problem.text for problem in problems[:_MAX_PROBLEMS]] + more

@@ -12,14 +12,19 @@ from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
 from clew.store.array_cache import array_problems
 from clew.store.array_file import file_problem
 from clew.store.atomic import discard, remove_leftovers
-from clew.store.commits import commit_change, commit_restore, set_aside
-from clew.store.dataset import forget_newest, lost_version, no_index_error, open_dataset, open_existing
+from clew.store.commits import commit_change, commit_restore, remove_documents, set_aside
+from clew.store.dataset import (
+    forget_newest,
+    lost_version,
+    manifest_version,
+    no_index_error,
+    open_dataset,
+    open_existing,
+)
 from clew.store.error_mapping import map_errors
 from clew.store.inspection import Problem, inspect
 from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
-from clew.store.read_back import manifest_version
-from clew.store.removal import remove_documents
 from clew.store.snapshot_files import snapshot_problems
 from clew.store.vector_cache import VectorCache
 from clew.store.writer_lock import PINS_FOLDER, writer_lock

@@ -12,11 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
+from clew.arrays.mapped_files import VectorFile
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
 from clew.store.error_mapping import is_unwritable, map_errors
-from clew.store.vector_file import VectorFile
 
 if TYPE_CHECKING:
     from lance import LanceDataset

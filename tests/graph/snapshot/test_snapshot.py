@@ -20,7 +20,7 @@ from clew.graph.snapshot.equivalences import with_equivalences
 from clew.graph.snapshot.given_names import GivenNames
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, named_arrays, save_places
 from clew.graph.string_array import StringArray
-from clew.store.array_folder import ArrayFolder
+from clew.store.array_file import ArrayFolder
 from clew.types import Passage, Triple
 from tests.built_snapshots import (
     PassageFacts,

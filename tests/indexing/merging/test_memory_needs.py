@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from clew.arrays.mapped_files import VectorFile
 from clew.errors import InputError
 from clew.graph.segments.segment import Segment
 from clew.index import Index
@@ -25,7 +26,6 @@ from clew.indexing.segments.maker import make_segment
 from clew.store.atomic import temporary_folder
 from clew.store.schema import PassageRow
 from clew.store.snapshot_files import read_manifest, snapshot_folder
-from clew.store.vector_file import VectorFile
 from clew.types import Document, ignore_progress
 from tests.faults.commands import run_clew
 from tests.indexing.merging.corpora import corpora

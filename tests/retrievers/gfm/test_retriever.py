@@ -29,7 +29,7 @@ from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import load_weights, save_weights
 from clew.retrievers.registry import default_retriever, open_retriever, parse_retriever
 from clew.settings import Settings
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from tests.conftest import EXAMPLES
 from tests.small_index import DOCUMENTS, make_index, result_ids, without_timing
 

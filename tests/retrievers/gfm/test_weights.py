@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.inference.query_network import QueryGNNSettings
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 
 ENCODER = TextEncoder("some-encoder", "abc", normalize=False, query="ask: ")
 SETTINGS = QueryGNNSettings(width=4, text_width=6, layers=2, features=7, prior=True, learned_inverse=True)

@@ -12,7 +12,7 @@ import pytest
 from clew.errors import InputError, ProviderError
 from clew.retrievers.routed.signals import SIGNALS
 from clew.retrievers.routed.weights import Choice, Duration, RoutedWeights, load_choices, save_choices
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 
 TWO = ("a", "b")
 WEIGHTS = RoutedWeights(

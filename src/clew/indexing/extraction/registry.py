@@ -12,7 +12,7 @@ from clew.plugins.arguments import FROM_PYTHON
 from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
 from clew.protocols import Extractor, LanguageModel
-from clew.store.pretrained import CONFIG_FILE
+from clew.store.weights_io import CONFIG_FILE
 
 LLM = "llm"
 AUTO = "auto"

@@ -22,8 +22,7 @@ from clew.indexing.sentence_vectors import EncodedPassages, PassageReading, read
 from clew.inference.span_tagger import NEIGHBOURS, SpanTagger, group_words, pool_words
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.protocols import Extractor, StateEncoder
-from clew.store.pretrained import PRETRAINED_FOLDER
-from clew.store.weights_io import read_weights, write_weights
+from clew.store.weights_io import PRETRAINED_FOLDER, read_weights, write_weights
 from clew.text.casing import is_uninformative
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import name_key

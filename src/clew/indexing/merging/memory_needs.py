@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from clew.arrays import HashArray
-from clew.arrays.free_memory import return_free_memory
+from clew.arrays.mapped_files import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
+from clew.arrays.mapped_files import return_free_memory
 from clew.errors import InputError
 from clew.graph.segments.segment import CollisionError, Segment
 from clew.indexing.merging.workspace import RESIDENT_BYTES, FileWorkspace, Workspace, usual_workspace
@@ -25,7 +26,6 @@ from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_seg
 from clew.store.atomic import temporary_folder
 from clew.store.kg_shards import stored_graphs
 from clew.store.passage_table import PassageTable
-from clew.store.vector_file import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
 from clew.types import Progress
 
 MERGE_PROCESS_BYTES = 400_000_000

@@ -11,7 +11,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays.free_memory import return_free_memory
+from clew.arrays.mapped_files import return_free_memory
 from clew.graph.string_array import StringArray
 from clew.models.threads import worker_count
 

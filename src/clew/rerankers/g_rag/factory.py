@@ -10,7 +10,7 @@ from clew.rerankers.g_rag.document_graph import CHAIN_EDGE_FEATURES, CHAIN_NODE_
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.g_rag.settings import GRag
 from clew.rerankers.g_rag.weights import Shapes, TrainedDocumentGNN, load_reranker
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER
+from clew.store.weights_io import CONFIG_FILE, PRETRAINED_FOLDER
 
 CHAIN_INPUTS = (*CHAIN_NODE_FEATURES, *CHAIN_EDGE_FEATURES)
 """Features for which the chains of sentences of a question are searched."""

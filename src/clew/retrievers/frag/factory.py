@@ -34,7 +34,7 @@ from clew.retrievers.frag.path_search import SearchBounds
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings, KindSettings
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.frag.text_rankers import BI_ENCODER, BM25, RANKERS, TEMPERATURES, make_text_scorer
-from clew.store.pretrained import existing_weights
+from clew.store.weights_io import existing_weights
 
 TRAINED = "trained"
 _SEARCH, _SIMPLE_HOPS, _COMPLEX_HOPS = "chains", 2, 4  # what `Frag` names where a setting is not given

@@ -23,8 +23,14 @@ from clew.query.chain_features import CHAIN_FEATURES
 from clew.query.entity_linker import LinkerMethod
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import EntityForm, Ranker, Seeds, Targets
-from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
-from clew.store.weights_io import CHECKSUM_KEY, add_checksum, check_checksum, check_layers
+from clew.store.weights_io import (
+    CHECKSUM_KEY,
+    CONFIG_FILE,
+    adapted_weights_folder,
+    add_checksum,
+    check_checksum,
+    check_layers,
+)
 
 TENSORS = "model.safetensors"
 WEIGHTS_FORMAT = 2

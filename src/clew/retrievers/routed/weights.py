@@ -17,8 +17,7 @@ import numpy as np
 from clew.arrays import DoubleArray, FloatArray
 from clew.errors import InputError
 from clew.store.atomic import atomic_file
-from clew.store.pretrained import CONFIG_FILE
-from clew.store.weights_io import CHECKSUM_KEY, add_checksum, check_checksum
+from clew.store.weights_io import CHECKSUM_KEY, CONFIG_FILE, add_checksum, check_checksum
 
 WEIGHTS_FORMAT = 1
 REFERENCE_PASSAGES = 10_000

@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.masking import mask_names
 from clew.retrievers.frag.hop_predictor import load_hop_predictor, save_hop_predictor
-from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.store.weights_io import PRETRAINED_FOLDER
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopExample, train_hop_predictor
 
 
