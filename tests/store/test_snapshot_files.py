@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clew.errors import IndexFormatError
-from clew.store import snapshot_files
+from clew.store import atomic, snapshot_files
 from clew.store.array_file import write_arrays
 from clew.store.atomic import file_hash
 from clew.store.snapshot_files import (
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_written_is_checked_all_the_same(folder: Path, m
     def refuse(_: Path) -> None:
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(snapshot_files, "atomic_file", refuse)
+    monkeypatch.setattr(atomic, "atomic_file", refuse)
     hashed = count_hashes(monkeypatch)
     check_snapshot(folder)
     check_snapshot(folder)

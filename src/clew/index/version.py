@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.snapshot.given_names import GivenNames
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.index.async_calls import AsyncCalls
 from clew.models.devices import check_device
 from clew.models.encoders.paid import PaidEncoder
 from clew.models.encoders.registry import open_index_encoder
@@ -58,6 +59,10 @@ class IndexVersion:
         self._encoder_opener = EncoderOpener(table, device, llm_factory)
         self._extractor: Extractor | None = None  # that was given as an object
         self._elsewhere: PassageTable | None = None  # the same version, with derived data in the cache folder
+
+    @cached_property
+    def _calls(self) -> AsyncCalls:
+        return AsyncCalls()
 
     def __enter__(self) -> Self:
         return self

@@ -1,9 +1,7 @@
 """Disk cache of large arrays that are slow to compute; each index version has a folder of its own."""
 
-import json
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,15 @@ from numpy.typing import NDArray
 
 from clew.arrays.mapped_files import map_array
 from clew.errors import ProviderError
-from clew.store.atomic import atomic_file, atomic_folder, discard_older, file_hash, remove_leftovers
+from clew.store.atomic import (
+    atomic_folder,
+    discard_older,
+    file_hash,
+    file_stamp,
+    read_note,
+    remove_leftovers,
+    write_note,
+)
 from clew.store.error_mapping import is_unwritable
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +52,7 @@ def _store(folder: Path, array: NDArray[Any]) -> None:
     with atomic_folder(folder, replace=lambda other: not _is_intact(other)) as temporary:
         np.save(temporary / _ARRAY_FILE, array, allow_pickle=False)
         (temporary / _CHECKSUM_FILE).write_text(file_hash(temporary / _ARRAY_FILE), encoding="ascii")
-        _write_note(temporary / _CHECKED_FILE, _stamp(temporary))
+        write_note(temporary / _CHECKED_FILE, file_stamp(temporary / _ARRAY_FILE))
 
 
 def array_problems(version: Path) -> list[str]:
@@ -57,18 +63,12 @@ def array_problems(version: Path) -> list[str]:
 
 
 def _is_intact(folder: Path) -> bool:
-    try:
-        stamp = _stamp(folder)
-    except OSError:
-        return False
-    note = folder / _CHECKED_FILE
-    with suppress(OSError, ValueError):
-        if json.loads(note.read_text(encoding="utf-8")) == stamp:
-            return True
+    stamp = file_stamp(folder / _ARRAY_FILE)
+    if stamp is not None and read_note(folder / _CHECKED_FILE) == stamp:
+        return True
     if not _has_checksum(folder):
         return False
-    with suppress(OSError, ProviderError), atomic_file(note) as temporary:  # else it is hashed at each opening
-        _write_note(temporary, stamp)
+    write_note(folder / _CHECKED_FILE, stamp)
     return True
 
 
@@ -77,12 +77,3 @@ def _has_checksum(folder: Path) -> bool:
         return (folder / _CHECKSUM_FILE).read_text(encoding="ascii") == file_hash(folder / _ARRAY_FILE)
     except (OSError, ValueError):
         return False
-
-
-def _stamp(folder: Path) -> list[int]:
-    stat = (folder / _ARRAY_FILE).stat()
-    return [stat.st_size, stat.st_mtime_ns]
-
-
-def _write_note(note: Path, stamp: list[int]) -> None:
-    note.write_text(json.dumps(stamp), encoding="utf-8")

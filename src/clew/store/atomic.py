@@ -1,5 +1,6 @@
 """Atomic creation of files and folders, and removal of the temporary files of killed processes."""
 
+import json
 import os
 import re
 import secrets
@@ -11,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
+from typing import Any
 
 from clew.errors import ClewError, IndexLockedError, ProviderError
 from clew.store.error_mapping import map_errors
@@ -106,6 +108,29 @@ def remove_leftovers(folder: Path) -> list[str]:
     for path in abandoned:
         _remove(path)
     return [path.name for path in abandoned]
+
+
+def file_stamp(path: Path) -> list[int] | None:
+    """Return the size and the time of modification of a file, None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def read_note(file: Path) -> Any:
+    """Return what `write_note` wrote, None where nothing can be read."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def write_note(file: Path, content: object) -> None:
+    """Write what spares the work of finding it out again, as JSON, where that is possible."""
+    with suppress(OSError, ProviderError), atomic_file(file) as temporary:
+        temporary.write_text(json.dumps(content), encoding="utf-8")
 
 
 def file_hash(path: Path) -> str:

@@ -1,6 +1,6 @@
 """Repair of an index on disk, with the least loss: by an older version that is whole, or without what is damaged."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from clew.store.dataset import (
     open_dataset,
     open_existing,
 )
-from clew.store.error_mapping import map_errors
+from clew.store.error_mapping import read_batches
 from clew.store.inspection import Problem, inspect
 from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
@@ -203,10 +203,15 @@ def _returning(
 def _documents(fragments: Sequence["LanceFragment"], location: Location) -> list[pa.Array]:
     found: list[pa.Array] = []
     for fragment in fragments:
-        with map_errors(location.name, "reading"):
-            batches = fragment.to_batches(columns=["document_id"], batch_size=_ID_BATCH_ROWS)
-            found.extend(pc.unique(batch["document_id"]) for batch in batches)
+        found += [pc.unique(ids) for ids in _document_ids(fragment, location)]
     return found
+
+
+def _document_ids(fragment: "LanceFragment", location: Location) -> Iterator[pa.Array]:
+    """Yield the column of a fragment's documents, batch by batch."""
+    columns = ["document_id"]
+    for batch in read_batches(lambda: fragment.to_batches(columns=columns, batch_size=_ID_BATCH_ROWS), location.name):
+        yield batch["document_id"]
 
 
 def _has_added(newest: "LanceDataset", older: "LanceDataset") -> bool:
@@ -244,9 +249,8 @@ def _file_names(dataset: "LanceDataset", fragments: "dict[int, str] | None" = No
 def _count_rows(fragments: Sequence["LanceFragment"], documents: Sequence[str], location: Location) -> int:
     count, wanted = 0, pa.array(documents, type=pa.string())
     for fragment in fragments if documents else ():
-        with map_errors(location.name, "reading"):
-            for batch in fragment.to_batches(columns=["document_id"], batch_size=_ID_BATCH_ROWS):
-                count += pc.sum(pc.is_in(batch["document_id"], value_set=wanted)).as_py() or 0
+        for ids in _document_ids(fragment, location):
+            count += pc.sum(pc.is_in(ids, value_set=wanted)).as_py() or 0
     return count
 
 

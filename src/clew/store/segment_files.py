@@ -18,7 +18,7 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.errors import IndexFormatError, ProviderError
 from clew.store.array_file import file_problem, map_arrays
-from clew.store.atomic import atomic_file, discard
+from clew.store.atomic import discard, file_stamp, read_note, write_note
 from clew.store.error_mapping import unreadable_error
 from clew.text.bm25 import BM25Index
 
@@ -71,10 +71,10 @@ def find_intact(folder: Path, names: Iterable[str]) -> set[str]:
 
     A file is read whole once, and again when its size or time of modification has changed.
     """
-    checked = _read_note(folder)
+    checked = _read_stamps(folder)
     intact: dict[str, list[int]] = {}
     for name in names:
-        stamp = _stamp(folder / name)
+        stamp = file_stamp(folder / name)
         if stamp is not None and (checked.get(name) == stamp or file_problem(folder / name) is None):
             intact[name] = stamp
     if not intact.items() <= checked.items():
@@ -84,11 +84,14 @@ def find_intact(folder: Path, names: Iterable[str]) -> set[str]:
 
 def note_as_intact(folder: Path, names: Iterable[str]) -> None:
     """Note that segments are as they were written, so that `find_intact` does not read them."""
-    noted = {**_read_note(folder), **{name: _stamp(folder / name) for name in names}}
+    noted = {**_read_stamps(folder), **{name: file_stamp(folder / name) for name in names}}
     present = {name: stamp for name, stamp in noted.items() if stamp is not None and (folder / name).is_file()}
-    # Where nothing can be written, they are read again.
-    with suppress(OSError, ProviderError), atomic_file(folder.parent / _CHECKED_FILE) as temporary:
-        temporary.write_text(json.dumps(present), encoding="utf-8")
+    write_note(folder.parent / _CHECKED_FILE, present)
+
+
+def _read_stamps(folder: Path) -> dict[str, Any]:
+    content = read_note(folder.parent / _CHECKED_FILE)
+    return content if isinstance(content, dict) else {}
 
 
 def find_siblings(folder: Path, fragment: FragmentState, salt: int) -> list[str]:
@@ -119,14 +122,6 @@ def _owner(name: str) -> str:
     return "-".join(name.removesuffix(SEGMENT_SUFFIX).split("-")[:2]) + SEGMENT_SUFFIX
 
 
-def _stamp(file: Path) -> list[int] | None:
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return [stat.st_size, stat.st_mtime_ns]
-
-
 def read_segment_names(folder: Path) -> list[str]:
     """Return the names of the segments that a snapshot reads, in order; IndexFormatError where the list is damaged."""
     try:
@@ -138,14 +133,6 @@ def read_segment_names(folder: Path) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) and Path(name).name == name for name in names):
         raise IndexFormatError(f"{folder.name}/{SEGMENT_NAMES_FILE} is not a list of names: run `clew repair`")
     return names
-
-
-def _read_note(folder: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((folder.parent / _CHECKED_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _hash(content: object) -> str:
