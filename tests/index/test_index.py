@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import clew
-from clew.errors import IndexFormatError, IndexLockedError, InputError
+from clew.errors import IndexLockedError, InputError
 from clew.index import Index
 from clew.settings import Settings
 from clew.store.location import locate
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
-from tests.small_index import DOCUMENTS, make_index, result_ids, without_timing
+from tests.small_index import DOCUMENTS, make_index, result_ids
 
 FRAM = Document("fram", "Fram (ship)", "Fram was built by Colin Archer.", {"year": 1892})
 ARCHER = Document("archer", "Colin Archer", "Colin Archer was born in Larvik.", {"year": 1832})
@@ -92,16 +92,6 @@ def test_removing_what_is_not_there_removes_nothing(index: Index) -> None:
     assert index.table.version == version
     assert contents(index) == before
     assert index.remove([]).removed == 0
-
-
-def test_readers_hold_their_version(index: Index, tmp_path: Path) -> None:
-    reader = clew.open(tmp_path / "index")
-    before = without_timing(reader.search("Colin Archer", retriever="bm25"))
-    index.add([LARVIK])
-    index.remove(["fram"])
-    assert without_timing(reader.search("Colin Archer", retriever="bm25")) == before
-    assert result_ids(clew.open(tmp_path / "index").search("Colin Archer", retriever="bm25")) == ["archer"]
-    assert result_ids(index.search("Colin Archer", retriever="bm25")) == ["archer"]
 
 
 def test_retrievers_follow_what_was_added(index: Index) -> None:
@@ -192,14 +182,6 @@ def test_stats(index: Index) -> None:
     assert (stats.documents, stats.passages, stats.titled_passages) == (2, 2, 2)
     assert stats.entities == len(index.snapshot.entities)
     assert stats.manifest["settings"]["encoder"] == "hashing"
-
-
-def test_opening_what_is_no_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexFormatError, match="nothing"):
-        clew.open(tmp_path / "nothing")
-    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(IndexFormatError):
-        clew.open(tmp_path)
 
 
 def test_creating_where_something_is(index: Index, tmp_path: Path) -> None:

@@ -32,18 +32,12 @@ def test_a_folder_appears_whole_when_the_block_ends(tmp_path: Path) -> None:
     assert list_names(target.parent) == ["snapshot"]
 
 
-def test_a_folder_replaces_an_older_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("replace", "left"), [(True, "new"), (False, "old")])
+def test_a_folder_replaces_an_older_one_or_leaves_it(tmp_path: Path, *, replace: bool, left: str) -> None:
     for content in ("old", "new"):
-        with atomic_folder(tmp_path / "snapshot") as folder:
+        with atomic_folder(tmp_path / "snapshot", replace=replace) as folder:
             (folder / content).write_text(content)
-    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], ["new"])
-
-
-def test_a_folder_that_is_there_can_be_kept(tmp_path: Path) -> None:
-    for content in ("old", "new"):
-        with atomic_folder(tmp_path / "snapshot", replace=False) as folder:
-            (folder / content).write_text(content)
-    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
+    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], [left])
 
 
 def test_two_writers_of_one_folder_leave_one_whole_folder(tmp_path: Path) -> None:

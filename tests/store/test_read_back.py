@@ -21,7 +21,7 @@ from clew.store import commits, dataset, deletion_files
 from clew.store.deletion_files import count_bitmap, deletion_path, stored_checksums
 from clew.store.inspection import verify
 from clew.store.integrity import CHECKSUM_BYTES
-from clew.store.location import locate
+from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
 from tests.store.rows import SETTINGS, WIDTH, make_documents, make_index
@@ -39,23 +39,15 @@ def fail_writes(monkeypatch: pytest.MonkeyPatch, module: str, name: str, damage:
     """Damage each new file before it is read back by a function, as Lance leaves it whose last write failed."""
     original = getattr(commits, name)
 
-    def damaged(location: object, fragments: list[lance.FragmentMetadata]) -> object:
+    def damaged(location: Location, fragments: list[lance.FragmentMetadata]) -> object:
+        table = Path(location.table)
         for fragment in fragments:
-            for path in files_of(Path(str(vars_of(location)["table"])), fragment, name):
+            data = [table / "data" / file.path for file in fragment.files]
+            for path in data if name == "check_data_files" else [deletion_path(table, fragment)]:
                 damage(path)
         return original(location, fragments)
 
     monkeypatch.setattr(f"{module}.{name}", damaged)
-
-
-def vars_of(location: object) -> dict[str, object]:
-    return {"table": getattr(location, "table")}  # noqa: B009
-
-
-def files_of(table: Path, fragment: lance.FragmentMetadata, name: str) -> list[Path]:
-    if name == "check_data_files":
-        return [table / "data" / file.path for file in fragment.files]
-    return [deletion_path(table, fragment)]
 
 
 @pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
@@ -251,7 +243,7 @@ import pyarrow as pa
 from clew.errors import ClewError
 from clew.store.commits import commit_restore
 from clew.store.integrity import CHECKSUM_BYTES
-from clew.store.location import locate
+from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
 from clew.store.rewriting import TableRewriter
 from tests.store.rows import make_documents

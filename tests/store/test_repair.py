@@ -226,18 +226,6 @@ def test_an_older_version_becomes_the_newest(tmp_path: Path) -> None:
     assert verify(tmp_path / "i") == []
 
 
-def test_a_damaged_version_is_not_restored(tmp_path: Path) -> None:
-    table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
-    table.replace(make_documents(("a", 1), ("b", 1), ("c", 1)), ["a", "b", "c"])
-    table.delete(["a"])
-    damaged = table.version
-    swap_deleted_rows(tmp_path)
-    table = PassageTable.open(tmp_path).restore(2)
-    with pytest.raises(IndexFormatError, match="is damaged"):
-        table.restore(damaged)
-    assert PassageTable.open(tmp_path).document_hashes() == {"a": "a/1", "b": "b/1", "c": "c/1"}
-
-
 def test_a_version_with_a_changed_letter_is_not_restored(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
     table.replace(make_documents(("a", 1)), ["a"])
