@@ -1,4 +1,4 @@
-"""Files of named arrays, mapped into memory when they are opened, and folders of `.npy` files.
+"""Files of named arrays, mapped into memory when they are opened, folders of `.npy` files, and a cache of arrays.
 
 The format of a file is that of safetensors: the length of a header, the header as JSON, the arrays. It is written here
 array by array, without a second copy of them all in memory.
@@ -6,8 +6,9 @@ array by array, without a second copy of them all in memory.
 
 import io
 import json
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import prod
@@ -17,11 +18,22 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays.mapped_files import MappedFile
-from clew.errors import IndexFormatError
-from clew.store.atomic import atomic_file
-from clew.store.error_mapping import unreadable_error
+from clew.arrays.mapped_files import MappedFile, map_array
+from clew.errors import IndexFormatError, ProviderError
+from clew.store.atomic import (
+    atomic_file,
+    atomic_folder,
+    discard_older,
+    file_hash,
+    file_stamp,
+    read_note,
+    remove_leftovers,
+    write_note,
+)
+from clew.store.error_mapping import is_unwritable, unreadable_error
 
+_logger = logging.getLogger(__name__)
+_ARRAY_FILE, _CHECKSUM_FILE, _CHECKED_FILE = "array.npy", "checksum", "checked.json"
 _ABOUT = "__metadata__"
 _HASH_KEY = "blake2b"
 _NAME_KEY = "name"
@@ -49,7 +61,35 @@ class ArrayFile:
     @classmethod
     def open(cls, file: Path) -> "ArrayFile":
         """Map a file; one that is missing or damaged in its header is an IndexFormatError."""
-        return _map(file)
+        try:
+            opened = MappedFile(file)
+            mapped = opened.data
+            size = int.from_bytes(mapped[:_LENGTH_BYTES].tobytes(), "little")
+            start = _LENGTH_BYTES + size
+            if size > _MAX_HEADER_BYTES or start > len(mapped):
+                raise ValueError(f"its header has {size} bytes, and the file {len(mapped)}")
+            header = json.loads(mapped[_LENGTH_BYTES:start].tobytes())
+            about = header.pop(_ABOUT)
+            hash_ = about[_HASH_KEY]
+            if about.get(_NAME_KEY, file.name) != file.name:
+                raise ValueError(f"it was written as {about[_NAME_KEY]}")
+            end = 0
+            arrays: dict[str, NDArray[Any]] = {}
+            for name, entry in header.items():
+                dtype, shape = _DTYPES[entry["dtype"]], [_whole_number(count) for count in entry["shape"]]
+                begin, end = end, end + prod(shape) * dtype.itemsize
+                if entry["data_offsets"] != [begin, end] or start + end > len(mapped):
+                    raise ValueError(f"the array {name} does not lie at {entry['data_offsets']}")
+                arrays[name] = np.frombuffer(mapped, dtype, prod(shape), start + begin).reshape(shape)
+            if start + end != len(mapped):
+                raise ValueError(f"it has {len(mapped)} bytes, not {start + end}")
+        except OSError as error:
+            raise unreadable_error(file, error) from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise IndexFormatError(
+                f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
+            ) from error
+        return cls(arrays, str(hash_), len(mapped), opened)
 
     def release_memory(self) -> None:
         """Give back the memory of what was read of the arrays, which stay valid: it is read again when it is needed."""
@@ -80,49 +120,17 @@ def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]], *, is_named: bo
 
 def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
     """Map a file's arrays, by name, in the shapes written; one missing or damaged in its header: IndexFormatError."""
-    return _map(file).arrays
+    return ArrayFile.open(file).arrays
 
 
 def file_problem(file: Path) -> str | None:
     """Return what is wrong with a file, None for nothing; it reads all of it."""
     try:
-        mapped = _map(file)
+        mapped = ArrayFile.open(file)
     except IndexFormatError as error:
         return str(error)
     as_written = _content_hash(mapped.arrays) == mapped.hash
     return None if as_written else f"{file.name} is not as it was written: run `clew repair`"
-
-
-def _map(file: Path) -> ArrayFile:
-    try:
-        opened = MappedFile(file)
-        mapped = opened.data
-        size = int.from_bytes(mapped[:_LENGTH_BYTES].tobytes(), "little")
-        start = _LENGTH_BYTES + size
-        if size > _MAX_HEADER_BYTES or start > len(mapped):
-            raise ValueError(f"its header has {size} bytes, and the file {len(mapped)}")
-        header = json.loads(mapped[_LENGTH_BYTES:start].tobytes())
-        about = header.pop(_ABOUT)
-        hash_ = about[_HASH_KEY]
-        if about.get(_NAME_KEY, file.name) != file.name:
-            raise ValueError(f"it was written as {about[_NAME_KEY]}")
-        end = 0
-        arrays: dict[str, NDArray[Any]] = {}
-        for name, entry in header.items():
-            dtype, shape = _DTYPES[entry["dtype"]], [_whole_number(count) for count in entry["shape"]]
-            begin, end = end, end + prod(shape) * dtype.itemsize
-            if entry["data_offsets"] != [begin, end] or start + end > len(mapped):
-                raise ValueError(f"the array {name} does not lie at {entry['data_offsets']}")
-            arrays[name] = np.frombuffer(mapped, dtype, prod(shape), start + begin).reshape(shape)
-        if start + end != len(mapped):
-            raise ValueError(f"it has {len(mapped)} bytes, not {start + end}")
-    except OSError as error:
-        raise unreadable_error(file, error) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexFormatError(
-            f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
-        ) from error
-    return ArrayFile(arrays, str(hash_), len(mapped), opened)
 
 
 def _whole_number(value: object) -> int:
@@ -180,3 +188,57 @@ class ArrayFolder:
             return False
         self.linked.append(file)
         return True
+
+
+def load_or_compute(folder: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Return a folder's array (...,), memory-mapped; compute and store it when absent or damaged.
+
+    Where the place is full or may not be written it stays in memory; another failure to write is a
+    ProviderError. The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest
+    stays. A file is hashed once, and again when its size or time of modification has changed; `array_problems` always
+    hashes.
+    """
+    if not _is_intact(folder):
+        array = compute()
+        try:
+            _store(folder, array)
+        except ProviderError as error:
+            if not is_unwritable(error):
+                raise
+            _logger.info("%s is computed in each process: %s", folder, error)
+            return array
+        discard_older(folder.parent, "[0-9a-z]*")
+        for parent in (folder.parent, folder.parent.parent):
+            remove_leftovers(parent)
+    return map_array(folder / _ARRAY_FILE)
+
+
+def _store(folder: Path, array: NDArray[Any]) -> None:
+    with atomic_folder(folder, replace=lambda other: not _is_intact(other)) as temporary:
+        np.save(temporary / _ARRAY_FILE, array, allow_pickle=False)
+        (temporary / _CHECKSUM_FILE).write_text(file_hash(temporary / _ARRAY_FILE), encoding="ascii")
+        write_note(temporary / _CHECKED_FILE, file_stamp(temporary / _ARRAY_FILE))
+
+
+def array_problems(version: Path) -> list[str]:
+    """Return a line for each array of a version, `.../VERSION`, that is not as it was written; every file is hashed."""
+    folders = sorted(path.parent for path in version.glob(f"[!.]*/{_ARRAY_FILE}"))
+    damaged = [folder for folder in folders if not _has_checksum(folder)]
+    return [f"arrays/{version.name}/{folder.name} is not as it was written: run `clew repair`" for folder in damaged]
+
+
+def _is_intact(folder: Path) -> bool:
+    stamp = file_stamp(folder / _ARRAY_FILE)
+    if stamp is not None and read_note(folder / _CHECKED_FILE) == stamp:
+        return True
+    if not _has_checksum(folder):
+        return False
+    write_note(folder / _CHECKED_FILE, stamp)
+    return True
+
+
+def _has_checksum(folder: Path) -> bool:
+    try:
+        return (folder / _CHECKSUM_FILE).read_text(encoding="ascii") == file_hash(folder / _ARRAY_FILE)
+    except (OSError, ValueError):
+        return False

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata, LanceFragment
 
 DAMAGED_FOLDER = "damaged"
+_BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,6 @@ def set_aside(manifest: Path, location: Location) -> Path:
         manifest.rename(folder / manifest.name)
         forget_newest(location)
     return folder
-
-
-_BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lance.fragment import LanceFragment
 
 _UNIT_TOLERANCE = 1e-3
+_MAX_PROBLEMS = 100
 _BATCH_ROWS = 64  # a shard of a graph may have several MB
 _ROW_COLUMNS = ("id", "document_id", "extractor", "text", "start", "end", "metadata", "mentions")
 _DOCUMENT_COLUMNS = ("id", "document_id", "ordinal", "document_hash", "document_rows")
@@ -209,9 +210,6 @@ def _document_problems(rows: pa.Table) -> Iterator[Problem]:
             yield Problem(f"document {document_id!r} has {passages}, not {size}", (document_id,))
         elif sorted(ordinal for ordinal, _, _ in states) != list(range(len(states))):
             yield Problem(f"document {document_id!r} has a gap in the order of its passages", (document_id,))
-
-
-_MAX_PROBLEMS = 100
 
 
 def verify(location: str | Path | Location) -> list[str]:

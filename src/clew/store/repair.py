@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
-from clew.store.array_cache import array_problems
-from clew.store.array_file import file_problem
+from clew.store.array_file import array_problems, file_problem
 from clew.store.atomic import discard, remove_leftovers
 from clew.store.commits import commit_change, commit_restore, remove_documents, set_aside
 from clew.store.dataset import (
