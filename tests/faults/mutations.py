@@ -174,8 +174,8 @@ MUTATIONS = (
     Mutation(
         "a version is restored without a look at its rows",
         "store/passage_table.py",
-        "    if problems := inspect(older_dataset, location):\n",
-        "    if problems := []:\n",
+        "        if problems := inspect(older, location):\n",
+        "        if problems := []:\n",
         "store/test_repair.py::test_a_version_with_a_changed_letter_is_not_restored",
     ),
     Mutation(

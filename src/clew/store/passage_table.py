@@ -37,7 +37,6 @@ from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset
-    from lance.dataset import Version
     from lance.fragment import FragmentMetadata
 
 _logger = logging.getLogger(__name__)
@@ -229,7 +228,22 @@ class PassageTable(PassageVersion):
         Killed writers and failed commits leave them, and parts of a shared run that were never committed. In an object
         store nothing is done.
         """
-        return [] if self.location.remote else remove_unnamed_files(self._dataset, self.location)
+        if self.location.remote:
+            return []
+        table = Path(self.location.table)
+        named: set[Path] = set()
+        with map_errors(self.location.name, "reading the versions of"):
+            for record in self._dataset.versions():
+                for fragment in self._dataset.checkout_version(record["version"]).get_fragments():
+                    named.update(table / "data" / file.path for file in fragment.data_files())
+                    if fragment.metadata.deletion_file is not None:
+                        named.add(deletion_path(table, fragment.metadata))
+        with map_errors(self.location.name, "removing files that no version names of"):
+            present = {path for folder in ("data", "_deletions") for path in (table / folder).glob("*")}
+            unnamed = sorted(present - named)
+            for path in unnamed:
+                path.unlink()
+        return [path.name for path in unnamed]
 
     def _merge_fragments(self) -> list[tuple[list["FragmentMetadata"], list["FragmentMetadata"]]]:
         """Write what small fragments and those with deleted rows hold as new ones; return them in pairs (old, new)."""
@@ -245,12 +259,33 @@ class PassageTable(PassageVersion):
             return [(task.fragments, task.execute(self._dataset).new_fragments) for task in tasks]
 
     def versions(self) -> list[StoredVersion]:
-        """Return the versions that are there, the newest first."""
-        return list_versions(self._dataset, self.location)
+        """Return the versions that are there, the newest first; one that cannot be read is an IndexFormatError."""
+        found = []
+        with map_errors(self.location.name, "reading the versions of"):
+            for record in self._dataset.versions():
+                time: Any = record["timestamp"]
+                rows = int(record["metadata"]["total_rows"])
+                found.append(StoredVersion(record["version"], time.astimezone(), rows))
+        return sorted(found, key=lambda one: -one.version)
 
     def restore(self, version: int) -> "PassageTable":
-        """Make an older version the newest one, and return the table at it (errors: see `restore_to`)."""
-        return PassageTable(self.location, restore_to(self.location, self._dataset, version))
+        """Make an older version the newest one in one commit, and return the table at it; all of its rows are read.
+
+        Raises:
+            InputError: There is no such version, or it is the newest.
+            IndexFormatError: It is damaged; nothing was changed.
+        """
+        location, there = self.location, [one.version for one in self.versions()]
+        if version not in there or version == there[0]:
+            fault = "is the newest one already" if version in there else "is not there"
+            raise InputError(f"version {version} of {location.name} {fault}: {_describe_versions(there)} (see --list)")
+        older = open_dataset(location, version)
+        assert older is not None, version
+        if problems := inspect(older, location):
+            raise IndexFormatError(
+                f"version {version} of {location.name} is damaged ({problems[0].text}): choose another one"
+            )
+        return PassageTable(location, commit_restore(location, version))
 
 
 def _check_newest(dataset: "LanceDataset", name: str) -> None:
@@ -277,57 +312,6 @@ def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[s
             message = f"passage id {id_!r} belongs to document {document_id!r} already"
             raise InputError(f"{message}: give the new passage another id, or replace that document too")
     return int(rows.num_rows)
-
-
-def list_versions(dataset: "LanceDataset", location: Location) -> list[StoredVersion]:
-    """Return the versions of a table, the newest first; one that cannot be read is an IndexFormatError."""
-    with map_errors(location.name, "reading the versions of"):
-        found = [_read_version(record) for record in dataset.versions()]
-    return sorted(found, key=lambda one: -one.version)
-
-
-def _read_version(record: "Version") -> StoredVersion:
-    time = record["timestamp"]
-    assert isinstance(time, datetime), record
-    return StoredVersion(record["version"], time.astimezone(), int(record["metadata"]["total_rows"]))
-
-
-def remove_unnamed_files(dataset: "LanceDataset", location: Location) -> list[str]:
-    """Remove the data and deletion files that no version of a table on a disk names; return their sorted names."""
-    table = Path(location.table)
-    named: set[Path] = set()
-    with map_errors(location.name, "reading the versions of"):
-        for record in dataset.versions():
-            for fragment in dataset.checkout_version(record["version"]).get_fragments():
-                named.update(table / "data" / file.path for file in fragment.data_files())
-                if fragment.metadata.deletion_file is not None:
-                    named.add(deletion_path(table, fragment.metadata))
-    with map_errors(location.name, "removing files that no version names of"):
-        present = {path for folder in ("data", "_deletions") for path in (table / folder).glob("*")}
-        unnamed = sorted(present - named)
-        for path in unnamed:
-            path.unlink()
-    return [path.name for path in unnamed]
-
-
-def restore_to(location: Location, dataset: "LanceDataset", version: int) -> "LanceDataset":
-    """Make an older version the newest in one commit, under the writer lock; all of its rows are read before.
-
-    Raises:
-        InputError: There is no such version, or it is the newest.
-        IndexFormatError: It is damaged; nothing was changed.
-    """
-    there = [one.version for one in list_versions(dataset, location)]
-    if version not in there or version == there[0]:
-        fault = "is the newest one already" if version in there else "is not there"
-        raise InputError(f"version {version} of {location.name} {fault}: {_describe_versions(there)} (see --list)")
-    older_dataset = open_dataset(location, version)
-    assert older_dataset is not None, version
-    if problems := inspect(older_dataset, location):
-        raise IndexFormatError(
-            f"version {version} of {location.name} is damaged ({problems[0].text}): choose another one"
-        )
-    return commit_restore(location, version)
 
 
 def _describe_versions(there: Sequence[int]) -> str:
