@@ -13,7 +13,7 @@ from clew.settings import Settings
 from clew.store.location import locate
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
-from tests.small_index import DOCUMENTS, make_index, result_ids
+from tests.small_index import make_index, result_ids
 
 FRAM = Document("fram", "Fram (ship)", "Fram was built by Colin Archer.", {"year": 1892})
 ARCHER = Document("archer", "Colin Archer", "Colin Archer was born in Larvik.", {"year": 1832})
@@ -71,18 +71,6 @@ def test_a_change_of_anything_is_a_change(index: Index, field: str) -> None:
     parts = {name: getattr(FRAM, name) for name in ("id", "title", "text", "metadata", "aliases", "links")}
     assert index.add([Document(**parts)]).unchanged == 1
     assert index.add([Document(**(parts | {field: values[field]}))]).updated == 1
-
-
-def test_removing_leaves_the_index_as_if_it_had_never_been(index: Index, tmp_path: Path) -> None:
-    before = contents(index)
-    index.add([LARVIK])
-    assert contents(index) != before
-    assert index.remove(["larvik"]).removed == 1
-    assert contents(index) == before
-    assert index.remove(["fram", "archer"]).removed == 2
-    assert contents(index) == ([], [], [])
-    index.add([ARCHER, FRAM])
-    assert contents(index) == before
 
 
 def test_removing_what_is_not_there_removes_nothing(index: Index) -> None:
@@ -196,15 +184,6 @@ def test_creating_with_a_name_that_is_none_leaves_nothing_behind(tmp_path: Path,
     with pytest.raises(InputError):
         clew.create(tmp_path / "index", Settings(**asked))
     assert not (tmp_path / "index").exists()
-
-
-def test_documents_in_any_order_and_any_number_of_commits_make_one_snapshot(tmp_path: Path) -> None:
-    together = make_index(tmp_path / "together", DOCUMENTS)
-    apart = clew.create(tmp_path / "apart", Settings(encoder="hashing"))
-    backwards = DOCUMENTS[::-1]
-    for first in range(0, len(backwards), 10):
-        apart.add(backwards[first : first + 10])
-    assert together.stats().manifest["files"] == apart.stats().manifest["files"]
 
 
 def test_limits_of_the_settings_hold_from_python(small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,13 +42,6 @@ def count_hashes(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return hashed
 
 
-def test_files_are_hashed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashed = count_hashes(monkeypatch)
-    for _ in range(3):
-        check_snapshot(folder)
-    assert len(hashed) == 2
-
-
 def test_a_change_is_seen_by_its_size_or_time_and_refused(folder: Path) -> None:
     check_snapshot(folder)
     file = folder / "nodes.npy"
@@ -102,10 +95,6 @@ def test_a_folder_that_cannot_be_written_is_checked_all_the_same(folder: Path, m
     check_snapshot(folder)
     check_snapshot(folder)
     assert len(hashed) == 4
-
-
-def test_a_snapshot_that_is_not_built_yet_has_no_fault(tmp_path: Path) -> None:
-    check_snapshot(tmp_path / "derived" / "snapshots" / "none")
 
 
 def test_of_much_data_only_the_sizes_are_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,12 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from threading import RLock, get_ident
 from types import FunctionType, ModuleType
-from typing import Any, final
+from typing import Any
 
 _logger = logging.getLogger(__name__)
 _lock = RLock()
-_FIRST_NOTICE, _NEXT_NOTICE = 1.0, 4.0  # seconds of compiling in all; then at four times as many
+_NOTICEABLE_SECONDS = 1.0
+_spent: list[float] = []  # seconds of each compilation in this process
 
 _hidden: list[str] = []
 
@@ -95,24 +96,12 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return CompiledFunction(function, options)
 
 
-@final
-class CompilingTime:
-    """The seconds that this process has spent on compiling, and a note on them when they become noticeable."""
-
-    def __init__(self) -> None:
-        self._seconds = 0.0
-        self._notice = _FIRST_NOTICE
-
-    def add(self, seconds: float) -> None:
-        """Add the seconds of one compilation; log a note when the total reaches 1, 4, 16, ... seconds."""
-        self._seconds += seconds
-        if self._seconds >= self._notice:
-            _logger.warning("compiling, once: %.0f s so far; later runs load the compiled code", self._seconds)
-        while self._seconds >= self._notice:
-            self._notice *= _NEXT_NOTICE
-
-
-_compiling = CompilingTime()
+def _note_compiling(seconds: float) -> None:
+    """Count the seconds of one compilation; log a note when they have become noticeable."""
+    before, after = sum(_spent), sum(_spent) + seconds
+    _spent.append(seconds)
+    if before < _NOTICEABLE_SECONDS <= after:
+        _logger.warning("compiling, once: %.0f s so far; later runs load the compiled code", after)
 
 
 class CompiledFunction:
@@ -134,7 +123,7 @@ class CompiledFunction:
         result = self.dispatcher()(*arguments)
         seconds = time.perf_counter() - started
         if self._dispatcher.stats.cache_misses:
-            _compiling.add(seconds)
+            _note_compiling(seconds)
         self._is_first_call = False
         return result
 

@@ -1,5 +1,6 @@
 """Changes of an index: documents and graphs that are added and removed, other vectors, other versions."""
 
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -207,7 +208,7 @@ class ChangeableIndex(IndexVersion):
             width = self.table.dimension
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
             if width != self.table.dimension:
-                entry.discard_vectors(self.table.location.derived / "vectors.lance")
+                shutil.rmtree(self.table.location.derived / "vectors.lance", ignore_errors=True)
             self._encoder_opener = EncoderOpener(self.table, self.device, self.llm_factory, opened)
         report.seconds = time.perf_counter() - started
         return report

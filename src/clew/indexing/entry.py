@@ -45,4 +45,3 @@ from clew.indexing.sources.stream import open_source as open_source
 from clew.indexing.writer_settings import WriterTools as WriterTools
 from clew.indexing.writer_settings import make_writer as make_writer
 from clew.store.staging import StagingFolder as StagingFolder
-from clew.store.vector_cache import discard_vectors as discard_vectors

@@ -178,11 +178,6 @@ class VectorCache:
             raise ProviderError(f"{message}: remove them by hand and run the same command again") from error
 
 
-def discard_vectors(path: Path) -> None:
-    """Discard the stored vectors of short texts, which have the width of an encoder that is used no more."""
-    shutil.rmtree(path, ignore_errors=True)
-
-
 def text_keys(texts: Sequence[str], fingerprint: str) -> NDArray[np.bytes_]:
     """Return a hash of 16 bytes of the encoder's fingerprint and each text, (len(texts),)."""
     digests = bytearray()
