@@ -1,8 +1,12 @@
 """Detection of damage in the stored passages of one version."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError
-from clew.store.crash_probe import crashing_fragments
 from clew.store.dataset import no_index_error, open_dataset
 from clew.store.deletion_files import check_stored_deletion, deletion_path, fragments_with_deletions, stored_checksums
 from clew.store.error_mapping import map_errors, read_batches
@@ -225,3 +228,55 @@ def verify(location: str | Path | Location) -> list[str]:
     problems = inspect(dataset, location)
     more = [f"... and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
     return [problem.text for problem in problems[:_MAX_PROBLEMS]] + more
+
+
+def crashing_fragments(
+    dataset: "LanceDataset", storage_options: dict[str, str], known: Container[int] = ()
+) -> set[int]:
+    """Return the ids of the fragments whose deletion file aborts a process that reads it, but those known already.
+
+    A child process reads them, since Lance aborts on some, beyond any `except`.
+    """
+    pending = [
+        fragment.fragment_id
+        for fragment in dataset.get_fragments()
+        if fragment.metadata.deletion_file is not None and fragment.fragment_id not in known
+    ]
+    crashing: set[int] = set()
+    while pending:
+        task = {"table": dataset.uri, "version": dataset.version, "options": storage_options, "fragments": pending}
+        readable = _run_child(json.dumps(task))
+        pending = pending[len(readable) :]
+        if pending:
+            crashing.add(pending.pop(0))
+    return crashing
+
+
+def _run_child(task: str) -> list[str]:
+    search_path = os.pathsep.join(entry for entry in sys.path if entry)
+    child = subprocess.run(
+        [sys.executable, "-m", "clew.store.inspection"],
+        input=task,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": search_path},
+    )
+    return child.stdout.split()
+
+
+def _probe(task_json: str) -> None:
+    import lance
+
+    task = json.loads(task_json)
+    dataset = lance.dataset(task["table"], version=task["version"], storage_options=task["options"] or None)
+    fragments = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
+    for id_ in task["fragments"]:
+        with suppress(OSError, ValueError, RuntimeError):  # the caller gets these errors itself, and reports them
+            fragments[id_].to_table(columns=["ordinal"])
+        sys.stdout.write(f"{id_}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _probe(sys.stdin.read())
