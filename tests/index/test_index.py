@@ -1,17 +1,14 @@
 """The Python face: open, create, add, search, ask, remove."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import clew
-from clew.errors import IndexLockedError, InputError
+from clew.errors import InputError
 from clew.index import Index
 from clew.settings import Settings
-from clew.store.location import locate
-from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
 from tests.small_index import make_index, result_ids
 
@@ -99,17 +96,6 @@ def test_compacting_changes_no_answer(index: Index) -> None:
     assert contents(index) == before
 
 
-def test_one_writer_at_a_time(index: Index, tmp_path: Path) -> None:
-    with writer_lock(locate(tmp_path / "index")):
-        with pytest.raises(IndexLockedError):
-            index.add([LARVIK])
-        with pytest.raises(IndexLockedError):
-            index.remove(["fram"])
-        with pytest.raises(IndexLockedError):
-            index.compact()
-    assert index.add([LARVIK]).added == 1
-
-
 def test_failures_are_reported_beside_results(index: Index) -> None:
     given: list[Document | Failure] = [Failure("x.pdf", "cannot be read"), LARVIK, Document("blank", "Blank", " \n ")]
     report = index.add(given)
@@ -123,12 +109,6 @@ def test_an_id_given_twice_is_reported_and_the_first_kept(index: Index) -> None:
     assert report.added == 1
     assert [failure.item for failure in report.failures] == ["larvik"]
     assert LARVIK.text in contents(index)[1]
-
-
-@pytest.mark.parametrize("wrong", [[3], [None], [FRAM, {"id": "a"}], [b"docs"], [("a", "b")]])
-def test_what_is_neither_a_document_nor_a_path_is_refused(index: Index, wrong: Sequence[Any]) -> None:
-    with pytest.raises(InputError, match="Document"):
-        index.add(wrong)
 
 
 def test_a_path_that_is_not_there(index: Index, tmp_path: Path) -> None:
