@@ -1,6 +1,5 @@
 """Changes of entities by people: merged, split, renamed and forgotten, each as one committed row that may be undone."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -300,19 +299,16 @@ class CorrectableIndex(ChangeableIndex):
         from clew.indexing import entry
 
         label, snapshot = self.snapshot.entities[entity], self.snapshot
-        known = set(snapshot.document_ids) if decision.documents else set()
-        if absent := [id_ for id_ in decision.documents if id_ not in known]:
-            raise InputError(f"no document has the id {absent[0]!r}: `clew search` shows the ids of what it finds")
-        if absent := [id_ for id_ in decision.passages if not _has_passage(snapshot.passage_ids, id_)]:
-            raise InputError(f"no passage has the id {absent[0]!r}: `clew search` shows the ids of what it finds")
+        for kind, given, ids in (
+            ("document", decision.documents, snapshot.document_ids),
+            ("passage", decision.passages, snapshot.passage_ids),
+        ):
+            known = set(ids) if given else set()
+            if absent := [id_ for id_ in given if id_ not in known]:
+                raise InputError(f"no {kind} has the id {absent[0]!r}: `clew search` shows the ids of what it finds")
         mentioning = snapshot.passages_of(entity).tolist()
         chosen = entry.split_passages(snapshot, decision, entity, mentioning)
         if not chosen:
             raise InputError(f"none of the passages that are meant mentions {label!r}: nothing can be split off")
         if len(chosen) == len(mentioning):
             raise InputError(f"every passage of {label!r} is meant: rename it, or name fewer")
-
-
-def _has_passage(ids: Sequence[str], wanted: str) -> bool:
-    place = bisect_left(ids, wanted)
-    return place < len(ids) and ids[place] == wanted

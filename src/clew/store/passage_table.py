@@ -33,7 +33,6 @@ from clew.store.location import Location, locate
 from clew.store.passage_version import PassageVersion, in_predicate
 from clew.store.row_seal import RowSeal
 from clew.store.writer_lock import pinned_versions
-from clew.text.counts import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -278,7 +277,8 @@ class PassageTable(PassageVersion):
         location, there = self.location, [one.version for one in self.versions()]
         if version not in there or version == there[0]:
             fault = "is the newest one already" if version in there else "is not there"
-            raise InputError(f"version {version} of {location.name} {fault}: {_describe_versions(there)} (see --list)")
+            named = ", ".join(map(str, there[:_NAMED_VERSIONS])) + (", ..." if len(there) > _NAMED_VERSIONS else "")
+            raise InputError(f"version {version} of {location.name} {fault}: the versions are {named} (see --list)")
         older = open_dataset(location, version)
         assert older is not None, version
         if problems := inspect(older, location):
@@ -312,12 +312,3 @@ def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[s
             message = f"passage id {id_!r} belongs to document {document_id!r} already"
             raise InputError(f"{message}: give the new passage another id, or replace that document too")
     return int(rows.num_rows)
-
-
-def _describe_versions(there: Sequence[int]) -> str:
-    """Return the versions that there are, the newest first, in words."""
-    if len(there) == 1:
-        return f"there is no other than {there[0]}"
-    named, rest = ", ".join(map(str, there[:_NAMED_VERSIONS])), len(there[_NAMED_VERSIONS:])
-    older = f" and {format_count(rest, 'older one')}" if rest else ""
-    return f"there are {format_count(len(there), 'version')}, {named}{older}"

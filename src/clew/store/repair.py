@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -193,24 +194,21 @@ def _returning(
     older: "LanceDataset", fragments: Sequence["LanceFragment"], damaged: Sequence[str], location: Location
 ) -> list[str]:
     """Return the sorted documents of an older version that the whole fragments of the newest one do not show."""
-    there = pc.unique(pa.chunked_array(_documents(fragments, location), pa.string()))
+    there = _unique_documents(fragments, location)
     there = there.filter(pc.invert(pc.is_in(there, value_set=pa.array(damaged, pa.string()))))
-    before = pc.unique(pa.chunked_array(_documents(older.get_fragments(), location), pa.string()))
+    before = _unique_documents(older.get_fragments(), location)
     return sorted(before.filter(pc.invert(pc.is_in(before, value_set=there))).to_pylist())
 
 
-def _documents(fragments: Sequence["LanceFragment"], location: Location) -> list[pa.Array]:
-    found: list[pa.Array] = []
+def _document_ids(fragments: Sequence["LanceFragment"], location: Location) -> Iterator[pa.Array]:
+    """Yield the ids of the documents of rows, batch by batch."""
     for fragment in fragments:
-        found += [pc.unique(ids) for ids in _document_ids(fragment, location)]
-    return found
+        scan = partial(fragment.to_batches, columns=["document_id"], batch_size=_ID_BATCH_ROWS)
+        yield from (batch["document_id"] for batch in read_batches(scan, location.name))
 
 
-def _document_ids(fragment: "LanceFragment", location: Location) -> Iterator[pa.Array]:
-    """Yield the column of a fragment's documents, batch by batch."""
-    columns = ["document_id"]
-    for batch in read_batches(lambda: fragment.to_batches(columns=columns, batch_size=_ID_BATCH_ROWS), location.name):
-        yield batch["document_id"]
+def _unique_documents(fragments: Sequence["LanceFragment"], location: Location) -> pa.Array:
+    return pc.unique(pa.chunked_array(map(pc.unique, _document_ids(fragments, location)), pa.string()))
 
 
 def _has_added(newest: "LanceDataset", older: "LanceDataset") -> bool:
@@ -246,11 +244,8 @@ def _file_names(dataset: "LanceDataset", fragments: "dict[int, str] | None" = No
 
 
 def _count_rows(fragments: Sequence["LanceFragment"], documents: Sequence[str], location: Location) -> int:
-    count, wanted = 0, pa.array(documents, type=pa.string())
-    for fragment in fragments if documents else ():
-        for ids in _document_ids(fragment, location):
-            count += pc.sum(pc.is_in(ids, value_set=wanted)).as_py() or 0
-    return count
+    wanted, read = pa.array(documents, type=pa.string()), fragments if documents else ()
+    return sum(pc.sum(pc.is_in(ids, value_set=wanted)).as_py() or 0 for ids in _document_ids(read, location))
 
 
 def _set_versions_aside(plan: _Plan, location: Location) -> list[str]:
