@@ -103,14 +103,6 @@ def test_failures_are_reported_beside_results(index: Index) -> None:
     assert [failure.item for failure in report.failures] == ["x.pdf", "blank"]
 
 
-def test_an_id_given_twice_is_reported_and_the_first_kept(index: Index) -> None:
-    twice = [LARVIK, Document("larvik", "Larvik", "Another text.")]
-    report = index.add(twice)
-    assert report.added == 1
-    assert [failure.item for failure in report.failures] == ["larvik"]
-    assert LARVIK.text in contents(index)[1]
-
-
 def test_a_path_that_is_not_there(index: Index, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere"):
         index.add([tmp_path / "nowhere"])
@@ -134,15 +126,6 @@ def test_text_that_no_file_can_hold_is_refused_and_nothing_changes(index: Index,
         with pytest.raises(InputError):
             index.add([document])
     assert contents(clew.open(tmp_path / "index")) == before
-
-
-def test_ids_and_texts_of_any_kind(index: Index) -> None:
-    odd = ["a/b", "it's", 'say "x"', "ключ", "🚢", "a b", "%", "\\", "x" * 500, "..", "-1"]
-    report = index.add([Document(id_, f"Title {n}", f"Text {n} \u202eabc\u202c 😀") for n, id_ in enumerate(odd)])
-    assert not report.failures
-    assert set(odd) <= set(contents(index)[0])
-    index.remove(odd)
-    assert contents(index)[0] == ["archer", "fram"]
 
 
 def test_stats(index: Index) -> None:
