@@ -3,11 +3,13 @@
 import subprocess
 import sys
 import threading
+from importlib import import_module
 
 import numpy as np
+import pytest
 
 from clew.arrays import kernels
-from clew.arrays.kernels import njit
+from clew.arrays.kernels import hide_modules, njit
 
 
 @njit
@@ -54,9 +56,8 @@ def test_numba_is_loaded_by_the_first_call_and_not_before() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
 
 
-def test_a_long_compilation_is_announced(caplog, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(kernels, "_compiling", kernels.CompilingTime())
-    monkeypatch.setattr(kernels._compiling, "_notice", 1e-9)
+def test_compiling_is_announced_once_when_it_takes_a_second(caplog, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(kernels, "_spent", [])
 
     @njit
     def cube(x):  # type: ignore[no-untyped-def]
@@ -64,17 +65,41 @@ def test_a_long_compilation_is_announced(caplog, monkeypatch) -> None:  # type: 
 
     cube.dispatcher().stats.cache_misses.clear()
     assert cube(2) == 8
-    compiled_now = bool(cube.dispatcher().stats.cache_misses)
-    assert ("compiling, once" in caplog.text) == compiled_now
-
-
-def test_notes_on_compiling_are_of_all_functions_together(caplog) -> None:  # type: ignore[no-untyped-def]
-    compiling = kernels.CompilingTime()
+    assert len(kernels._spent) == len(cube.dispatcher().stats.cache_misses)
+    kernels._spent.clear()
     lines = []
     for _ in range(40):
-        compiling.add(0.25)
+        kernels._note_compiling(0.25)
         lines.append(len(caplog.records))
-    assert lines.index(1) == 3  # at one second
-    assert lines.index(2) == 15  # at four
-    assert lines[-1] == 2
+    assert (lines.index(1), lines[-1]) == (3, 1)
     assert caplog.records[0].getMessage() == "compiling, once: 1 s so far; later runs load the compiled code"
+
+
+MODULE = "xml.dom.expatbuilder"  # nothing here loads it
+
+
+@pytest.fixture(autouse=True)
+def _unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, MODULE, raising=False)
+
+
+def test_a_hidden_module_is_not_found_and_then_is() -> None:
+    with hide_modules([MODULE]), pytest.raises(ModuleNotFoundError, match=MODULE) as raised:
+        import_module(MODULE)
+    assert raised.value.name == MODULE
+    assert import_module(MODULE)
+
+
+def test_a_module_that_is_loaded_stays() -> None:
+    import_module(MODULE)
+    with hide_modules([MODULE, "sys"]):
+        assert import_module(MODULE)
+
+
+def test_other_threads_find_it() -> None:
+    found: list[object] = []
+    with hide_modules([MODULE]):
+        thread = threading.Thread(target=lambda: found.append(import_module(MODULE)))
+        thread.start()
+        thread.join()
+    assert len(found) == 1

@@ -1,13 +1,11 @@
-"""Ordering by score and the three ranks, against sorting in plain Python."""
-
-from random import Random
+"""Ordering by score, against sorting in plain Python."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.arrays import Ranks, ranking, top_order
+from clew.arrays import expand_ranges, top_order
 from clew.errors import InputError
 
 # Few different values, so that ties are everywhere, at the k-th score too.
@@ -40,40 +38,24 @@ def test_a_tie_at_the_last_place_keeps_the_first_positions() -> None:
     assert top_order(scores, 5).tolist() == [17, 9_000, 0, 1, 2]
 
 
-@given(tied_scores, st.randoms(use_true_random=False))
-def test_ranking_breaks_ties_by_id(scores: list[float], random: Random) -> None:
-    ids = [f"p{number}" for number in range(len(scores))]
-    random.shuffle(ids)
-    order = ranking(np.array(scores), ids).tolist()
-    assert order == sorted(range(len(scores)), key=lambda position: (-scores[position], ids[position]))
-
-
-@given(tied_scores)
-def test_ranks_count_better_and_equal_scores(scores: list[float]) -> None:
-    ranks = Ranks.from_scores(np.array(scores))
-    for position, score in enumerate(scores):
-        better = sum(other > score for other in scores)
-        equal = sum(other == score for other in scores)
-        assert ranks.optimistic[position] == better + 1
-        assert ranks.pessimistic[position] == better + equal
-        assert ranks.tie_sizes[position] == equal
-
-
 @pytest.mark.parametrize("k", [1, 3])
 def test_nan_is_rejected(k: int) -> None:
     scores = np.array([1.0, np.nan, 2.0])
     with pytest.raises(InputError, match="position 1 is NaN"):
         top_order(scores, k)
-    with pytest.raises(InputError, match="NaN"):
-        Ranks.from_scores(scores)
-    with pytest.raises(InputError, match="NaN"):
-        ranking(scores, ["a", "b", "c"])
 
 
 def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(InputError, match="k is 0"):
         top_order(np.array([1.0]), 0)
-    with pytest.raises(InputError, match="2 ids for 1 scores"):
-        ranking(np.array([1.0]), ["a", "b"])
     with pytest.raises(InputError, match="shape"):
         top_order(np.ones((2, 2)), 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 4)), max_size=8))
+def test_ranges_are_written_one_after_the_other(ranges: list[tuple[int, int]]) -> None:
+    starts, sizes = np.array(ranges, dtype=np.int32).reshape(-1, 2).T
+    numbers, owners = expand_ranges(starts, sizes)
+    assert numbers.tolist() == [start + i for start, size in ranges for i in range(size)]
+    assert owners.tolist() == [position for position, (_, size) in enumerate(ranges) for _ in range(size)]
+    assert numbers.dtype == owners.dtype == np.int64

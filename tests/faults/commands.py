@@ -160,6 +160,17 @@ def stored_documents(index: Path) -> dict[str, str]:
         return {}
 
 
+def write_graph(path: Path, count: int, state: int = 1) -> Path:
+    """Write triples of voyages to a new folder; in state 2 they are half as many, and every fourth fifty differ."""
+    path.parent.mkdir()
+    rows = (
+        f"Voyage {n % 90}\tmet{' again' * (state - 1) if n // 50 % 4 == 0 else ''}\tship {n}\n"
+        for n in range(count // state)
+    )
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
 def write_lines(path: Path, records: Iterable[Mapping[str, object]]) -> Path:
     path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
     return path

@@ -119,28 +119,6 @@ def test_repair_removes_of_what_is_derived_the_damaged_files_alone(sound_index: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("derived", [True, False])
-def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(
-    sound_index: Path, tmp_path: Path, derived: bool
-) -> None:
-    rng = random.Random(2)
-    expected = parse_answer(search_index(sound_index))
-    for file in find_files(sound_index, "passages.lance/**/*"):
-        index = tmp_path / "index"
-        shutil.copytree(sound_index, index)
-        if not derived:
-            shutil.rmtree(index / "derived")
-        damage(index / file.relative_to(sound_index), rng)
-        table_hash = folder_hash(index / "passages.lance")
-        outcome = search_index(index)
-        assert is_clear(outcome) or (outcome.code == 0 and parse_answer(outcome) == expected), (file, outcome)
-        # Of a version's own file some bits mean nothing; of data files every page is read, where nothing is derived.
-        assert derived or file.parent.name != "data" or outcome.code != 0, file
-        assert folder_hash(index / "passages.lance") == table_hash
-        shutil.rmtree(index)
-
-
-@pytest.mark.slow
 def test_damage_in_the_table_is_found_repaired_and_indexed_again(
     sound_index: Path, corpus: Path, tmp_path: Path
 ) -> None:
@@ -172,17 +150,6 @@ def test_damaged_vectors_and_pairs_are_made_again(sound_index: Path, tmp_path: P
         assert run_clew("index", last, "--index", index).code == 0, file
         assert snapshot_hash(index) == expected, file
         shutil.rmtree(index)
-
-
-def test_a_changed_word_in_the_manifest_is_noticed(sound_index: Path, tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    shutil.copytree(sound_index, index)
-    manifest = snapshot_folder(PassageTable.open(index)) / "manifest.json"
-    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"documents": 50', '"documents": 51'), "utf-8")
-    for command in ("stats", "verify"):
-        outcome = run_clew(command, "--index", index)
-        assert outcome.code == {"stats": 2, "verify": 1}[command]
-        assert "not as it was written" in outcome.out + outcome.err
 
 
 def test_verify_reads_the_weights_adapted_to_an_index(sound_index: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def cases() -> Iterator[Cases]:
 # The places are shares of a command's operations, which differ by a few between versions of Lance.
 PLACES = [
     ("index", "kill", 0.9),
+    ("index", "EFBIG", 0.5),
     ("update", "EIO", 0.3),
     ("update", "kill", 0.7),
     ("remove", "EIO", 0.2),

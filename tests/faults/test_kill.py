@@ -26,11 +26,13 @@ from tests.faults.commands import (
     snapshot_hash,
     start_process,
     stored_documents,
+    write_graph,
     write_lines,
 )
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 DOCUMENTS, BATCH, KILLS = 60, 9, 12
+OPERATIONS = ["index", "update", "remove", "compact", "import", "change"]
 REMOVED = [f"v{number:04d}" for number in range(0, DOCUMENTS, 3)]
 
 
@@ -81,11 +83,14 @@ def reference_runs(memory: Path) -> dict[str, ReferenceRun]:
     references["update"] = run_undisturbed(folder, "updated", folder / "indexed", "index", changed)
     references["remove"] = run_undisturbed(folder, "removed", folder / "updated", "remove", *REMOVED)
     references["compact"] = run_undisturbed(folder, "compacted", folder / "removed", "compact")
+    for name, result, start, state in (("import", "imported", "indexed", 1), ("change", "changed", "imported", 2)):
+        graph = write_graph(folder / name / "g.tsv", 300, state)
+        references[name] = run_undisturbed(folder, result, folder / start, "kg", "import", graph)
     return references
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("operation", ["index", "update", "remove", "compact"])
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_kill(reference_runs: dict[str, ReferenceRun], operation: str, memory: Path) -> None:
     run = reference_runs[operation]
     rng = random.Random(operation)
@@ -111,7 +116,7 @@ def test_kill(reference_runs: dict[str, ReferenceRun], operation: str, memory: P
     assert interrupted  # the number depends on the machine
 
 
-@pytest.mark.parametrize("operation", ["index", "update", "remove", "compact"])
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_each_commit_of_a_command_is_whole(reference_runs: dict[str, ReferenceRun], operation: str) -> None:
     """A kill between two commits leaves the first of them, and hardly ever comes at that moment by chance."""
     run = reference_runs[operation]

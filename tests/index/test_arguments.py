@@ -82,6 +82,8 @@ def test_an_answer_to_a_question_alone_is_refused(numbered: Index) -> None:
         {"a": 1},
         NUMBERED[0],
         [5],
+        [NUMBERED[0], {"id": "a"}],
+        [("a", "b")],
         [Document(1, "t", "x")],  # type: ignore[arg-type]
         [Document("a", None, "x")],  # type: ignore[arg-type]
         [Document("a", "t", 5)],  # type: ignore[arg-type]

@@ -1,19 +1,16 @@
 """The Python face: open, create, add, search, ask, remove."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import clew
-from clew.errors import IndexFormatError, IndexLockedError, InputError
+from clew.errors import InputError
 from clew.index import Index
 from clew.settings import Settings
-from clew.store.location import locate
-from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
-from tests.small_index import DOCUMENTS, make_index, result_ids, without_timing
+from tests.small_index import make_index, result_ids
 
 FRAM = Document("fram", "Fram (ship)", "Fram was built by Colin Archer.", {"year": 1892})
 ARCHER = Document("archer", "Colin Archer", "Colin Archer was born in Larvik.", {"year": 1832})
@@ -73,18 +70,6 @@ def test_a_change_of_anything_is_a_change(index: Index, field: str) -> None:
     assert index.add([Document(**(parts | {field: values[field]}))]).updated == 1
 
 
-def test_removing_leaves_the_index_as_if_it_had_never_been(index: Index, tmp_path: Path) -> None:
-    before = contents(index)
-    index.add([LARVIK])
-    assert contents(index) != before
-    assert index.remove(["larvik"]).removed == 1
-    assert contents(index) == before
-    assert index.remove(["fram", "archer"]).removed == 2
-    assert contents(index) == ([], [], [])
-    index.add([ARCHER, FRAM])
-    assert contents(index) == before
-
-
 def test_removing_what_is_not_there_removes_nothing(index: Index) -> None:
     before, version = contents(index), index.table.version
     with pytest.raises(InputError, match=r"'gone'.*1 of 2"):
@@ -92,16 +77,6 @@ def test_removing_what_is_not_there_removes_nothing(index: Index) -> None:
     assert index.table.version == version
     assert contents(index) == before
     assert index.remove([]).removed == 0
-
-
-def test_readers_hold_their_version(index: Index, tmp_path: Path) -> None:
-    reader = clew.open(tmp_path / "index")
-    before = without_timing(reader.search("Colin Archer", retriever="bm25"))
-    index.add([LARVIK])
-    index.remove(["fram"])
-    assert without_timing(reader.search("Colin Archer", retriever="bm25")) == before
-    assert result_ids(clew.open(tmp_path / "index").search("Colin Archer", retriever="bm25")) == ["archer"]
-    assert result_ids(index.search("Colin Archer", retriever="bm25")) == ["archer"]
 
 
 def test_retrievers_follow_what_was_added(index: Index) -> None:
@@ -121,36 +96,11 @@ def test_compacting_changes_no_answer(index: Index) -> None:
     assert contents(index) == before
 
 
-def test_one_writer_at_a_time(index: Index, tmp_path: Path) -> None:
-    with writer_lock(locate(tmp_path / "index")):
-        with pytest.raises(IndexLockedError):
-            index.add([LARVIK])
-        with pytest.raises(IndexLockedError):
-            index.remove(["fram"])
-        with pytest.raises(IndexLockedError):
-            index.compact()
-    assert index.add([LARVIK]).added == 1
-
-
 def test_failures_are_reported_beside_results(index: Index) -> None:
     given: list[Document | Failure] = [Failure("x.pdf", "cannot be read"), LARVIK, Document("blank", "Blank", " \n ")]
     report = index.add(given)
     assert report.added == 1
     assert [failure.item for failure in report.failures] == ["x.pdf", "blank"]
-
-
-def test_an_id_given_twice_is_reported_and_the_first_kept(index: Index) -> None:
-    twice = [LARVIK, Document("larvik", "Larvik", "Another text.")]
-    report = index.add(twice)
-    assert report.added == 1
-    assert [failure.item for failure in report.failures] == ["larvik"]
-    assert LARVIK.text in contents(index)[1]
-
-
-@pytest.mark.parametrize("wrong", [[3], [None], [FRAM, {"id": "a"}], [b"docs"], [("a", "b")]])
-def test_what_is_neither_a_document_nor_a_path_is_refused(index: Index, wrong: Sequence[Any]) -> None:
-    with pytest.raises(InputError, match="Document"):
-        index.add(wrong)
 
 
 def test_a_path_that_is_not_there(index: Index, tmp_path: Path) -> None:
@@ -178,28 +128,11 @@ def test_text_that_no_file_can_hold_is_refused_and_nothing_changes(index: Index,
     assert contents(clew.open(tmp_path / "index")) == before
 
 
-def test_ids_and_texts_of_any_kind(index: Index) -> None:
-    odd = ["a/b", "it's", 'say "x"', "ключ", "🚢", "a b", "%", "\\", "x" * 500, "..", "-1"]
-    report = index.add([Document(id_, f"Title {n}", f"Text {n} \u202eabc\u202c 😀") for n, id_ in enumerate(odd)])
-    assert not report.failures
-    assert set(odd) <= set(contents(index)[0])
-    index.remove(odd)
-    assert contents(index)[0] == ["archer", "fram"]
-
-
 def test_stats(index: Index) -> None:
     stats = index.stats()
     assert (stats.documents, stats.passages, stats.titled_passages) == (2, 2, 2)
     assert stats.entities == len(index.snapshot.entities)
     assert stats.manifest["settings"]["encoder"] == "hashing"
-
-
-def test_opening_what_is_no_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexFormatError, match="nothing"):
-        clew.open(tmp_path / "nothing")
-    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(IndexFormatError):
-        clew.open(tmp_path)
 
 
 def test_creating_where_something_is(index: Index, tmp_path: Path) -> None:
@@ -214,15 +147,6 @@ def test_creating_with_a_name_that_is_none_leaves_nothing_behind(tmp_path: Path,
     with pytest.raises(InputError):
         clew.create(tmp_path / "index", Settings(**asked))
     assert not (tmp_path / "index").exists()
-
-
-def test_documents_in_any_order_and_any_number_of_commits_make_one_snapshot(tmp_path: Path) -> None:
-    together = make_index(tmp_path / "together", DOCUMENTS)
-    apart = clew.create(tmp_path / "apart", Settings(encoder="hashing"))
-    backwards = DOCUMENTS[::-1]
-    for first in range(0, len(backwards), 10):
-        apart.add(backwards[first : first + 10])
-    assert together.stats().manifest["files"] == apart.stats().manifest["files"]
 
 
 def test_limits_of_the_settings_hold_from_python(small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,5 +54,5 @@ def data_files(folder: Path) -> list[Path]:
 
 def leave_out_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read files of deleted rows as those of indexes that were made before they had checksums."""
-    for module in ("read_back", "inspection"):
+    for module in ("deletion_files", "inspection"):
         monkeypatch.setattr(f"clew.store.{module}.stored_checksums", lambda *_: {})

@@ -1,12 +1,16 @@
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from clew.errors import ProviderError
-from clew.store.atomic import atomic_file, atomic_folder, remove_leftovers, write_text
+from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
+from clew.store.atomic import atomic_file, atomic_folder, new_index_folder, remove_leftovers, write_text
+from clew.store.inspection import verify
+from clew.store.location import locate
+from clew.store.passage_table import PassageTable
 
 
 def list_names(folder: Path) -> list[str]:
@@ -28,18 +32,12 @@ def test_a_folder_appears_whole_when_the_block_ends(tmp_path: Path) -> None:
     assert list_names(target.parent) == ["snapshot"]
 
 
-def test_a_folder_replaces_an_older_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("replace", "left"), [(True, "new"), (False, "old")])
+def test_a_folder_replaces_an_older_one_or_leaves_it(tmp_path: Path, *, replace: bool, left: str) -> None:
     for content in ("old", "new"):
-        with atomic_folder(tmp_path / "snapshot") as folder:
+        with atomic_folder(tmp_path / "snapshot", replace=replace) as folder:
             (folder / content).write_text(content)
-    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], ["new"])
-
-
-def test_a_folder_that_is_there_can_be_kept(tmp_path: Path) -> None:
-    for content in ("old", "new"):
-        with atomic_folder(tmp_path / "snapshot", replace=False) as folder:
-            (folder / content).write_text(content)
-    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
+    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], [left])
 
 
 def test_two_writers_of_one_folder_leave_one_whole_folder(tmp_path: Path) -> None:
@@ -123,3 +121,54 @@ def test_another_machines_leftover_is_removed_after_a_day(tmp_path: Path) -> Non
     assert remove_leftovers(tmp_path) == []
     os.utime(foreign, (0, 0))
     assert remove_leftovers(tmp_path) == [foreign.name]
+
+
+def fail(folder: Path, error: Exception) -> None:
+    with new_index_folder(locate(folder)) as made:
+        PassageTable.create(made, {}, 0)
+        raise error
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), InputError("a fault"), KeyError("a bug")])
+def test_a_failed_creation_leaves_nothing(tmp_path: Path, error: Exception) -> None:
+    wanted = ProviderError if isinstance(error, OSError) else type(error)
+    with pytest.raises(wanted):
+        fail(tmp_path / "new" / "index", error)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "notes.txt").write_text("mine")
+    with pytest.raises(wanted):
+        fail(tmp_path / "own", error)
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["notes.txt"]
+
+
+def test_an_error_names_the_location(tmp_path: Path) -> None:
+    with pytest.raises(IndexFormatError) as caught, new_index_folder(locate(tmp_path / "index")) as made:
+        PassageTable.open(made)
+    assert str(caught.value).startswith(f"no Clew index at {tmp_path / 'index'}: ")
+    assert ".tmp" not in str(caught.value)
+
+
+def test_a_creation_that_was_killed_is_no_index_and_is_removed_by_the_next(tmp_path: Path) -> None:
+    with new_index_folder(locate(tmp_path / "other")) as made:
+        PassageTable.create(made, {}, 0)
+        name = made.name
+    (tmp_path / "index").mkdir()
+    shutil.copytree(tmp_path / "other", tmp_path / "index" / name)
+    with pytest.raises(IndexFormatError, match="no Clew index at"):
+        PassageTable.open(tmp_path / "index")
+    PassageTable.create(tmp_path / "index", {}, 0)
+    assert not list((tmp_path / "index").glob(".*.tmp"))
+    assert verify(tmp_path / "index") == []
+
+
+def test_an_index_that_another_process_makes_meanwhile_stays(tmp_path: Path) -> None:
+    def make_two() -> None:
+        with new_index_folder(locate(tmp_path)) as made:
+            PassageTable.create(made, {"by": "this one"}, 0)
+            PassageTable.create(tmp_path, {"by": "another one"}, 0)
+
+    with pytest.raises(IndexLockedError, match="meanwhile"):
+        make_two()
+    assert PassageTable.open(tmp_path).settings["by"] == "another one"
+    assert not list(tmp_path.glob(".*.tmp"))

@@ -8,11 +8,11 @@ import pytest
 import clew
 from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.settings import Settings
-from clew.store.atomic import StagingFolder
 from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
+from clew.store.staging import StagingFolder
 from clew.store.writer_lock import writer_lock
 from tests.faults.commands import make_voyage, write_lines
 from tests.indexing.test_parts import snapshot_files

@@ -56,14 +56,6 @@ def test_any_document_id_can_be_written_replaced_and_deleted(tmp_path: Path) -> 
         assert table.count_rows() == len(ODD_IDS) - remaining
 
 
-def test_a_shorter_document_leaves_nothing_of_the_longer_one(tmp_path: Path) -> None:
-    table = make_index(tmp_path, ("a", 3), ("b", 2))
-    before = table.version
-    table.replace(make_documents(("a", 1), state="2"), ["a"])
-    assert table.version == before + 1
-    assert table.read().equals(pa.concat_tables([make_documents(("a", 1), state="2"), make_documents(("b", 2))]))
-
-
 def test_one_commit_adds_replaces_and_removes_documents(tmp_path: Path) -> None:
     table = make_index(tmp_path, ("a", 3), ("b", 2), ("c", 1))
     before = table.version
@@ -140,23 +132,11 @@ def test_deleted_text_is_gone_from_disk_after_compaction(tmp_path: Path) -> None
     assert b"secret" not in stored
 
 
-def test_a_second_index_in_one_place_is_refused(tmp_path: Path) -> None:
-    make_index(tmp_path)
-    with pytest.raises(InputError, match="holds an index already"):
-        PassageTable.create(tmp_path, {}, 0)
-
-
 def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
     (tmp_path / "empty" / "passages.lance").mkdir(parents=True)
     for folder in (tmp_path, tmp_path / "absent", tmp_path / "empty"):
         with pytest.raises(IndexFormatError, match=r"no Clew index at .*: make one with `clew index PATH"):
             PassageTable.open(folder)
-
-
-def test_a_foreign_table_is_refused(tmp_path: Path) -> None:
-    lance.write_dataset(pa.table({"x": [1]}), str(tmp_path / "passages.lance"))
-    with pytest.raises(IndexFormatError, match="not made by Clew"):
-        PassageTable.open(tmp_path)
 
 
 @pytest.mark.parametrize(("number", "step"), [("2", "install a newer Clew"), ("0", "create it again")])

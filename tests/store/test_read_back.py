@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,13 +17,13 @@ import pyarrow as pa
 import pytest
 
 from clew.errors import IndexFormatError, ProviderError
-from clew.store import commits, dataset, read_back
+from clew.store import commits, dataset, deletion_files
+from clew.store.deletion_files import count_bitmap, deletion_path, stored_checksums
 from clew.store.inspection import verify
-from clew.store.location import locate
+from clew.store.integrity import CHECKSUM_BYTES
+from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
-from clew.store.read_back import count_bitmap
 from clew.store.repair import repair
-from clew.store.row_seal import compute_checksum, deletion_path, stored_checksums
 from tests.store.rows import SETTINGS, WIDTH, make_documents, make_index
 
 
@@ -36,25 +37,17 @@ def empty(path: Path) -> None:
 
 def fail_writes(monkeypatch: pytest.MonkeyPatch, module: str, name: str, damage: Callable[[Path], None]) -> None:
     """Damage each new file before it is read back by a function, as Lance leaves it whose last write failed."""
-    original = getattr(read_back, name)
+    original = getattr(commits, name)
 
-    def damaged(location: object, fragments: list[lance.FragmentMetadata]) -> None:
+    def damaged(location: Location, fragments: list[lance.FragmentMetadata]) -> object:
+        table = Path(location.table)
         for fragment in fragments:
-            for path in files_of(Path(str(vars_of(location)["table"])), fragment, name):
+            data = [table / "data" / file.path for file in fragment.files]
+            for path in data if name == "check_data_files" else [deletion_path(table, fragment)]:
                 damage(path)
-        original(location, fragments)
+        return original(location, fragments)
 
     monkeypatch.setattr(f"{module}.{name}", damaged)
-
-
-def vars_of(location: object) -> dict[str, object]:
-    return {"table": getattr(location, "table")}  # noqa: B009
-
-
-def files_of(table: Path, fragment: lance.FragmentMetadata, name: str) -> list[Path]:
-    if name == "check_data_files":
-        return [table / "data" / file.path for file in fragment.files]
-    return [deletion_path(table, fragment)]
 
 
 @pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
@@ -92,7 +85,7 @@ def test_a_file_of_deleted_rows_that_was_not_written_whole_is_not_committed(
     sizes = (("a", count), ("b", 2))
     table.replace(make_documents(*sizes), ["a", "b"])
     with monkeypatch.context() as patch:
-        fail_writes(patch, "clew.store.commits", "check_deletion_files", damage)
+        fail_writes(patch, "clew.store.commits", "check_new_deletions", damage)
         for write in (
             lambda: table.delete(["a"]),
             lambda: table.replace(make_documents(("a", 1), state="2"), ["a"]),
@@ -113,7 +106,7 @@ def test_a_version_that_does_not_read_back_is_taken_back(tmp_path: Path, monkeyp
     original = dataset.open_dataset
 
     def damaged(location: object, version: int | None = None) -> object:
-        cut(read_back.manifest_path(location, version or 0))  # type: ignore[arg-type]
+        cut(dataset.manifest_path(location, version or 0))  # type: ignore[arg-type]
         return original(location, version)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
@@ -204,7 +197,7 @@ def test_any_flipped_bit_in_a_file_of_deleted_rows_is_found_before_lance_reads_i
         changed[position] ^= 1 << position // step % 8
         file.write_bytes(changed)
         with pytest.raises(IndexFormatError, match="its checksum differs"):
-            read_back.check_stored_deletions(location, current)
+            deletion_files.check_stored_deletions(location, current)
     with patch("clew.store.inspection.crashing_fragments", return_value=set()) as probe:
         assert verify(tmp_path)[0].startswith("the deletion file of data file ")
         file.write_bytes(intact)
@@ -228,7 +221,9 @@ def test_checksums_of_deleted_rows_outlive_commits_that_leave_their_files(tmp_pa
         stored = stored_checksums(current, "index")
         deleted = [one.metadata for one in current.get_fragments() if one.metadata.deletion_file is not None]
         files = [deletion_path(Path(location.table), fragment) for fragment in deleted]
-        assert stored == {file.name: compute_checksum(file.read_bytes()) for file in files}
+        assert stored == {
+            file.name: blake2b(file.read_bytes(), digest_size=CHECKSUM_BYTES).hexdigest() for file in files
+        }
         return set(stored)
 
     kept = checked_files()
@@ -247,7 +242,8 @@ import sys
 import pyarrow as pa
 from clew.errors import ClewError
 from clew.store.commits import commit_restore
-from clew.store.location import locate
+from clew.store.integrity import CHECKSUM_BYTES
+from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
 from clew.store.rewriting import TableRewriter
 from tests.store.rows import make_documents

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import IndexFormatError
+from clew.store.dataset import manifest_path
 from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
-from clew.store.read_back import manifest_path
 from clew.store.row_seal import RowSeal, compute_seal, stored_seal
 from tests.store.rows import SETTINGS, WIDTH, leave_out_checksums, make_documents, make_index
 
@@ -157,7 +157,7 @@ def test_an_older_file_of_deleted_rows_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(IndexFormatError, match=r"its checksum differs\): run `clew repair`"):
         PassageTable.open(tmp_path).read()
     with (
-        patch("clew.store.read_back.stored_checksums", return_value={}),
+        patch("clew.store.deletion_files.stored_checksums", return_value={}),
         pytest.raises(IndexFormatError, match=r"it names 1 rows .*, and 2 were removed\): run `clew repair`"),
     ):
         PassageTable.open(tmp_path).read()

@@ -1,14 +1,8 @@
 """Types of numpy arrays, and the order of scores: the one place where ties are broken.
 
-A ranking breaks ties by position (or by id), so it is the same on every machine. A metric that must not depend on the
-order of ties uses the optimistic and the pessimistic rank of a tied item.
-
-Source of the ranks: Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or link
-prediction methods" (2020), section 3.
+A ranking breaks ties by position, so it is the same on every machine.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,40 +50,6 @@ def top_order(scores: Scores, k: int) -> LongArray:
     tied = np.flatnonzero(scores == lowest)[: k - len(above)]
     best = np.concatenate([above, tied])
     return best[np.argsort(-scores[best], kind="stable")].astype(np.int64)
-
-
-def ranking(scores: Scores, ids: Sequence[str]) -> LongArray:
-    """Return the positions (n,) ordered by score, best first, equal scores by id.
-
-    Raises InputError where a score is NaN, or the numbers of ids and scores differ.
-    """
-    _check_scores(scores)
-    if len(ids) != len(scores):
-        raise InputError(f"{len(ids)} ids for {len(scores)} scores: wanted one id per score")
-    by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
-    return by_id[np.argsort(-scores[by_id], kind="stable")]
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """The ranks of n items, from 1, under several conventions for ties."""
-
-    optimistic: LongArray  # (n,) with the item first in its tie
-    pessimistic: LongArray  # (n,) with the item last in its tie
-
-    @classmethod
-    def from_scores(cls, scores: Scores) -> "Ranks":
-        """Rank every item of `scores` (n,); a higher score is better; raises InputError where a score is NaN."""
-        _check_scores(scores)
-        ascending = np.sort(scores)
-        at_most = np.searchsorted(ascending, scores, side="right")
-        below = np.searchsorted(ascending, scores, side="left")
-        return cls((len(scores) - at_most + 1).astype(np.int64), (len(scores) - below).astype(np.int64))
-
-    @property
-    def tie_sizes(self) -> LongArray:
-        """The number of items (n,) with the same score, the item itself included."""
-        return self.pessimistic - self.optimistic + 1
 
 
 def _candidate_positions(scores: Scores, k: int) -> LongArray:

@@ -7,14 +7,13 @@ This uses names that numba does not publish. Where another version of numba lack
 where machine code needs a symbol that is not there yet, numba's own way is taken, which is slower and does the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import FunctionType
 from typing import Any
 
 import numba
-
-from clew.arrays.hidden_modules import hide_modules
 
 # By name, since versions of numba differ in which of their modules have types.
 _llvm: Any = import_module("llvmlite.binding")
@@ -27,31 +26,33 @@ _FOREIGN_FORM = (AttributeError, ImportError, LookupError, OSError, TypeError, V
 """Errors of names and records that another version of numba has in another form, and of files that it cannot read."""
 
 
-def compile_lazily(function: FunctionType, options: dict[str, Any], hidden: Iterable[str] = ()) -> Any:
+def compile_lazily(
+    function: FunctionType, options: dict[str, Any], hide: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> Any:
     """Return numba's object for a function, which compiles it or loads it from the cache when it is called.
 
     Args:
         function: The function.
         options: Those of numba's `njit`.
-        hidden: Modules that numba does not find when it loads parts of itself.
+        hide: Hides modules while numba loads parts of itself.
     """
     compiled = numba.njit(cache=True, nogil=True, **options)(function)
     # `compiled` is `function` where NUMBA_DISABLE_JIT is set.
     if isinstance(getattr(compiled, "_cache", None), _function_cache):
-        compiled._cache = _MachineCodeCache(function, tuple(hidden))  # noqa: SLF001
+        compiled._cache = _MachineCodeCache(function, hide)  # noqa: SLF001
     return compiled
 
 
 class _MachineCodeCache(_function_cache):  # type: ignore[misc]  # its type is unknown
     """Numba's cache of one function: the same files, read without numba's registries where they are not needed."""
 
-    def __init__(self, function: FunctionType, hidden: tuple[str, ...]) -> None:
+    def __init__(self, function: FunctionType, hide: Callable[[], AbstractContextManager[object]]) -> None:
         super().__init__(function)
-        self._hidden = hidden
+        self._hide = hide
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled function for a signature, None if it is not in the cache."""
-        with hide_modules(self._hidden):
+        with self._hide():
             try:
                 loaded = self._load_machine_code(signature, target_context)
             except _FOREIGN_FORM:

@@ -9,18 +9,19 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable
-from functools import update_wrapper
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial, update_wrapper
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from threading import RLock
+from threading import RLock, get_ident
 from types import FunctionType, ModuleType
-from typing import Any, final
-
-from clew.arrays.hidden_modules import hide_modules
+from typing import Any
 
 _logger = logging.getLogger(__name__)
 _lock = RLock()
-_FIRST_NOTICE, _NEXT_NOTICE = 1.0, 4.0  # seconds of compiling in all; then at four times as many
+_NOTICEABLE_SECONDS = 1.0
+_spent: list[float] = []  # seconds of each compilation in this process
 
 _hidden: list[str] = []
 
@@ -44,6 +45,31 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_acquire_compiler_locks, after_in_parent=_release_compiler_locks, after_in_child=_release_compiler_locks
     )
+
+
+@contextmanager
+def hide_modules(names: Iterable[str]) -> Iterator[None]:
+    """Let imports of these modules fail in this thread, unless they are loaded already."""
+    finder = _HidingFinder(names)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _HidingFinder:
+    # Not None in `sys.modules`, which pyarrow's compiled modules take for a module, and other threads see.
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+        self._thread = get_ident()
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Raise ModuleNotFoundError for a hidden module; leave all others to the next finder."""
+        del path, target
+        if name in self._names and get_ident() == self._thread:
+            raise ModuleNotFoundError(f"No module named {name!r}: it is hidden for now", name=name)
+        return None
 
 
 def hide_optional_modules() -> None:
@@ -70,24 +96,12 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return CompiledFunction(function, options)
 
 
-@final
-class CompilingTime:
-    """The seconds that this process has spent on compiling, and a note on them when they become noticeable."""
-
-    def __init__(self) -> None:
-        self._seconds = 0.0
-        self._notice = _FIRST_NOTICE
-
-    def add(self, seconds: float) -> None:
-        """Add the seconds of one compilation; log a note when the total reaches 1, 4, 16, ... seconds."""
-        self._seconds += seconds
-        if self._seconds >= self._notice:
-            _logger.warning("compiling, once: %.0f s so far; later runs load the compiled code", self._seconds)
-        while self._seconds >= self._notice:
-            self._notice *= _NEXT_NOTICE
-
-
-_compiling = CompilingTime()
+def _note_compiling(seconds: float) -> None:
+    """Count the seconds of one compilation; log a note when they have become noticeable."""
+    before, after = sum(_spent), sum(_spent) + seconds
+    _spent.append(seconds)
+    if before < _NOTICEABLE_SECONDS <= after:
+        _logger.warning("compiling, once: %.0f s so far; later runs load the compiled code", after)
 
 
 class CompiledFunction:
@@ -109,7 +123,7 @@ class CompiledFunction:
         result = self.dispatcher()(*arguments)
         seconds = time.perf_counter() - started
         if self._dispatcher.stats.cache_misses:
-            _compiling.add(seconds)
+            _note_compiling(seconds)
         self._is_first_call = False
         return result
 
@@ -117,8 +131,8 @@ class CompiledFunction:
         """Return numba's object for this function, with those of the functions that it calls in place."""
         with _lock:
             if self._dispatcher is None:
-                kernel_cache = _load_numba()
-                self._dispatcher = kernel_cache.compile_lazily(self.py_func, self._options, _hidden)
+                kernel_cache, hide = _load_numba(), partial(hide_modules, tuple(_hidden))
+                self._dispatcher = kernel_cache.compile_lazily(self.py_func, self._options, hide)
                 # numba finds the functions that this one calls by their names, when it compiles.
                 names = self.py_func.__globals__
                 for name in self.py_func.__code__.co_names:

@@ -14,7 +14,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_stats
 from clew.errors import InputError
 from clew.indexing.reencoding import ReencodingReport
-from clew.store.array_cache import array_problems
+from clew.store.array_file import array_problems
 from clew.store.inspection import verify as find_problems
 from clew.store.passage_table import PassageTable
 from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN, found_damage

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clew.arrays.hidden_modules import hide_modules
-from clew.arrays.kernels import hide_optional_modules
+from clew.arrays.kernels import hide_modules, hide_optional_modules
 from clew.commands.options import LLMOptions, MakingOptions, RetrieverOptions, check_folder, fill_model
 from clew.errors import InputError
 from clew.index import Index

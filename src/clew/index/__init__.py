@@ -1,6 +1,7 @@
 """An index: documents in, evidence and answers out; the Python API of everything the command line does."""
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -9,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
-from clew.index.async_calls import AsyncIndex
+from clew.index.async_calls import as_change, as_question
 from clew.index.contents import ReadableIndex
 from clew.index.entity_changes import CorrectableIndex
 from clew.index.version import EncoderOpener
@@ -52,8 +53,10 @@ _CACHE_LOCK = Lock()  # held for microseconds
 RetrieverSpec = str | SettingsRecord | Retriever
 
 
-class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
+class Index(CorrectableIndex, ReadableIndex):
     """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
+
+    `asearch`, `aask`, `aretrieve` and `aadd` are the async calls; those that are not must not run at the same time.
 
     Attributes:
         table: The passages on disk.
@@ -89,12 +92,14 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
             return accept_retriever(spec, self.context.scope)
         check_device(self.device)
         named = self.resolve_retriever(spec)
-        return _find_or_add(
-            self._retrievers,
-            (named, paths),
-            lambda: open_retriever(named, self.context.with_paths_per_passage(paths)),
-            _MAX_RETRIEVERS,
-        )
+        key = named, paths
+        with nullcontext() if key in self._retrievers else self._calls.opening:
+            return _find_or_add(
+                self._retrievers,
+                key,
+                lambda: open_retriever(named, self.context.with_paths_per_passage(paths)),
+                _MAX_RETRIEVERS,
+            )
 
     def resolve_retriever(self, spec: str | SettingsRecord = AUTO_RETRIEVER) -> str | SettingsRecord:
         """Return the name that "auto" stands for here, and any other name or record as it is."""
@@ -135,6 +140,18 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
             able = ", ".join(names_that_find_paths())
             raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return self.finish(opened.retrieve_about([question], [topics], k, where)[0], where)
+
+    @as_question
+    def aretrieve(
+        self,
+        questions: Sequence[str],
+        k: int = 5,
+        retriever: RetrieverSpec = AUTO_RETRIEVER,
+        where: Filter | None = None,
+    ) -> list[Evidence]:
+        """Return the evidence for each of some questions, in their order, from one call of the retriever."""
+        check_strings(questions, "questions")
+        return [self.finish(one, where) for one in self.retriever(retriever).retrieve(questions, k, where)]
 
     def finish(self, evidence: Evidence, where: Filter | None, within: Filter | None = None) -> Evidence:
         """Return what a retriever found with notes on aliases; `search` does this by itself.
@@ -212,6 +229,10 @@ class Index(CorrectableIndex, ReadableIndex, AsyncIndex):
             return self._encoder if has_vectors else None
 
         return open_answerer(model, self.open_model, open_encoder, evidence, prompts, has_words)
+
+    asearch = as_question(search)
+    aask = as_question(ask)
+    aadd = as_change(CorrectableIndex.add)
 
     def example_questions(self, count: int = 5) -> "list[ExampleQuestion]":
         """Return at most `count` questions that the index can answer, made by rules from chains of two facts.

@@ -5,42 +5,29 @@ being answered are done, and later questions wait for it. A call that is cancell
 has begun is done to its end in its thread, so that a change is there as a whole or not at all.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cached_property, partial
-from pathlib import Path
-from threading import Condition, Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property, partial, wraps
+from threading import Condition, RLock
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, final
 
 from clew.models.threads import worker_count
-from clew.plugins.arguments import check_strings
-from clew.types import Answer, Document, Evidence, Failure, Filter
 
-if TYPE_CHECKING:
-    from clew.index import RetrieverSpec
-    from clew.indexing.entry import IndexingReport
-    from clew.protocols import Retriever
-
+P = ParamSpec("P")
+S = TypeVar("S", bound="_Opened")
 T = TypeVar("T")
 _MAX_THREADS = 8  # questions that are answered at the same time, at most; each may hold all cores
 
 
-class _Questions(Protocol):
-    """The calls of an index that have an async form."""
+class _Opened(Protocol):
+    """An index that has async calls."""
 
     @property
     def _calls(self) -> "AsyncCalls": ...
 
-    def retriever(self, spec: "RetrieverSpec" = ..., paths: int = ...) -> "Retriever": ...
-
-    def search(self, question: str, *arguments: Any, **options: Any) -> Evidence: ...
-
-    def ask(self, question: str, *arguments: Any, **options: Any) -> Answer: ...
-
-    def finish(self, evidence: Evidence, where: Filter | None) -> Evidence: ...
-
-    def add(self, documents: Any, *arguments: Any, **options: Any) -> "IndexingReport": ...
+    @property
+    def context(self) -> object: ...
 
 
 @final
@@ -52,7 +39,7 @@ class AsyncCalls:
         self._questions = 0  # that are being answered
         self._is_changing = False
         self._waiting_changes = 0
-        self._opening = Lock()
+        self.opening = RLock()  # held by the one thread that opens what questions need of the index
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -64,28 +51,20 @@ class AsyncCalls:
         if threads is not None:
             threads.shutdown(wait=False)
 
-    async def question(self, open_first: Callable[[], object], work: Callable[[], T]) -> T:
-        """Return the result of a question; what it needs of the index is opened by one thread at a time."""
-
-        def call() -> T:
-            with self._hold_shared():
-                with self._opening:
-                    open_first()
-                return work()
-
-        return await self._run(call)
+    async def question(self, work: Callable[[], T]) -> T:
+        """Return the result of a question."""
+        return await self._run(self._hold_shared, work)
 
     async def change(self, work: Callable[[], T]) -> T:
         """Return the result of a change, which nothing else runs beside."""
+        return await self._run(self._hold_exclusively, work)
+
+    async def _run(self, hold: Callable[[], AbstractContextManager[None]], work: Callable[[], T]) -> T:
+        from asyncio import get_running_loop  # a search without it does not load it
 
         def call() -> T:
-            with self._hold_exclusively():
+            with hold():
                 return work()
-
-        return await self._run(call)
-
-    async def _run(self, call: Callable[[], T]) -> T:
-        from asyncio import get_running_loop  # a search without it does not load it
 
         return await get_running_loop().run_in_executor(self._threads, call)
 
@@ -117,57 +96,26 @@ class AsyncCalls:
                 self._condition.notify_all()
 
 
-class AsyncIndex:
-    """The async calls of an index; the calls beside them that are not async must not run at the same time."""
+def as_question(call: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Return the async form of a call that reads an index."""
 
-    @cached_property
-    def _calls(self) -> AsyncCalls:
-        return AsyncCalls()
+    @wraps(call)
+    async def ask(index: S, /, *arguments: P.args, **options: P.kwargs) -> T:
+        def work() -> T:
+            with index._calls.opening:  # noqa: SLF001
+                _ = index.context
+            return call(index, *arguments, **options)
 
-    async def asearch(
-        self: _Questions,
-        question: str,
-        k: int = 5,
-        retriever: "RetrieverSpec" = "auto",
-        where: Filter | None = None,
-        paths: int = 1,
-        topics: Sequence[str] = (),
-    ) -> Evidence:
-        """Return what `search` does."""
-        search = partial(self.search, question, k, retriever, where, paths, topics)
-        return await self._calls.question(partial(self.retriever, retriever, paths), search)
+        return await index._calls.question(work)  # noqa: SLF001
 
-    async def aretrieve(
-        self: _Questions,
-        questions: Sequence[str],
-        k: int = 5,
-        retriever: "RetrieverSpec" = "auto",
-        where: Filter | None = None,
-    ) -> list[Evidence]:
-        """Return the evidence for each of some questions, in their order, from one call of the retriever."""
-        check_strings(questions, "questions")
+    return ask
 
-        def retrieve() -> list[Evidence]:
-            return [self.finish(one, where) for one in self.retriever(retriever).retrieve(questions, k, where)]
 
-        return await self._calls.question(partial(self.retriever, retriever), retrieve)
+def as_change(call: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Return the async form of a call that changes an index, when the questions that are being answered are done."""
 
-    async def aask(
-        self: _Questions,
-        question: str,
-        k: int = 5,
-        retriever: "RetrieverSpec" = "auto",
-        where: Filter | None = None,
-        paths: int = 1,
-        model: Any = "",
-        topics: Sequence[str] = (),
-    ) -> Answer:
-        """Return what `ask` does."""
-        ask = partial(self.ask, question, k, retriever, where, paths, model, topics)
-        return await self._calls.question(partial(self.retriever, retriever, paths), ask)
+    @wraps(call)
+    async def change(index: S, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return await index._calls.change(partial(call, index, *arguments, **options))  # noqa: SLF001
 
-    async def aadd(
-        self: _Questions, documents: Iterable[Document | Failure] | Sequence[str | Path], **options: Any
-    ) -> "IndexingReport":
-        """Add documents as `add` does, with its options, when the questions that are being answered are done."""
-        return await self._calls.change(partial(self.add, documents, **options))
+    return change

@@ -1,5 +1,6 @@
 """Changes of an index: documents and graphs that are added and removed, other vectors, other versions."""
 
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -12,9 +13,9 @@ from clew.models.encoders.registry import accept_encoder, open_encoder
 from clew.models.threads import check_device
 from clew.plugins.arguments import check_count, check_string, check_strings, check_switch, describe_value
 from clew.protocols import Encoder, Extractor
-from clew.store.commits import StoredVersion
 from clew.store.kg_shards import shards_by_graph
 from clew.store.location import source_register_path, watched_state_path
+from clew.store.passage_table import StoredVersion
 from clew.store.schema import WITH_VECTORS, WITHOUT_VECTORS
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
@@ -206,7 +207,7 @@ class ChangeableIndex(IndexVersion):
             width = self.table.dimension
             self.table, report = entry.reencode(self.table, opened, self._progress, sentences)
             if width != self.table.dimension:
-                entry.discard_vectors(self.table.location.derived / "vectors.lance")
+                shutil.rmtree(self.table.location.derived / "vectors.lance", ignore_errors=True)
             self._encoder_opener = EncoderOpener(self.table, self.device, self.llm_factory, opened)
         report.seconds = time.perf_counter() - started
         return report

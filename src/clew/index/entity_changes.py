@@ -1,18 +1,13 @@
-"""Changes of entities by people: merged, split, renamed and forgotten, each as one committed row that may be undone.
+"""Changes of entities by people: merged, split, renamed and forgotten, each as one committed row that may be undone."""
 
-Decisions on entities without the names and ids that an index has no longer, for the shredding of text.
-"""
-
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.graph.snapshot.snapshot import Snapshot
 from clew.index.changes import ChangeableIndex
-from clew.index.entity_names import EntityNames, clean_name, list_names, separate_names
+from clew.index.entity_names import EntityNames, clean_name, list_names, separate_names, strip_absent_names
 from clew.plugins.arguments import check_count, check_string, check_strings
 from clew.store.entity_decisions import (
     FORGET,
@@ -29,51 +24,10 @@ from clew.store.entity_decisions import (
     undone_numbers,
 )
 from clew.store.snapshot_files import DECISION_PROBLEMS, read_manifest
-from clew.text.normalization import key_hash, name_key
 from clew.types import Filter
 
 if TYPE_CHECKING:
     from clew.query.entity_candidates import AmbiguousEntity, DuplicateEntities
-
-
-def strip_absent_names(
-    snapshot: Snapshot, decisions: Iterable[tuple[EntityDecision, bool]]
-) -> tuple[list[EntityDecision], list[int]]:
-    """Return the decisions that change, and the numbers of those of which nothing is left.
-
-    Args:
-        snapshot: Of the version, with its decisions applied.
-        decisions: Each with whether it does all that it says; then its names are there, whatever they became.
-    """
-    documents = frozenset(snapshot.document_ids)
-    passages = frozenset(snapshot.passage_ids)
-    changed, dropped = [], []
-    for decision, is_whole in decisions:
-        names = decision.names if is_whole else tuple(name for name in decision.names if _is_known(snapshot, name))
-        left = replace(
-            decision,
-            names=names,
-            documents=tuple(id_ for id_ in decision.documents if id_ in documents),
-            passages=tuple(id_ for id_ in decision.passages if id_ in passages),
-        )
-        if left == decision:
-            continue
-        if _is_decision(left):
-            changed.append(left)
-        else:
-            dropped.append(decision.number)
-    return changed, dropped
-
-
-def _is_known(snapshot: Snapshot, name: str) -> bool:
-    return len(snapshot.entities_with_key(key_hash(name_key(name), snapshot.salt))) > 0
-
-
-def _is_decision(decision: EntityDecision) -> bool:
-    if decision.action == SPLIT and not (decision.documents or decision.passages or decision.form):
-        return False
-    return decision.action == UNDO or len(decision.names) >= (2 if decision.action == MERGE else 1)
-
 
 _PROBLEMS = {
     "absent": "no entity has one of its names now",
@@ -344,19 +298,16 @@ class CorrectableIndex(ChangeableIndex):
         from clew.indexing import entry
 
         label, snapshot = self.snapshot.entities[entity], self.snapshot
-        known = set(snapshot.document_ids) if decision.documents else set()
-        if absent := [id_ for id_ in decision.documents if id_ not in known]:
-            raise InputError(f"no document has the id {absent[0]!r}: `clew search` shows the ids of what it finds")
-        if absent := [id_ for id_ in decision.passages if not _has_passage(snapshot.passage_ids, id_)]:
-            raise InputError(f"no passage has the id {absent[0]!r}: `clew search` shows the ids of what it finds")
+        for kind, given, ids in (
+            ("document", decision.documents, snapshot.document_ids),
+            ("passage", decision.passages, snapshot.passage_ids),
+        ):
+            known = set(ids) if given else set()
+            if absent := [id_ for id_ in given if id_ not in known]:
+                raise InputError(f"no {kind} has the id {absent[0]!r}: `clew search` shows the ids of what it finds")
         mentioning = snapshot.passages_of(entity).tolist()
         chosen = entry.split_passages(snapshot, decision, entity, mentioning)
         if not chosen:
             raise InputError(f"none of the passages that are meant mentions {label!r}: nothing can be split off")
         if len(chosen) == len(mentioning):
             raise InputError(f"every passage of {label!r} is meant: rename it, or name fewer")
-
-
-def _has_passage(ids: Sequence[str], wanted: str) -> bool:
-    place = bisect_left(ids, wanted)
-    return place < len(ids) and ids[place] == wanted

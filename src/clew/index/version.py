@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.snapshot.snapshot import GivenNames, Snapshot
+from clew.index.async_calls import AsyncCalls
 from clew.models.encoders.registry import open_index_encoder
 from clew.models.llm.budget import PaidEncoder
 from clew.models.llm.provider_model import LLMClientFactory
@@ -57,6 +58,10 @@ class IndexVersion:
         self._encoder_opener = EncoderOpener(table, device, llm_factory)
         self._extractor: Extractor | None = None  # that was given as an object
         self._elsewhere: PassageTable | None = None  # the same version, with derived data in the cache folder
+
+    @cached_property
+    def _calls(self) -> AsyncCalls:
+        return AsyncCalls()
 
     def __enter__(self) -> Self:
         return self

@@ -53,9 +53,8 @@ from clew.models.encoders.registry import accept_encoder, open_encoder
 from clew.models.threads import check_device
 from clew.protocols import Encoder, Extractor
 from clew.settings import Settings
-from clew.store.atomic import StagingFolder as StagingFolder
 from clew.store.schema import ALIASES, SENTENCES, WITHOUT_ALIASES
-from clew.store.vector_cache import discard_vectors as discard_vectors
+from clew.store.staging import StagingFolder as StagingFolder
 
 
 def choose_settings(settings: Settings, device: str | None, given: object = None) -> tuple[Settings, Encoder]:

@@ -19,11 +19,11 @@ from clew.indexing.part_documents import PartComparison, WrittenPart, compare_do
 from clew.indexing.pipeline import IndexWriter
 from clew.indexing.report import IndexingReport
 from clew.indexing.selected_snapshot import Part
-from clew.store.atomic import StagingFolder
 from clew.store.document_ids import StoredDocuments
 from clew.store.passage_table import PassageTable
 from clew.store.schema import canonical_json
 from clew.store.segment_files import segments_folder
+from clew.store.staging import StagingFolder
 from clew.types import Document, Failure
 
 _PART_NAME = re.compile(r"part-(\d{5})-of-(\d{5})\.json")

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray
+from clew.arrays.mapped_files import VectorFile
 from clew.errors import IndexFormatError
 from clew.graph.snapshot.snapshot import Snapshot, with_equivalences
 from clew.graph.string_array import StringArray, take_strings
 from clew.indexing.resolution.pair_cache import PairCache, VectorRows, first_rows, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import EXACT_NAMES, find_relative_synonyms, find_synonyms
 from clew.protocols import Encoder
-from clew.store.array_file import VectorFile
 from clew.store.atomic import atomic_folder, temporary_folder
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import hash_files, snapshot_problems, write_manifest

@@ -34,8 +34,7 @@ from clew.query.question_vectors import PendingVector, SimilarPassages
 from clew.query.relation_matching import RelationTexts, end_examples
 from clew.query.scope import Scope
 from clew.store import segment_files
-from clew.store.array_cache import load_or_compute
-from clew.store.array_file import map_arrays
+from clew.store.array_file import load_or_compute, map_arrays
 from clew.store.segment_files import segments_folder
 from clew.store.vector_cache import VectorCache
 from clew.store.weights_io import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder, existing_weights

@@ -1,19 +1,14 @@
-"""Files of named arrays, mapped into memory when they are opened: one file in place of a folder of many.
+"""Files of named arrays, mapped into memory when they are opened, folders of `.npy` files, and a cache of arrays.
 
-The format is that of safetensors: the length of a header, the header as JSON, the arrays. It is written here array by
-array, without a second copy of them all in memory.
-
-Folders of `.npy` files, of which those that an earlier folder has already are linked and not written again.
-
-Rows of numbers in a file, read and written by blocks, so that memory holds a small part of them at any time.
+The format of a file is that of safetensors: the length of a header, the header as JSON, the arrays. It is written here
+array by array, without a second copy of them all in memory.
 """
 
 import io
 import json
-import mmap
+import logging
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import prod
@@ -23,12 +18,22 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import FloatArray
-from clew.arrays.mapped_files import MappedFile
-from clew.errors import IndexFormatError
-from clew.store.atomic import atomic_file
-from clew.store.error_mapping import unreadable_error
+from clew.arrays.mapped_files import MappedFile, map_array
+from clew.errors import IndexFormatError, ProviderError
+from clew.store.atomic import (
+    atomic_file,
+    atomic_folder,
+    discard_older,
+    file_hash,
+    file_stamp,
+    read_note,
+    remove_leftovers,
+    write_note,
+)
+from clew.store.error_mapping import is_unwritable, unreadable_error
 
+_logger = logging.getLogger(__name__)
+_ARRAY_FILE, _CHECKSUM_FILE, _CHECKED_FILE = "array.npy", "checksum", "checked.json"
 _ABOUT = "__metadata__"
 _HASH_KEY = "blake2b"
 _NAME_KEY = "name"
@@ -56,7 +61,35 @@ class ArrayFile:
     @classmethod
     def open(cls, file: Path) -> "ArrayFile":
         """Map a file; one that is missing or damaged in its header is an IndexFormatError."""
-        return _map(file)
+        try:
+            opened = MappedFile(file)
+            mapped = opened.data
+            size = int.from_bytes(mapped[:_LENGTH_BYTES].tobytes(), "little")
+            start = _LENGTH_BYTES + size
+            if size > _MAX_HEADER_BYTES or start > len(mapped):
+                raise ValueError(f"its header has {size} bytes, and the file {len(mapped)}")
+            header = json.loads(mapped[_LENGTH_BYTES:start].tobytes())
+            about = header.pop(_ABOUT)
+            hash_ = about[_HASH_KEY]
+            if about.get(_NAME_KEY, file.name) != file.name:
+                raise ValueError(f"it was written as {about[_NAME_KEY]}")
+            end = 0
+            arrays: dict[str, NDArray[Any]] = {}
+            for name, entry in header.items():
+                dtype, shape = _DTYPES[entry["dtype"]], [_whole_number(count) for count in entry["shape"]]
+                begin, end = end, end + prod(shape) * dtype.itemsize
+                if entry["data_offsets"] != [begin, end] or start + end > len(mapped):
+                    raise ValueError(f"the array {name} does not lie at {entry['data_offsets']}")
+                arrays[name] = np.frombuffer(mapped, dtype, prod(shape), start + begin).reshape(shape)
+            if start + end != len(mapped):
+                raise ValueError(f"it has {len(mapped)} bytes, not {start + end}")
+        except OSError as error:
+            raise unreadable_error(file, error) from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise IndexFormatError(
+                f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
+            ) from error
+        return cls(arrays, str(hash_), len(mapped), opened)
 
     def release_memory(self) -> None:
         """Give back the memory of what was read of the arrays, which stay valid: it is read again when it is needed."""
@@ -87,49 +120,17 @@ def write_arrays(file: Path, arrays: Mapping[str, NDArray[Any]], *, is_named: bo
 
 def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
     """Map a file's arrays, by name, in the shapes written; one missing or damaged in its header: IndexFormatError."""
-    return _map(file).arrays
+    return ArrayFile.open(file).arrays
 
 
 def file_problem(file: Path) -> str | None:
     """Return what is wrong with a file, None for nothing; it reads all of it."""
     try:
-        mapped = _map(file)
+        mapped = ArrayFile.open(file)
     except IndexFormatError as error:
         return str(error)
     as_written = _content_hash(mapped.arrays) == mapped.hash
     return None if as_written else f"{file.name} is not as it was written: run `clew repair`"
-
-
-def _map(file: Path) -> ArrayFile:
-    try:
-        opened = MappedFile(file)
-        mapped = opened.data
-        size = int.from_bytes(mapped[:_LENGTH_BYTES].tobytes(), "little")
-        start = _LENGTH_BYTES + size
-        if size > _MAX_HEADER_BYTES or start > len(mapped):
-            raise ValueError(f"its header has {size} bytes, and the file {len(mapped)}")
-        header = json.loads(mapped[_LENGTH_BYTES:start].tobytes())
-        about = header.pop(_ABOUT)
-        hash_ = about[_HASH_KEY]
-        if about.get(_NAME_KEY, file.name) != file.name:
-            raise ValueError(f"it was written as {about[_NAME_KEY]}")
-        end = 0
-        arrays: dict[str, NDArray[Any]] = {}
-        for name, entry in header.items():
-            dtype, shape = _DTYPES[entry["dtype"]], [_whole_number(count) for count in entry["shape"]]
-            begin, end = end, end + prod(shape) * dtype.itemsize
-            if entry["data_offsets"] != [begin, end] or start + end > len(mapped):
-                raise ValueError(f"the array {name} does not lie at {entry['data_offsets']}")
-            arrays[name] = np.frombuffer(mapped, dtype, prod(shape), start + begin).reshape(shape)
-        if start + end != len(mapped):
-            raise ValueError(f"it has {len(mapped)} bytes, not {start + end}")
-    except OSError as error:
-        raise unreadable_error(file, error) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexFormatError(
-            f"the derived file {file.name} is missing or damaged ({error}): run `clew repair`"
-        ) from error
-    return ArrayFile(arrays, str(hash_), len(mapped), opened)
 
 
 def _whole_number(value: object) -> int:
@@ -189,45 +190,55 @@ class ArrayFolder:
         return True
 
 
-RESIDENT_BYTES = 64 << 20
-"""Bytes of the file that stay in memory once they were read or written, at most, and those of one request more."""
-_PAGE_BYTES = 4096
+def load_or_compute(folder: Path, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Return a folder's array (...,), memory-mapped; compute and store it when absent or damaged.
 
-
-@final
-class VectorFile:
-    """Rows (rows, dimension) in a new file, both at least 1; the file may be removed while this is in use.
-
-    Attributes:
-        shape: (rows, dimension).
+    Where the place is full or may not be written it stays in memory; another failure to write is a
+    ProviderError. The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest
+    stays. A file is hashed once, and again when its size or time of modification has changed; `array_problems` always
+    hashes.
     """
+    if not _is_intact(folder):
+        array = compute()
+        try:
+            _store(folder, array)
+        except ProviderError as error:
+            if not is_unwritable(error):
+                raise
+            _logger.info("%s is computed in each process: %s", folder, error)
+            return array
+        discard_older(folder.parent, "[0-9a-z]*")
+        for parent in (folder.parent, folder.parent.parent):
+            remove_leftovers(parent)
+    return map_array(folder / _ARRAY_FILE)
 
-    def __init__(self, path: Path, rows: int, dimension: int) -> None:
-        self.shape = rows, dimension
-        with path.open("w+b") as stream:
-            stream.truncate(rows * dimension * np.dtype(np.float32).itemsize)
-            self._mapping = mmap.mmap(stream.fileno(), 0)
-        self._rows: FloatArray = np.frombuffer(self._mapping, dtype=np.float32).reshape(self.shape)
-        self._resident_bytes = 0
 
-    def __len__(self) -> int:
-        return self.shape[0]
+def _store(folder: Path, array: NDArray[Any]) -> None:
+    with atomic_folder(folder, replace=lambda other: not _is_intact(other)) as temporary:
+        np.save(temporary / _ARRAY_FILE, array, allow_pickle=False)
+        (temporary / _CHECKSUM_FILE).write_text(file_hash(temporary / _ARRAY_FILE), encoding="ascii")
+        write_note(temporary / _CHECKED_FILE, file_stamp(temporary / _ARRAY_FILE))
 
-    def __getitem__(self, rows: slice | NDArray[np.integer]) -> FloatArray:
-        """Return a copy of some rows."""
-        found: FloatArray = self._rows[rows]
-        found = found.copy() if isinstance(rows, slice) else found
-        self._note(len(found))
-        return found
 
-    def __setitem__(self, rows: slice | NDArray[np.integer], values: FloatArray) -> None:
-        """Write some rows."""
-        self._rows[rows] = values
-        self._note(len(values))
+def array_problems(version: Path) -> list[str]:
+    """Return a line for each array of a version, `.../VERSION`, that is not as it was written; every file is hashed."""
+    folders = sorted(path.parent for path in version.glob(f"[!.]*/{_ARRAY_FILE}"))
+    damaged = [folder for folder in folders if not _has_checksum(folder)]
+    return [f"arrays/{version.name}/{folder.name} is not as it was written: run `clew repair`" for folder in damaged]
 
-    def _note(self, rows: int) -> None:
-        self._resident_bytes += rows * (self._rows.strides[0] + _PAGE_BYTES)  # a row reaches into another page
-        if self._resident_bytes > RESIDENT_BYTES:
-            if sys.platform != "win32":  # which has nothing like it
-                self._mapping.madvise(mmap.MADV_DONTNEED)
-            self._resident_bytes = 0
+
+def _is_intact(folder: Path) -> bool:
+    stamp = file_stamp(folder / _ARRAY_FILE)
+    if stamp is not None and read_note(folder / _CHECKED_FILE) == stamp:
+        return True
+    if not _has_checksum(folder):
+        return False
+    write_note(folder / _CHECKED_FILE, stamp)
+    return True
+
+
+def _has_checksum(folder: Path) -> bool:
+    try:
+        return (folder / _CHECKSUM_FILE).read_text(encoding="ascii") == file_hash(folder / _ARRAY_FILE)
+    except (OSError, ValueError):
+        return False

@@ -1,28 +1,22 @@
-"""Atomic creation of files and folders, and removal of the temporary files of killed processes.
+"""Atomic creation of files and folders, and removal of the temporary files of killed processes."""
 
-Creation of an index that is there with all of its first content, or not at all.
-"""
-
+import json
 import os
 import re
 import secrets
 import shutil
 import socket
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from clew.errors import ClewError, IndexLockedError, InputError, ProviderError
+from clew.errors import ClewError, IndexLockedError, ProviderError
 from clew.store.error_mapping import map_errors
 from clew.store.location import Location, locate
-
-if TYPE_CHECKING:
-    from lance.file import LanceFileSession
 
 _DAY_SECONDS = 86_400
 _TEMPORARY_NAME = re.compile(r"^\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.(?P<token>[0-9a-f]{8})\.tmp$")
@@ -70,6 +64,15 @@ def flush_folder(folder: Path, *, below: bool = True) -> None:
     _sync(folder)
 
 
+def flush_files(files: Iterable[Path], name: str, *more: Path) -> None:
+    """Flush files of the index `name` to disk, the two folders above each, and `more` folders, or raise a ClewError."""
+    paths = list(files)
+    folders = {folder for path in paths for folder in (path.parent, path.parent.parent)}
+    with map_errors(name, "flushing what was written to"):
+        for path in [*paths, *sorted(folders), *more]:
+            _sync(path)
+
+
 def write_text(target: Path, text: str) -> None:
     """Write a text file atomically, or raise a ProviderError, as for a folder that does not exist (a mistyped path)."""
     if not target.parent.is_dir():
@@ -105,6 +108,29 @@ def remove_leftovers(folder: Path) -> list[str]:
     for path in abandoned:
         _remove(path)
     return [path.name for path in abandoned]
+
+
+def file_stamp(path: Path) -> list[int] | None:
+    """Return the size and the time of modification of a file, None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def read_note(file: Path) -> Any:
+    """Return what `write_note` wrote, None where nothing can be read."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def write_note(file: Path, content: object) -> None:
+    """Write what spares the work of finding it out again, as JSON, where that is possible."""
+    with suppress(OSError, ProviderError), atomic_file(file) as temporary:
+        temporary.write_text(json.dumps(content), encoding="utf-8")
 
 
 def file_hash(path: Path) -> str:
@@ -251,58 +277,3 @@ def _move(temporary: Path, location: Location) -> None:
             f"another process has made an index at {location.name} meanwhile: run the same command again"
         ) from error
     flush_folder(folder, below=False)
-
-
-class StagingFolder:
-    """Files of a folder or of `scheme://bucket/prefix`, each written whole or not at all."""
-
-    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
-        if not location.strip():
-            raise InputError('the staging folder is "": give a folder or an s3://bucket/prefix URI')
-        self.name = location
-        self._folder = None if "://" in location else Path(location).expanduser().absolute()
-        self._options = dict(storage_options or {}) or None
-
-    def names(self) -> list[str]:
-        """Return the sorted names of the files directly in the folder, [] where there is none."""
-        with map_errors(self.name, "listing"):
-            if self._folder is None:
-                return sorted(name for name in self._session().list() if "/" not in name)
-            if not self._folder.is_dir():
-                return []
-            return sorted(path.name for path in self._folder.iterdir() if path.is_file() and path.name[0] != ".")
-
-    def write(self, name: str, source: Path) -> None:
-        """Put a file of this machine into the folder under a name, replacing one of that name."""
-        if self._folder is None:
-            with map_errors(self.name, "writing to"):
-                self._session().upload_file(str(source), name)
-            return
-        with atomic_file(self._folder / name) as temporary, map_errors(self.name, "writing to"):
-            temporary.write_bytes(source.read_bytes())
-
-    def read(self, name: str, target: Path) -> None:
-        """Copy a file of the folder to this machine, whole or not at all."""
-        with atomic_file(target) as temporary, map_errors(self.name, "reading"):
-            if self._folder is None:
-                self._session().download_file(name, str(temporary))
-            else:
-                temporary.write_bytes((self._folder / name).read_bytes())
-
-    def write_text(self, name: str, text: str) -> None:
-        """Write a text under a name, replacing one of that name."""
-        with tempfile.TemporaryDirectory() as folder:
-            source = Path(folder) / "text"
-            source.write_text(text, encoding="utf-8")
-            self.write(name, source)
-
-    def read_text(self, name: str) -> str:
-        """Return a text."""
-        with tempfile.TemporaryDirectory() as folder:
-            self.read(name, target := Path(folder) / "text")
-            return target.read_text(encoding="utf-8")
-
-    def _session(self) -> "LanceFileSession":
-        from lance.file import LanceFileSession
-
-        return LanceFileSession(self.name.rstrip("/"), self._options)

@@ -1,47 +1,36 @@
-"""Commits of the passages table: what they name is on the disk and whole before, and what they made is read after.
+"""Commits of the passages table: what they name is on the disk and whole before, and what they made is read after."""
 
-The versions of a passages table that can be gone back to.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
-from clew.store.dataset import forget_newest, open_dataset, open_existing
-from clew.store.error_mapping import map_errors
-from clew.store.inspection import inspect
-from clew.store.location import Location
-from clew.store.read_back import (
-    check_data_files,
-    check_deletion_files,
+from clew.arrays import LongArray
+from clew.errors import ClewError, IndexFormatError, ProviderError
+from clew.store.atomic import flush_files
+from clew.store.dataset import forget_newest, manifest_path, open_dataset, open_existing
+from clew.store.deletion_files import (
+    check_new_deletions,
     check_stored_deletions,
-    flush,
-    flush_paths,
-    manifest_path,
-)
-from clew.store.row_seal import (
-    RowSeal,
-    check_rows_sealed,
     checksum_properties,
-    compute_seal,
-    deletion_path,
-    next_checksums,
-    stored_seal,
+    retained_checksums,
+    unwritten_error,
 )
-from clew.text.counts import format_count
+from clew.store.error_mapping import map_errors, read_batches
+from clew.store.integrity import INTEGRITY_COLUMNS
+from clew.store.location import Location
+from clew.store.row_seal import RowSeal, check_rows_sealed, compute_seal, stored_seal
 
 if TYPE_CHECKING:
     from lance import LanceDataset
-    from lance.dataset import Version
-    from lance.fragment import FragmentMetadata
-
+    from lance.fragment import FragmentMetadata, LanceFragment
 
 DAMAGED_FOLDER = "damaged"
+_BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +59,9 @@ def commit_change(dataset: "LanceDataset", change: TableChange, seal: RowSeal, l
     import lance
 
     operation = lance.LanceOperation.Update(list(change.removed), list(change.changed), list(change.new))
-    check_deletion_files(location, change.changed)
-    deletions = next_checksums(location, dataset, change.changed, change.removed)
+    new = check_new_deletions(location, change.changed)
+    left = {*change.removed, *(fragment.id for fragment in change.changed)}
+    deletions = retained_checksums(location, dataset, left) | new
     return _commit(location, dataset, operation, dataset.version, seal, deletions)
 
 
@@ -86,7 +76,7 @@ def commit_rewrite(
     operations = lance.LanceOperation
     operation = operations.Rewrite([operations.RewriteGroup(list(old), list(new)) for old, new in groups], [])
     check_data_files(location, [fragment for _, new in groups for fragment in new])
-    deletions = next_checksums(location, dataset, removed=[fragment.id for old, _ in groups for fragment in old])
+    deletions = retained_checksums(location, dataset, [fragment.id for old, _ in groups for fragment in old])
     return _commit(location, dataset, operation, dataset.version, known_seal(dataset, location), deletions)
 
 
@@ -110,7 +100,7 @@ def commit_restore(location: Location, version: int) -> "LanceDataset":
     seal = known_seal(older, location)
     check_rows_sealed(seal, compute_seal(older, location.name), location.name)
     operation = lance.LanceOperation.Restore(version)
-    return _commit(location, newest, operation, newest.version, seal, next_checksums(location, older))
+    return _commit(location, newest, operation, newest.version, seal, retained_checksums(location, older))
 
 
 def known_seal(dataset: "LanceDataset", location: Location) -> RowSeal:
@@ -155,9 +145,8 @@ def _check_committed(location: Location, version: int) -> None:
             "check the disk and run the same command again"
         ) from error
     try:
-        flush([manifest], location)
-        if version == 1:  # its folders are new, too
-            flush_paths([Path(location.table), Path(location.table).parent], location)
+        new_folder = [Path(location.table).parent] if version == 1 else []
+        flush_files([manifest], location.name, *new_folder)
     except ClewError as error:
         raise ProviderError(
             f"version {version} of {location.name} was written, but may not outlast a power cut ({error})"
@@ -174,73 +163,109 @@ def set_aside(manifest: Path, location: Location) -> Path:
     return folder
 
 
-_NAMED_VERSIONS = 6  # in a message
-
-
 @dataclass(frozen=True, slots=True)
-class StoredVersion:
-    """A version of a passages table."""
+class Removal:
+    """A version without some rows."""
 
-    version: int
-    time: datetime  # of its commit, in the time zone of this machine
-    rows: int  # passages and shards of graphs
-
-
-def list_versions(dataset: "LanceDataset", location: Location) -> list[StoredVersion]:
-    """Return the versions of a table, the newest first; one that cannot be read is an IndexFormatError."""
-    with map_errors(location.name, "reading the versions of"):
-        found = [_read_version(record) for record in dataset.versions()]
-    return sorted(found, key=lambda one: -one.version)
+    change: TableChange
+    removed: RowSeal  # of the rows that are removed
+    rest: RowSeal  # of all others
 
 
-def _read_version(record: "Version") -> StoredVersion:
-    time = record["timestamp"]
-    assert isinstance(time, datetime), record
-    return StoredVersion(record["version"], time.astimezone(), int(record["metadata"]["total_rows"]))
+def remove_documents(
+    dataset: "LanceDataset",
+    documents: pa.Array,
+    location: Location,
+    fragments: Sequence["LanceFragment"] | None = None,
+) -> Removal:
+    """Return a version without documents, or also without all fragments but some; nothing is committed.
 
-
-def remove_unnamed_files(dataset: "LanceDataset", location: Location) -> list[str]:
-    """Remove the data and deletion files that no version of a table on a disk names; return their sorted names."""
-    table = Path(location.table)
-    named: set[Path] = set()
-    with map_errors(location.name, "reading the versions of"):
-        for record in dataset.versions():
-            for fragment in dataset.checkout_version(record["version"]).get_fragments():
-                named.update(table / "data" / file.path for file in fragment.data_files())
-                if fragment.metadata.deletion_file is not None:
-                    named.add(deletion_path(table, fragment.metadata))
-    with map_errors(location.name, "removing files that no version names of"):
-        present = {path for folder in ("data", "_deletions") for path in (table / folder).glob("*")}
-        unnamed = sorted(present - named)
-        for path in unnamed:
-            path.unlink()
-    return [path.name for path in unnamed]
-
-
-def restore_to(location: Location, dataset: "LanceDataset", version: int) -> "LanceDataset":
-    """Make an older version the newest in one commit, under the writer lock; all of its rows are read before.
+    Args:
+        dataset: The version.
+        documents: (n,) ids of documents, strings.
+        location: Of the table.
+        fragments: Those that are read and stay; None for all.
 
     Raises:
-        InputError: There is no such version, or it is the newest.
-        IndexFormatError: It is damaged; nothing was changed.
+        IndexFormatError: All fragments are read, and their rows are not as they were written.
     """
-    there = [one.version for one in list_versions(dataset, location)]
-    if version not in there or version == there[0]:
-        fault = "is the newest one already" if version in there else "is not there"
-        raise InputError(f"version {version} of {location.name} {fault}: {_describe_versions(there)} (see --list)")
-    older_dataset = open_dataset(location, version)
-    assert older_dataset is not None, version
-    if problems := inspect(older_dataset, location):
-        raise IndexFormatError(
-            f"version {version} of {location.name} is damaged ({problems[0].text}): choose another one"
-        )
-    return commit_restore(location, version)
+    checksum = INTEGRITY_COLUMNS[1]
+    if fragments is None:
+        check_stored_deletions(location, dataset)
+    numbers, offsets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    every, removed = RowSeal(), RowSeal()
+    for batch in read_batches(lambda: _scan(dataset, ["document_id", checksum], fragments), location.name):
+        found = pc.is_in(batch["document_id"], value_set=documents)
+        addresses = batch["_rowaddr"].filter(found).to_numpy(zero_copy_only=False).astype(np.uint64)
+        numbers.append((addresses >> np.uint64(32)).astype(np.int64))
+        offsets.append((addresses & np.uint64(0xFFFFFFFF)).astype(np.int64))
+        every += RowSeal.of_rows(batch[checksum])
+        removed += RowSeal.of_rows(batch[checksum].filter(found))
+    if fragments is None:
+        check_rows_sealed(stored_seal(dataset, location.name), every, location.name)
+    change = _delete_rows(dataset, np.concatenate(numbers), np.concatenate(offsets), location)
+    if fragments is not None:
+        kept = {fragment.fragment_id for fragment in fragments}
+        dropped = [fragment.fragment_id for fragment in dataset.get_fragments() if fragment.fragment_id not in kept]
+        change = TableChange((), change.changed, [*change.removed, *dropped])
+    return Removal(change, removed, every - removed)
 
 
-def _describe_versions(there: Sequence[int]) -> str:
-    """Return the versions that there are, the newest first, in words."""
-    if len(there) == 1:
-        return f"there is no other than {there[0]}"
-    named, rest = ", ".join(map(str, there[:_NAMED_VERSIONS])), len(there[_NAMED_VERSIONS:])
-    older = f" and {format_count(rest, 'older one')}" if rest else ""
-    return f"there are {format_count(len(there), 'version')}, {named}{older}"
+def _scan(
+    dataset: "LanceDataset", columns: list[str], fragments: Sequence["LanceFragment"] | None
+) -> Iterable[pa.RecordBatch]:
+    if fragments is not None and not fragments:
+        return []
+    chosen = None if fragments is None else list(fragments)
+    scanner = dataset.scanner(columns=columns, with_row_address=True, batch_size=_BATCH_ROWS, fragments=chosen)
+    batches: Iterable[pa.RecordBatch] = scanner.to_batches()
+    return batches
+
+
+def _delete_rows(dataset: "LanceDataset", numbers: LongArray, offsets: LongArray, location: Location) -> TableChange:
+    """Write which rows of fragments are deleted: `numbers` (n,) of the fragments, `offsets` (n,) of rows in them."""
+    changed, emptied = [], []
+    for number in np.unique(numbers).tolist():
+        with map_errors(location.name, "removing documents from"):
+            fragment = dataset.get_fragment(number)
+            assert fragment is not None, number
+            rest = fragment.delete_rows(offsets[numbers == number].tolist())
+        if rest is None:
+            emptied.append(number)
+        else:
+            changed.append(rest)
+    return TableChange((), changed, emptied)
+
+
+def check_data_files(location: Location, fragments: Sequence["FragmentMetadata"]) -> None:
+    """Read back the length and the footer of the data files of new fragments, and flush them to disk.
+
+    Raises:
+        ProviderError: A file is missing, short, or has another number of rows than was written.
+    """
+    for fragment in fragments:
+        for file in fragment.files:
+            path = f"{location.table}/data/{file.path}"
+            _check_data_file(path, file.file_size_bytes, fragment.physical_rows, location)
+    if not location.remote:
+        flush_files((Path(location.table) / "data" / file.path for f in fragments for file in f.files), location.name)
+
+
+def _check_data_file(path: str, size: int | None, rows: int, location: Location) -> None:
+    from lance.file import LanceFileReader
+
+    if not location.remote and size and (found := _size(path)) != size:
+        raise unwritten_error(path.rsplit("/", 1)[-1], f"{found} bytes of {size}", location)
+    try:
+        stored = LanceFileReader(path, dict(location.storage_options) or None).metadata().num_rows
+    except (OSError, ValueError, RuntimeError) as error:
+        raise unwritten_error(path.rsplit("/", 1)[-1], str(error).split(", /")[0][:200], location) from error
+    if stored != rows:
+        raise unwritten_error(path.rsplit("/", 1)[-1], f"{stored} rows of {rows}", location)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
+_MAX_MANIFEST_NAME = (1 << 64) - 1  # Lance names the manifest of version v so that the newest sorts first
 _VERSION_HINT = "latest_version_hint.json"  # Lance writes it after the file of a version
 
 
@@ -92,3 +93,22 @@ def no_index_error(location: Location) -> IndexFormatError:
     """Return the error for a location without an index."""
     message = f"no Clew index at {location.name}"
     return IndexFormatError(f"{message}: make one with `clew index PATH... --index {location.name}`")
+
+
+def manifest_path(location: Location, version: int) -> Path:
+    """Return the file of a version of a table on a disk."""
+    return Path(location.table) / "_versions" / f"{_MAX_MANIFEST_NAME - version:020d}.manifest"
+
+
+def manifest_version(manifest: Path) -> int:
+    """Return the version whose file this is."""
+    return _MAX_MANIFEST_NAME - int(manifest.stem)
+
+
+def newest_version(location: Location) -> int:
+    """Return the newest version whose file is there; 0 where there is none, or the table is in an object store."""
+    if location.remote:
+        return 0
+    with map_errors(location.name, "opening"):
+        names = [file.stem for file in (Path(location.table) / "_versions").glob("*.manifest")]
+    return max((_MAX_MANIFEST_NAME - int(name) for name in names if name.isdecimal() and len(name) == 20), default=0)

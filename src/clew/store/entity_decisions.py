@@ -66,33 +66,24 @@ class EntityDecision:
 
 def decision_from_json(fields: object) -> EntityDecision:
     """Return a decision from the JSON form of its fields; another form is an InputError."""
+    from pydantic import TypeAdapter, ValidationError
+
     problem = f"a decision is {fields!r:.80}: wanted one as `clew entities list --log --json` prints them"
     if not isinstance(fields, Mapping):
         raise InputError(problem)
-    texts = {key: fields.get(key, "") for key in ("action", "new_name", "form", "time")}
-    lists = {key: fields.get(key, []) for key in ("names", "documents", "passages")}
-    numbers = {key: fields.get(key, 0) for key in ("number", "target")}
-    action = texts["action"]
-    if not (
-        action in _ACTIONS
-        and all(isinstance(text, str) for text in texts.values())
-        and all(isinstance(number, int) and number >= 0 for number in numbers.values())
-        and all(isinstance(own, list) and all(isinstance(text, str) for text in own) for own in lists.values())
-        and len(lists["names"]) in _NAME_COUNTS[action]
-        and bool(texts["new_name"]) == (action in (MERGE, SPLIT, RENAME))
+    try:
+        text = json.dumps({"number": 0, **fields})
+        decision = TypeAdapter(EntityDecision).validate_json(text, strict=True)
+    except (TypeError, ValidationError) as error:
+        raise InputError(problem) from error
+    has_name = decision.action in (MERGE, SPLIT, RENAME)
+    if (
+        len(decision.names) not in _NAME_COUNTS.get(decision.action, ())
+        or bool(decision.new_name) != has_name
+        or min(decision.number, decision.target) < 0
     ):
         raise InputError(problem)
-    return EntityDecision(
-        number=numbers["number"],
-        action=action,
-        names=tuple(lists["names"]),
-        new_name=texts["new_name"],
-        documents=tuple(lists["documents"]),
-        passages=tuple(lists["passages"]),
-        form=texts["form"],
-        target=numbers["target"],
-        time=texts["time"],
-    )
+    return decision
 
 
 def append_decisions(table: PassageTable, decisions: Sequence[EntityDecision]) -> None:

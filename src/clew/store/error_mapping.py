@@ -2,11 +2,14 @@
 
 import errno
 import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputError, ProviderError
 
+T = TypeVar("T")
 _DISK_FULL_SIGNS = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
 _OPEN_FILES_SIGNS = ("too many open files", "os error 24)", "os error 23)")
 _FORBIDDEN_SIGNS = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
@@ -44,6 +47,18 @@ class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`
             raise KeyboardInterrupt from error
         if isinstance(error, (OSError, ValueError, RuntimeError)) or kind.__name__ == "PanicException":
             raise to_clew_error(error, self._name, self._action) from error
+
+
+def read_batches(batches: Callable[[], Iterable[T]], name: str) -> Iterator[T]:
+    """Yield what a scan of the index `name` gives; its errors are mapped, and none of those who take it."""
+    with map_errors(name, "reading"):
+        scan = iter(batches())
+    while True:
+        with map_errors(name, "reading"):
+            batch = next(scan, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:

@@ -1,11 +1,12 @@
-"""Detection of damage in the stored passages of one version.
-
-Verification of an index on disk.
-"""
+"""Detection of damage in the stored passages of one version."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,21 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError
-from clew.store.crash_probe import crashing_fragments
 from clew.store.dataset import no_index_error, open_dataset
-from clew.store.error_mapping import map_errors
+from clew.store.deletion_files import check_stored_deletion, deletion_path, fragments_with_deletions, stored_checksums
+from clew.store.error_mapping import map_errors, read_batches
 from clew.store.integrity import find_damaged_rows, settings_from_schema, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location, locate
-from clew.store.read_back import check_stored_deletion
-from clew.store.row_seal import (
-    compute_seal,
-    deletion_path,
-    describe_mismatch,
-    fragments_with_deletions,
-    stored_checksums,
-    stored_seal,
-)
+from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
 from clew.store.schema import SENTENCE_COLUMNS
 from clew.text.counts import format_count
 
@@ -38,8 +31,8 @@ if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import LanceFragment
 
-
 _UNIT_TOLERANCE = 1e-3
+_MAX_PROBLEMS = 100
 _BATCH_ROWS = 64  # a shard of a graph may have several MB
 _ROW_COLUMNS = ("id", "document_id", "extractor", "text", "start", "end", "metadata", "mentions")
 _DOCUMENT_COLUMNS = ("id", "document_id", "ordinal", "document_hash", "document_rows")
@@ -128,16 +121,13 @@ def _name_files(fragment: "LanceFragment") -> str:
 def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:
     problems: list[Problem] = []
     columns: list[pa.Table] = []
-    with map_errors(location.name, "reading"):
-        batches = iter(fragment.to_batches(batch_size=_BATCH_ROWS))
-    while True:
+    for batch in read_batches(lambda: fragment.to_batches(batch_size=_BATCH_ROWS), location.name):
+        rows = pa.Table.from_batches([batch])
         with map_errors(location.name, "reading"):
-            if (batch := next(batches, None)) is None:
-                return problems, columns
-            rows = pa.Table.from_batches([batch])
             rows.validate(full=True)
         problems.extend(_row_problems(rows))
         columns.append(rows.select(list(_DOCUMENT_COLUMNS)))
+    return problems, columns
 
 
 def _row_problems(rows: pa.Table) -> Iterator[Problem]:
@@ -225,9 +215,6 @@ def _document_problems(rows: pa.Table) -> Iterator[Problem]:
             yield Problem(f"document {document_id!r} has a gap in the order of its passages", (document_id,))
 
 
-_MAX_PROBLEMS = 100
-
-
 def verify(location: str | Path | Location) -> list[str]:
     """Read every passage of the newest version and return its problems, one sentence each; no index is an error."""
     location = locate(location)
@@ -241,3 +228,55 @@ def verify(location: str | Path | Location) -> list[str]:
     problems = inspect(dataset, location)
     more = [f"... and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
     return [problem.text for problem in problems[:_MAX_PROBLEMS]] + more
+
+
+def crashing_fragments(
+    dataset: "LanceDataset", storage_options: dict[str, str], known: Container[int] = ()
+) -> set[int]:
+    """Return the ids of the fragments whose deletion file aborts a process that reads it, but those known already.
+
+    A child process reads them, since Lance aborts on some, beyond any `except`.
+    """
+    pending = [
+        fragment.fragment_id
+        for fragment in dataset.get_fragments()
+        if fragment.metadata.deletion_file is not None and fragment.fragment_id not in known
+    ]
+    crashing: set[int] = set()
+    while pending:
+        task = {"table": dataset.uri, "version": dataset.version, "options": storage_options, "fragments": pending}
+        readable = _run_child(json.dumps(task))
+        pending = pending[len(readable) :]
+        if pending:
+            crashing.add(pending.pop(0))
+    return crashing
+
+
+def _run_child(task: str) -> list[str]:
+    search_path = os.pathsep.join(entry for entry in sys.path if entry)
+    child = subprocess.run(
+        [sys.executable, "-m", "clew.store.inspection"],
+        input=task,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": search_path},
+    )
+    return child.stdout.split()
+
+
+def _probe(task_json: str) -> None:
+    import lance
+
+    task = json.loads(task_json)
+    dataset = lance.dataset(task["table"], version=task["version"], storage_options=task["options"] or None)
+    fragments = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
+    for id_ in task["fragments"]:
+        with suppress(OSError, ValueError, RuntimeError):  # the caller gets these errors itself, and reports them
+            fragments[id_].to_table(columns=["ordinal"])
+        sys.stdout.write(f"{id_}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _probe(sys.stdin.read())

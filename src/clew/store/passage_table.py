@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,24 +14,23 @@ import pyarrow as pa
 from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.store.atomic import remove_leftovers
 from clew.store.commits import (
-    StoredVersion,
+    Removal,
     TableChange,
+    check_data_files,
     commit_change,
     commit_restore,
     commit_rewrite,
     create_table,
     known_seal,
-    list_versions,
-    remove_unnamed_files,
-    restore_to,
+    remove_documents,
 )
-from clew.store.dataset import open_dataset, open_existing
+from clew.store.dataset import manifest_path, newest_version, open_dataset, open_existing
+from clew.store.deletion_files import deletion_path
 from clew.store.error_mapping import map_errors
+from clew.store.inspection import inspect
 from clew.store.integrity import INTEGRITY_COLUMNS, add_integrity_columns, stored_schema
 from clew.store.location import Location, locate
 from clew.store.passage_version import PassageVersion, in_predicate
-from clew.store.read_back import check_data_files, manifest_path, newest_version
-from clew.store.removal import Removal, remove_documents
 from clew.store.row_seal import RowSeal
 from clew.store.writer_lock import pinned_versions
 
@@ -42,6 +42,7 @@ _logger = logging.getLogger(__name__)
 _OPEN_ATTEMPTS = 10  # a compacting writer would have to win the race this many times
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _COMPACTION_BATCH_ROWS = 256  # a shard has a few MB
+_NAMED_VERSIONS = 6  # in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,15 @@ class WrittenFragments:
 
     records: list[str]  # metadata of the fragments as JSON, for `commit_fragments`, on this machine or another one
     rows: pa.Table  # what they hold, with `document_rows`
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A version of a passages table."""
+
+    version: int
+    time: datetime  # of its commit, in the time zone of this machine
+    rows: int  # passages and shards of graphs
 
 
 class PassageTable(PassageVersion):
@@ -217,7 +227,22 @@ class PassageTable(PassageVersion):
         Killed writers and failed commits leave them, and parts of a shared run that were never committed. In an object
         store nothing is done.
         """
-        return [] if self.location.remote else remove_unnamed_files(self._dataset, self.location)
+        if self.location.remote:
+            return []
+        table = Path(self.location.table)
+        named: set[Path] = set()
+        with map_errors(self.location.name, "reading the versions of"):
+            for record in self._dataset.versions():
+                for fragment in self._dataset.checkout_version(record["version"]).get_fragments():
+                    named.update(table / "data" / file.path for file in fragment.data_files())
+                    if fragment.metadata.deletion_file is not None:
+                        named.add(deletion_path(table, fragment.metadata))
+        with map_errors(self.location.name, "removing files that no version names of"):
+            present = {path for folder in ("data", "_deletions") for path in (table / folder).glob("*")}
+            unnamed = sorted(present - named)
+            for path in unnamed:
+                path.unlink()
+        return [path.name for path in unnamed]
 
     def _merge_fragments(self) -> list[tuple[list["FragmentMetadata"], list["FragmentMetadata"]]]:
         """Write what small fragments and those with deleted rows hold as new ones; return them in pairs (old, new)."""
@@ -233,12 +258,34 @@ class PassageTable(PassageVersion):
             return [(task.fragments, task.execute(self._dataset).new_fragments) for task in tasks]
 
     def versions(self) -> list[StoredVersion]:
-        """Return the versions that are there, the newest first."""
-        return list_versions(self._dataset, self.location)
+        """Return the versions that are there, the newest first; one that cannot be read is an IndexFormatError."""
+        found = []
+        with map_errors(self.location.name, "reading the versions of"):
+            for record in self._dataset.versions():
+                time: Any = record["timestamp"]
+                rows = int(record["metadata"]["total_rows"])
+                found.append(StoredVersion(record["version"], time.astimezone(), rows))
+        return sorted(found, key=lambda one: -one.version)
 
     def restore(self, version: int) -> "PassageTable":
-        """Make an older version the newest one, and return the table at it (errors: see `restore_to`)."""
-        return PassageTable(self.location, restore_to(self.location, self._dataset, version))
+        """Make an older version the newest one in one commit, and return the table at it; all of its rows are read.
+
+        Raises:
+            InputError: There is no such version, or it is the newest.
+            IndexFormatError: It is damaged; nothing was changed.
+        """
+        location, there = self.location, [one.version for one in self.versions()]
+        if version not in there or version == there[0]:
+            fault = "is the newest one already" if version in there else "is not there"
+            named = ", ".join(map(str, there[:_NAMED_VERSIONS])) + (", ..." if len(there) > _NAMED_VERSIONS else "")
+            raise InputError(f"version {version} of {location.name} {fault}: the versions are {named} (see --list)")
+        older = open_dataset(location, version)
+        assert older is not None, version
+        if problems := inspect(older, location):
+            raise IndexFormatError(
+                f"version {version} of {location.name} is damaged ({problems[0].text}): choose another one"
+            )
+        return PassageTable(location, commit_restore(location, version))
 
 
 def _check_newest(dataset: "LanceDataset", name: str) -> None:

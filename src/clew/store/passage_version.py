@@ -1,7 +1,7 @@
 """One version of the passages of an index, and what is read of it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import InputError
+from clew.store.dataset import manifest_path
+from clew.store.deletion_files import check_stored_deletions
 from clew.store.document_ids import StoredDocuments, collect_documents
-from clew.store.error_mapping import map_errors
+from clew.store.error_mapping import map_errors, read_batches
 from clew.store.integrity import INTEGRITY_COLUMNS, check_rows, settings_from_schema, vector_dimension
 from clew.store.kg_shards import SHARD_EXTRACTOR, is_shard
 from clew.store.location import Location
-from clew.store.read_back import check_stored_deletions, manifest_path
 from clew.store.row_seal import check_rows_sealed, compute_seal, stored_seal
 from clew.store.schema import has_aliases, has_sentence_vectors, read_extractions
 from clew.store.segment_files import FragmentState
@@ -187,16 +188,14 @@ class PassageVersion:
 
     def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the shards of graphs in batches, in no order; without `columns` each row's checksum is verified."""
-        with map_errors(self.location.name, "reading"):
-            scanner = self._readable().scanner(
-                columns=None if columns is None else list(columns), filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS
-            )
-            batches = iter(scanner.to_batches())
-        while True:
-            with map_errors(self.location.name, "reading"):
-                batch = next(batches, None)
-            if batch is None:
-                return
+        wanted = None if columns is None else list(columns)
+
+        def scan() -> Iterable[pa.RecordBatch]:
+            scanner = self._readable().scanner(columns=wanted, filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS)
+            batches: Iterable[pa.RecordBatch] = scanner.to_batches()
+            return batches
+
+        for batch in read_batches(scan, self.location.name):
             rows = pa.Table.from_batches([batch])
             if columns is None:
                 check_rows(rows, self.location.name)

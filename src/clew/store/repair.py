@@ -1,7 +1,8 @@
 """Repair of an index on disk, with the least loss: by an older version that is whole, or without what is damaged."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,17 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import ClewError, IndexFormatError, InputError, ProviderError
-from clew.store.array_cache import array_problems
-from clew.store.array_file import file_problem
+from clew.store.array_file import array_problems, file_problem
 from clew.store.atomic import discard, remove_leftovers
-from clew.store.commits import commit_change, commit_restore, set_aside
-from clew.store.dataset import forget_newest, lost_version, no_index_error, open_dataset, open_existing
-from clew.store.error_mapping import map_errors
+from clew.store.commits import commit_change, commit_restore, remove_documents, set_aside
+from clew.store.dataset import (
+    forget_newest,
+    lost_version,
+    manifest_version,
+    no_index_error,
+    open_dataset,
+    open_existing,
+)
+from clew.store.error_mapping import read_batches
 from clew.store.inspection import Problem, inspect
 from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
-from clew.store.read_back import manifest_version
-from clew.store.removal import remove_documents
 from clew.store.snapshot_files import snapshot_problems
 from clew.store.vector_cache import VectorCache
 from clew.store.writer_lock import PINS_FOLDER, writer_lock
@@ -189,19 +194,21 @@ def _returning(
     older: "LanceDataset", fragments: Sequence["LanceFragment"], damaged: Sequence[str], location: Location
 ) -> list[str]:
     """Return the sorted documents of an older version that the whole fragments of the newest one do not show."""
-    there = pc.unique(pa.chunked_array(_documents(fragments, location), pa.string()))
+    there = _unique_documents(fragments, location)
     there = there.filter(pc.invert(pc.is_in(there, value_set=pa.array(damaged, pa.string()))))
-    before = pc.unique(pa.chunked_array(_documents(older.get_fragments(), location), pa.string()))
+    before = _unique_documents(older.get_fragments(), location)
     return sorted(before.filter(pc.invert(pc.is_in(before, value_set=there))).to_pylist())
 
 
-def _documents(fragments: Sequence["LanceFragment"], location: Location) -> list[pa.Array]:
-    found: list[pa.Array] = []
+def _document_ids(fragments: Sequence["LanceFragment"], location: Location) -> Iterator[pa.Array]:
+    """Yield the ids of the documents of rows, batch by batch."""
     for fragment in fragments:
-        with map_errors(location.name, "reading"):
-            batches = fragment.to_batches(columns=["document_id"], batch_size=_ID_BATCH_ROWS)
-            found.extend(pc.unique(batch["document_id"]) for batch in batches)
-    return found
+        scan = partial(fragment.to_batches, columns=["document_id"], batch_size=_ID_BATCH_ROWS)
+        yield from (batch["document_id"] for batch in read_batches(scan, location.name))
+
+
+def _unique_documents(fragments: Sequence["LanceFragment"], location: Location) -> pa.Array:
+    return pc.unique(pa.chunked_array(map(pc.unique, _document_ids(fragments, location)), pa.string()))
 
 
 def _has_added(newest: "LanceDataset", older: "LanceDataset") -> bool:
@@ -237,12 +244,8 @@ def _file_names(dataset: "LanceDataset", fragments: "dict[int, str] | None" = No
 
 
 def _count_rows(fragments: Sequence["LanceFragment"], documents: Sequence[str], location: Location) -> int:
-    count, wanted = 0, pa.array(documents, type=pa.string())
-    for fragment in fragments if documents else ():
-        with map_errors(location.name, "reading"):
-            for batch in fragment.to_batches(columns=["document_id"], batch_size=_ID_BATCH_ROWS):
-                count += pc.sum(pc.is_in(batch["document_id"], value_set=wanted)).as_py() or 0
-    return count
+    wanted, read = pa.array(documents, type=pa.string()), fragments if documents else ()
+    return sum(pc.sum(pc.is_in(ids, value_set=wanted)).as_py() or 0 for ids in _document_ids(read, location))
 
 
 def _set_versions_aside(plan: _Plan, location: Location) -> list[str]:

@@ -12,12 +12,12 @@ from clew.arrays import FloatArray
 from clew.errors import IndexLockedError
 from clew.store.commits import commit_all
 from clew.store.dataset import open_existing
-from clew.store.error_mapping import map_errors
+from clew.store.deletion_files import check_stored_deletions
+from clew.store.error_mapping import map_errors, read_batches
 from clew.store.integrity import INTEGRITY_COLUMNS, check_rows, stored_schema, with_checksums
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
 from clew.store.passage_table import PassageTable
-from clew.store.read_back import check_stored_deletions
 from clew.store.row_seal import RowSeal
 from clew.store.schema import SENTENCE_COLUMNS, RowSentences, sentence_cells
 
@@ -110,19 +110,14 @@ def _blocks(fragment: "LanceFragment", columns: list[str], location: Location) -
     name = blake2b(json.dumps(source).encode(), digest_size=12).hexdigest()
     waiting: list[pa.RecordBatch] = []
     count = number = 0
-    with map_errors(location.name, "reading"):
-        batches = iter(fragment.to_batches(columns=columns, batch_size=_SCAN_ROWS))
-    while True:
-        with map_errors(location.name, "reading"):
-            batch = next(batches, None)
-        if batch is not None:
-            waiting.append(batch)
-            count += batch.num_rows
-        if count >= BLOCK_ROWS or (batch is None and count):
+    for batch in read_batches(lambda: fragment.to_batches(columns=columns, batch_size=_SCAN_ROWS), location.name):
+        waiting.append(batch)
+        count += batch.num_rows
+        if count >= BLOCK_ROWS:
             yield RowBlock(f"{name}-{number:06d}", pa.Table.from_batches(waiting))
             waiting, count, number = [], 0, number + 1
-        if batch is None:
-            return
+    if count:
+        yield RowBlock(f"{name}-{number:06d}", pa.Table.from_batches(waiting))
 
 
 def _new_batches(

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError
-from clew.store.error_mapping import map_errors
+from clew.store.error_mapping import map_errors, read_batches
 from clew.store.integrity import CHECKSUM_BYTES, INTEGRITY_COLUMNS
 from clew.store.location import Location
 
@@ -106,15 +106,10 @@ def read_property(dataset: "LanceDataset", key: str, name: str) -> dict[str, Any
 def compute_seal(dataset: "LanceDataset", name: str) -> RowSeal:
     """Return the seal of the rows that a version has, by reading their checksums."""
     seal = RowSeal()
-    with map_errors(name, "reading"):
-        scanner = dataset.scanner(columns=[INTEGRITY_COLUMNS[1]], batch_size=_SCAN_ROWS)
-        batches = iter(scanner.to_batches())
-    while True:
-        with map_errors(name, "reading"):
-            batch = next(batches, None)
-        if batch is None:
-            return seal
+    columns = [INTEGRITY_COLUMNS[1]]
+    for batch in read_batches(lambda: dataset.scanner(columns=columns, batch_size=_SCAN_ROWS).to_batches(), name):
         seal += RowSeal.of_rows(batch[INTEGRITY_COLUMNS[1]])
+    return seal
 
 
 def check_row_count(dataset: "LanceDataset", seal: RowSeal | None, name: str) -> None:

@@ -1,9 +1,7 @@
-"""The files of segments: their names, which tell what they are made from, and what is done with those out of use.
+"""The files of segments and of inverted lists of vectors: their names, and what is done with those out of use.
 
-The files of inverted lists of vectors: the centroids of an index, and for each segment its lists by them.
-
-Centroids have a key, a hash of their content, in the name of their own file and of the lists made by them. Lists go
-with their segment (see `discard_segments`).
+The name of a segment tells what it is made from. Centroids have a key, a hash of their content, in the name of their
+own file and of the lists made by them. Lists go with their segment (see `discard_segments`).
 """
 
 import json
@@ -20,18 +18,21 @@ import numpy as np
 from clew.arrays import FloatArray
 from clew.errors import IndexFormatError, ProviderError
 from clew.store.array_file import file_problem, map_arrays
-from clew.store.atomic import atomic_file, discard
+from clew.store.atomic import discard, file_stamp, read_note, write_note
 from clew.store.error_mapping import unreadable_error
 from clew.text.bm25 import BM25Index
 
 if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
-
 SEGMENT_FORMAT = "segment-2"
 SEGMENT_SUFFIX = ".safetensors"
 SEGMENT_NAMES_FILE = "segments.json"  # in a snapshot's folder
 _CHECKED_FILE = "checked-segments.json"
+LISTED_PASSAGES = 100_000
+"""Passages from which on an index has inverted lists."""
+_LISTS_FORMAT = "lists-1"
+_CENTROIDS = "centroids"
 
 
 @final
@@ -70,10 +71,10 @@ def find_intact(folder: Path, names: Iterable[str]) -> set[str]:
 
     A file is read whole once, and again when its size or time of modification has changed.
     """
-    checked = _read_note(folder)
+    checked = _read_stamps(folder)
     intact: dict[str, list[int]] = {}
     for name in names:
-        stamp = _stamp(folder / name)
+        stamp = file_stamp(folder / name)
         if stamp is not None and (checked.get(name) == stamp or file_problem(folder / name) is None):
             intact[name] = stamp
     if not intact.items() <= checked.items():
@@ -83,11 +84,14 @@ def find_intact(folder: Path, names: Iterable[str]) -> set[str]:
 
 def note_as_intact(folder: Path, names: Iterable[str]) -> None:
     """Note that segments are as they were written, so that `find_intact` does not read them."""
-    noted = {**_read_note(folder), **{name: _stamp(folder / name) for name in names}}
+    noted = {**_read_stamps(folder), **{name: file_stamp(folder / name) for name in names}}
     present = {name: stamp for name, stamp in noted.items() if stamp is not None and (folder / name).is_file()}
-    # Where nothing can be written, they are read again.
-    with suppress(OSError, ProviderError), atomic_file(folder.parent / _CHECKED_FILE) as temporary:
-        temporary.write_text(json.dumps(present), encoding="utf-8")
+    write_note(folder.parent / _CHECKED_FILE, present)
+
+
+def _read_stamps(folder: Path) -> dict[str, Any]:
+    content = read_note(folder.parent / _CHECKED_FILE)
+    return content if isinstance(content, dict) else {}
 
 
 def find_siblings(folder: Path, fragment: FragmentState, salt: int) -> list[str]:
@@ -118,14 +122,6 @@ def _owner(name: str) -> str:
     return "-".join(name.removesuffix(SEGMENT_SUFFIX).split("-")[:2]) + SEGMENT_SUFFIX
 
 
-def _stamp(file: Path) -> list[int] | None:
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return [stat.st_size, stat.st_mtime_ns]
-
-
 def read_segment_names(folder: Path) -> list[str]:
     """Return the names of the segments that a snapshot reads, in order; IndexFormatError where the list is damaged."""
     try:
@@ -139,22 +135,8 @@ def read_segment_names(folder: Path) -> list[str]:
     return names
 
 
-def _read_note(folder: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((folder.parent / _CHECKED_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def _hash(content: object) -> str:
     return blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
-
-
-LISTED_PASSAGES = 100_000
-"""Passages from which on an index has inverted lists."""
-_FORMAT = "lists-1"
-_ARRAY = "centroids"
 
 
 @final
@@ -167,7 +149,7 @@ class CentroidsFile:
     @classmethod
     def name(cls, derived: Path, passages: int, fingerprint: str, centroids: FloatArray) -> "CentroidsFile":
         """Return the file, which need not exist, of centroids (c, d) trained on an index with an encoder."""
-        parts = f"{passages:010d}", encoder_key(fingerprint), _hash_bytes(np.ascontiguousarray(centroids).tobytes())
+        parts = f"{passages:010d}", encoder_key(fingerprint), _short_hash(np.ascontiguousarray(centroids).tobytes())
         return cls(centroids_folder(derived) / f"{'-'.join(parts)}{SEGMENT_SUFFIX}")
 
     @property
@@ -183,7 +165,7 @@ class CentroidsFile:
 
     def read(self) -> FloatArray:
         """Map the centroids (c, d) into memory; a damaged file is an IndexFormatError."""
-        array = map_arrays(self.path).get(_ARRAY)
+        array = map_arrays(self.path).get(_CENTROIDS)
         if array is None or array.ndim != 2:
             raise IndexFormatError(f"the derived file {self.path.name} holds no centroids: run `clew repair`")
         return array
@@ -196,7 +178,7 @@ def centroids_folder(derived: Path) -> Path:
 
 def encoder_key(fingerprint: str) -> str:
     """Return what stands for an encoder in the names of files of centroids."""
-    return _hash_bytes(f"{_FORMAT} {fingerprint}".encode())
+    return _short_hash(f"{_LISTS_FORMAT} {fingerprint}".encode())
 
 
 def find_centroids(derived: Path, encoder: str = "*") -> list[CentroidsFile]:
@@ -220,5 +202,5 @@ def list_problems(derived: Path) -> list[str]:
     return [problem for path in paths if (problem := file_problem(path))]
 
 
-def _hash_bytes(content: bytes) -> str:
+def _short_hash(content: bytes) -> str:
     return blake2b(content, digest_size=6).hexdigest()

@@ -6,9 +6,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from clew.errors import IndexFormatError, ProviderError
+from clew.errors import IndexFormatError
 from clew.store.array_file import file_problem
-from clew.store.atomic import atomic_file, file_hash
+from clew.store.atomic import file_hash, file_stamp, read_note, write_note
 from clew.store.error_mapping import unreadable_error
 from clew.store.passage_table import PassageTable
 from clew.store.segment_files import SEGMENT_NAMES_FILE, read_segment_names, segments_folder
@@ -136,13 +136,12 @@ def check_snapshot(folder: Path) -> None:
         return  # not built yet
     manifest = read_manifest(folder)
     paths = {**_files(folder), **_segment_paths(folder)}
-    try:
-        stamps = {name: [path.stat().st_size, path.stat().st_mtime_ns] for name, path in paths.items()}
-    except OSError:
+    stamps = {name: stamp for name, path in paths.items() if (stamp := file_stamp(path)) is not None}
+    if len(stamps) < len(paths):
         stamps = {}  # the hashes below tell which file cannot be read
     checked = {"folder": str(folder.resolve()), "seal": _manifest_checksum(manifest), "files": stamps}
     note = folder.parent.parent / _CHECKED_FILE
-    if _read_note(note) == checked:
+    if read_note(note) == checked:
         return
     if not stamps or sum(size for size, _ in stamps.values()) <= _MAX_HASHED_BYTES:
         problems = snapshot_problems(folder)
@@ -150,11 +149,7 @@ def check_snapshot(folder: Path) -> None:
         problems = _size_problems(folder, manifest, {name: stamp[0] for name, stamp in stamps.items()})
     if problems:
         raise IndexFormatError(problems[0])
-    try:
-        with atomic_file(note) as file:
-            file.write_text(json.dumps(checked), encoding="utf-8")
-    except (OSError, ProviderError):
-        return  # a folder that cannot be written is hashed at each start
+    write_note(note, checked)  # a folder that cannot be written is hashed at each start
 
 
 def _size_problems(folder: Path, manifest: dict[str, Any], sizes: dict[str, int]) -> list[str]:
@@ -176,13 +171,6 @@ def _segment_paths(folder: Path) -> dict[str, Path]:
     if not _has_segments(folder):
         return {}
     return {f"segments/{name}": _segments(folder) / name for name in read_segment_names(folder)}
-
-
-def _read_note(note: Path) -> Any:
-    try:
-        return json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
 
 
 def _files(folder: Path) -> dict[str, Path]:

@@ -12,11 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
+from clew.arrays.mapped_files import VectorFile
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
 from clew.protocols import Encoder
-from clew.store.array_file import VectorFile
 from clew.store.atomic import atomic_folder
-from clew.store.error_mapping import is_unwritable, map_errors
+from clew.store.error_mapping import is_unwritable, map_errors, read_batches
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -81,17 +81,10 @@ class VectorCache:
 
     def problem(self) -> str | None:
         """Return what is wrong with the cache, None for nothing; it reads all vectors."""
-        import lance
-
         try:
-            if not self._path.is_dir():
-                raise IndexFormatError(f"{self._path} is a file, not a table")
-            with map_errors(str(self._path), "reading"):
-                dataset = lance.dataset(str(self._path))
-                kind = dataset.schema.field("vector").type if "vector" in dataset.schema.names else pa.null()
-                _check_columns(dataset, self._path, getattr(kind, "list_size", 0))
-                for batch in dataset.to_batches(columns=["vector", "check"]):
-                    _checked_vectors(pa.Table.from_batches([batch]), dataset.uri)
+            dataset = _open_dataset(self._path)
+            for batch in read_batches(lambda: dataset.to_batches(columns=["vector", "check"]), dataset.uri):
+                _checked_vectors(pa.Table.from_batches([batch]), dataset.uri)
         except IndexFormatError as error:
             return str(error)
         return None
@@ -185,11 +178,6 @@ class VectorCache:
             raise ProviderError(f"{message}: remove them by hand and run the same command again") from error
 
 
-def discard_vectors(path: Path) -> None:
-    """Discard the stored vectors of short texts, which have the width of an encoder that is used no more."""
-    shutil.rmtree(path, ignore_errors=True)
-
-
 def text_keys(texts: Sequence[str], fingerprint: str) -> NDArray[np.bytes_]:
     """Return a hash of 16 bytes of the encoder's fingerprint and each text, (len(texts),)."""
     digests = bytearray()
@@ -204,20 +192,20 @@ def _schema(dimension: int) -> pa.Schema:
     )
 
 
-def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
+def _open_dataset(path: Path, dimension: int | None = None) -> "LanceDataset":
+    """Return the stored vectors of a width, None for any; IndexFormatError: they are damaged, or of another one."""
     import lance
 
     if not path.is_dir():
         raise IndexFormatError(f"{path} is a file, not a table")
     with map_errors(str(path), "opening"):
         dataset = lance.dataset(str(path))
-        _check_columns(dataset, path, dimension)  # a damaged manifest opens, and panics when its columns are read
+        schema = dataset.schema  # a damaged manifest opens, and panics when its columns are read
+    if dimension is None:
+        dimension = getattr(schema.field("vector").type, "list_size", 0) if "vector" in schema.names else 0
+    if not schema.equals(_schema(dimension)):
+        raise IndexFormatError(f"{path} holds the columns {schema.names}, not vectors of width {dimension}")
     return dataset
-
-
-def _check_columns(dataset: "LanceDataset", path: Path, dimension: int) -> None:
-    if not dataset.schema.equals(_schema(dimension)):
-        raise IndexFormatError(f"{path} holds the columns {dataset.schema.names}, not vectors of width {dimension}")
 
 
 def _folder_number(path: Path) -> int:

@@ -2,8 +2,6 @@
 
 The configuration holds a checksum of itself and of the file, since a flipped bit of an array still is a number. Weights
 of before have none, and are read without it.
-
-Locations of trained weights, and the encoders they require, without loading any weights.
 """
 
 import json
@@ -21,6 +19,9 @@ from clew.store.atomic import atomic_file
 # Weights shipped with the package, one folder for each retriever.
 PRETRAINED_FOLDER = Path(__file__).parents[1] / "weights"
 CONFIG_FILE = "config.json"
+ARRAYS_FILE = "model.safetensors"
+CHECKSUM_KEY = "checksum"
+T = TypeVar("T")
 
 
 def read_encoder_fingerprint(folder: Path) -> str:
@@ -48,11 +49,6 @@ def existing_weights(given: Path, label: str) -> Path:
             )
         raise InputError(f"{label} is {str(given)!r}, which holds no {CONFIG_FILE}; give a folder that clew train made")
     return folder
-
-
-ARRAYS_FILE = "model.safetensors"
-CHECKSUM_KEY = "checksum"
-T = TypeVar("T")
 
 
 def write_weights(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from clew.arrays.mapped_files import VectorFile
 from clew.errors import InputError
 from clew.graph.segments.segment import Segment
 from clew.index import Index
@@ -25,7 +26,6 @@ from clew.indexing.merging.workspace import (
 )
 from clew.indexing.resolution.pair_cache import count_lists
 from clew.indexing.segments.maker import make_segment
-from clew.store.array_file import VectorFile
 from clew.store.atomic import temporary_folder
 from clew.store.schema import PassageRow
 from clew.store.snapshot_files import read_manifest, snapshot_folder

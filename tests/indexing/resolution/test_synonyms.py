@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from clew.arrays.mapped_files import VectorFile
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.string_array import StringArray
 from clew.indexing.resolution import pair_cache, synonyms
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import Synonyms, find_synonyms
-from clew.store.array_file import VectorFile
 
 if TYPE_CHECKING:
     from clew.types import FloatArray

@@ -22,7 +22,7 @@ from math import comb, fsum
 
 import numpy as np
 
-from clew.arrays import DoubleArray, Ranks
+from clew.arrays import DoubleArray
 from clew.errors import InputError
 from clew.evaluation.ranking_metrics import creditable_id
 from clew.evaluation.runs import Ranking
@@ -71,17 +71,21 @@ def rank_positives(
             f"passages: {len(passage_ids)}, documents: {len(document_ids)}, scores: {len(scores)}; "
             "give one document and one score per passage"
         )
-    ranks = Ranks.from_scores(np.array(scores, dtype=np.float32))
     _check_descending(scores)
+    values = np.array(scores, dtype=np.float32)
+    if np.isnan(values).any():
+        raise InputError(f"the score at position {int(np.isnan(values).argmax())} is NaN, which has no rank")
+    ascending = np.sort(values)
+    not_above, below = (np.searchsorted(ascending, values, side).tolist() for side in ("right", "left"))
     gold_ids = frozenset(gold)
     retrieved: dict[str, TiedRank] = {}
     for place, (passage, document) in enumerate(zip(passage_ids, document_ids, strict=True)):
         identifier = creditable_id(passage, document, gold_ids)
         if identifier not in gold_ids:
             continue
-        above, first = int(ranks.optimistic[place]) - 1, retrieved.get(identifier)
+        above, first = len(values) - not_above[place], retrieved.get(identifier)
         if first is None:
-            retrieved[identifier] = TiedRank(place + 1, above, int(ranks.tie_sizes[place]), 1)
+            retrieved[identifier] = TiedRank(place + 1, above, not_above[place] - below[place], 1)
         elif first.above == above:
             retrieved[identifier] = replace(first, matching_ties=first.matching_ties + 1)
     return PositiveRanks(tuple(retrieved.values()), len(gold_ids))

@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.arrays import HashArray
+from clew.arrays.mapped_files import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
 from clew.arrays.mapped_files import return_free_memory
 from clew.errors import InputError
 from clew.graph.segments.segment import CollisionError, Segment
@@ -30,7 +31,6 @@ from clew.indexing.resolution.pair_cache import COMPARISON_BLOCK_BYTES, LISTS_PE
 from clew.indexing.resolution.synonyms import EXACT_NAMES
 from clew.indexing.segments.store import OpenedSegments, SegmentFile, ensure_segments
 from clew.models.threads import worker_count
-from clew.store.array_file import RESIDENT_BYTES as RESIDENT_VECTOR_BYTES
 from clew.store.atomic import temporary_folder
 from clew.store.kg_shards import stored_graphs
 from clew.store.passage_table import PassageTable
