@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import corpora
-from clew.datasets.records import read_records
+from clew.datasets.questions import read_records
 from clew.models.encoders.registry import DEFAULT_ENCODER
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
 from clew.protocols import Reranker
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
-from clew.rerankers.llm import LLMReranker
 from clew.rerankers.registry import open_reranker
-from clew.rerankers.text_scorer import TextReranker
+from clew.rerankers.text_scorer import LLMReranker, TextReranker
 from clew.text.bm25 import BM25Scorer
 from clew.types import AgentStep, Evidence, Failure, Passage, Path, Prompt, Scored, Triple, Usage
 from clew_lab.amr.amr_document_graph import AMRDocumentGraphBuilder

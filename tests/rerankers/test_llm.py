@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clew.errors import BudgetError, ProviderError
 from clew.models.llm.budget import Budget
-from clew.rerankers.llm import LLMReranker
+from clew.rerankers.text_scorer import LLMReranker
 from clew.types import Evidence, Failure, Passage, Prompt, Scored, Usage
 from tests.faults.model_server import Request, ServerReply, model_server
 from tests.models.llm.model_calls import open_model

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from clew.datasets.records import check_unique
+from clew.datasets.questions import check_unique
 from clew.errors import InputError, ProviderError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew_lab.datasets.g_retriever import CHOICES_FILE, EDGE_COLUMNS, NODE_COLUMNS

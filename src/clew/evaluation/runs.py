@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from clew.datasets.records import open_text
+from clew.datasets.questions import open_text
 from clew.errors import InputError
 from clew.protocols import Retriever
 from clew.store.atomic import write_text

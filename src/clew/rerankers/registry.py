@@ -112,7 +112,7 @@ def build_llm_reranker(context: IndexContext, settings: LLMRerank) -> Reranker:
         raise InputError(
             f"the reranker is 'llm:{settings.model}'; wanted llm:PROVIDER:NAME, such as llm:openai:gpt-4o-mini"
         )
-    reranker: Reranker = load_object("clew.rerankers.llm:LLMReranker")(context.open_model(settings.model))
+    reranker: Reranker = load_object("clew.rerankers.text_scorer:LLMReranker")(context.open_model(settings.model))
     return reranker
 
 

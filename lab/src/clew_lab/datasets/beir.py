@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.datasets.records import open_text, preview, read_records
+from clew.datasets.questions import open_text, preview, read_records
 from clew.errors import InputError
 from clew.types import Question
 

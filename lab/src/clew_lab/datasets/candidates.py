@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from clew.datasets.records import Record, check_unique, preview, read_records
+from clew.datasets.questions import Record, check_unique, preview, read_records
 from clew.errors import InputError
 from clew.types import Document, Evidence, Passage, Question, Scored
 from clew_lab.datasets.answer_strings import holds_answer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.datasets.records import Record, check_unique, preview, read_records
+from clew.datasets.questions import Record, check_unique, preview, read_records
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
 

@@ -27,7 +27,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from clew.datasets.records import Record, open_text, preview
+from clew.datasets.questions import Record, open_text, preview
 from clew.errors import InputError
 from clew.types import Document, Question
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.datasets.records import Record, check_unique, preview
+from clew.datasets.questions import Record, check_unique, preview
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew_lab.datasets.g_retriever import read_split, split_names

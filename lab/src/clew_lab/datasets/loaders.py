@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from clew.datasets.questions import hop_count, make_question, question_type
-from clew.datasets.records import Record, check_unique, preview, read_records
+from clew.datasets.questions import Record, check_unique, hop_count, make_question, preview, question_type, read_records
 from clew.errors import InputError
 from clew.types import Document, Question
 from clew_lab.datasets import beir, candidates, gfm_rag, published_kgqa

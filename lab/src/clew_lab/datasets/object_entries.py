@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO, final
 
-from clew.datasets.records import Record, open_text, preview
+from clew.datasets.questions import Record, open_text, preview
 from clew.errors import InputError
 
 _BLOCK_CHARACTERS = 1 << 20

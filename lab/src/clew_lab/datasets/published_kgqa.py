@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.datasets.records import Record, check_unique, open_text, preview, read_records
+from clew.datasets.questions import Record, check_unique, open_text, preview, read_records
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.indexing.kg_formats.json_records import own_graph_triples

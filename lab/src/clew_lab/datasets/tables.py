@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from clew.datasets.records import Record, open_text, preview
+from clew.datasets.questions import Record, open_text, preview
 from clew.errors import InputError
 
 _MAX_CELL_CHARACTERS = 1 << 24  # bounds what an unclosed quote can swallow

@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from clew.arrays import LongArray
-from clew.datasets.records import read_records
+from clew.datasets.questions import read_records
 from clew.errors import InputError
 from clew.indexing.extraction.span_extractor import ExtractorWeights, save_extractor
 from clew.indexing.sentence_vectors import PassageReading, join_title, read_states
