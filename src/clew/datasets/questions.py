@@ -1,8 +1,9 @@
 """Records of JSON files read one by one, with checks of their fields, and questions with their evidence.
 
-A question is {id, question, answers, gold, type, hops, topic, paths}. Only `id` and `question` are required. `gold` are ids of passages or documents; `topic` is an entity, or a list of
-entities, that the question is about; `paths` are lists of [head, relation, tail]. Layouts of published data sets are
-read by the package `clew_lab`, whose `clew questions convert` writes this one.
+A question is {id, question, answers, gold, type, hops, topic, paths}, one JSON object a line. Only `id` and `question`
+are required. `gold` are ids of passages or documents; `topic` is an entity, or a list of entities, that the question is
+about; `paths` are lists of [head, relation, tail]. Layouts of published data sets are read by the package `clew_lab`,
+whose `clew questions convert` writes this one.
 """
 
 import json
