@@ -89,7 +89,6 @@ def test_an_object_holds_its_version_while_another_writes(tmp_path: Path) -> Non
     PassageTable.open(tmp_path).replace(make_documents(("a", 1), state="2"), ["a"])
     assert reader.read().equals(make_documents(("a", 3)))
     assert reader.open_latest().read().equals(make_documents(("a", 1), state="2"))
-    assert reader.open_latest().read(version=reader.version).equals(make_documents(("a", 3)))
 
 
 def test_writing_from_an_older_version_is_refused(tmp_path: Path) -> None:
@@ -117,8 +116,7 @@ def test_compaction_keeps_the_content_and_the_versions_being_read(tmp_path: Path
     assert writer.compact() == 1
     assert len(data_files(tmp_path)) == 1
     assert PassageTable.open(tmp_path).read().equals(content)
-    with pytest.raises(IndexFormatError, match="compacted"):
-        writer.read(version=old)
+    assert old not in [stored.version for stored in writer.versions()]
     assert writer.compact() == 0
 
 

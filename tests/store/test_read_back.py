@@ -257,7 +257,6 @@ for step in (
     lambda t: t.count_rows(),
     lambda t: t.read(["id"]),
     lambda t: list(t.iter_shards()),
-    lambda t: t.read(["id"], t.version),
     lambda t: t.find_conflicts(strings, strings),
     lambda t: t.read_documents(["b"]),
     lambda t: t.read_fragment(t.fragments()[0]),

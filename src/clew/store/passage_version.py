@@ -115,16 +115,14 @@ class PassageVersion:
         """Return the names of the data files of this version."""
         return {file.path for fragment in self._dataset.get_fragments() for file in fragment.data_files()}
 
-    def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes, without shards of graphs.
 
-        Columns are in the order wanted, None for all and each row's checksum verified; `version` is an older one that
-        has not been compacted away. An unknown column is an InputError, an absent version or damaged data an
-        IndexFormatError.
+        Columns are in the order wanted, None for all and each row's checksum verified. An unknown column is an
+        InputError, damaged data an IndexFormatError.
         """
-        if version is None:
-            self.check_rows()
-        return self._read(columns, _PASSAGE_FILTER, version)
+        self.check_rows()
+        return self._read(columns, _PASSAGE_FILTER)
 
     def read_documents(self, document_ids: Sequence[str]) -> pa.Table:
         """Return all columns of the passages of documents, as of `read`."""
@@ -150,7 +148,7 @@ class PassageVersion:
             if extraction.aliases
         }
 
-    def _read(self, columns: Sequence[str] | None, condition: str, version: int | None = None) -> pa.Table:
+    def _read(self, columns: Sequence[str] | None, condition: str) -> pa.Table:
         names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]
         wanted = names if columns is None else list(columns)
         if unknown := sorted(set(wanted) - set(names)):
@@ -158,10 +156,7 @@ class PassageVersion:
         extra = INTEGRITY_COLUMNS if columns is None else ("document_id", "ordinal")
         scanned = list(dict.fromkeys([*wanted, *extra]))
         with map_errors(self.location.name, "reading"):
-            dataset = self._readable() if version is None else self._dataset.checkout_version(version)
-            if version is not None:
-                check_stored_deletions(self.location, dataset)
-            rows = dataset.to_table(columns=scanned, filter=condition)
+            rows = self._readable().to_table(columns=scanned, filter=condition)
         if columns is None:
             check_rows(rows, self.location.name)
         order = pc.sort_indices(rows, sort_keys=[("document_id", "ascending"), ("ordinal", "ascending")])
