@@ -1,6 +1,4 @@
-"""Answers from paths through a graph: the end entity of the best path, or a language model's choice among the paths.
-
-Answers of a language model in plain text: from paths, with the path that it copies, and without any evidence.
+"""Answers from paths through a graph: the end of the best path, a language model's choice, or its answer in plain text.
 
 Source: Gao et al., "FRAG" (2025), section 4.4 and appendix A.5.
 Differs from the source: own wording; the path is asked for with every answer, not for a quarter of the questions.

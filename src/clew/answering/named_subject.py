@@ -1,4 +1,4 @@
-"""Subjects of questions of one step: the entity that one names, its passages, and the dates of its life.
+"""Names of a question: the subject of one of one step with its life, links to the sentence of an answer, absent names.
 
 "When was X born?", "Who led X?": all words of such a question are X, its verb, and the noun of its answer. What is
 said of another entity does not answer it, however well the words fit. "When was the captain of X born?" is none of

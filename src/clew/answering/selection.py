@@ -1,8 +1,7 @@
 """Chooses the answerer for evidence: with or without a language model, from passages or from paths.
 
-Registry of answerers that installed packages add by entry points of the group `clew.answerers`.
-
-Answerers of somebody else: what they return is checked at each call.
+Installed packages add answerers by entry points of the group `clew.answerers`; what they return is checked at each
+call.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-"""The entities and triples of an index that are seen within a filter, renumbered from 0.
-
-Graphs as objects of networkx and PyTorch Geometric, which are imported when one is made.
-"""
+"""The entities and triples of an index within a filter, numbered from 0, also as objects of networkx and of PyG."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

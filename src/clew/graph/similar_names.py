@@ -2,12 +2,6 @@
 
 Memory is a few arrays, of about 80 bytes a name: the keys of names, and hashes of their parts in ascending order.
 
-Source: see `clew.graph.similar_names`; shortened forms have none. Differs from the source: nothing more.
-
-The entity that a person means by a name, among those that have it.
-
-Compiled operations on the spellings of names: hashes of their parts, edit distances, candidates of a spelling.
-
 A spelling is a name's key (`clew.text.normalization.name_key`) without its spaces, as code points. A name of limit k is
 cut into k + 1 segments; of a text with at most k edits, at least one segment is as in the name, moved by at most k
 letters, or has its last letter swapped with the next one. So the names that share a segment are all candidates.

@@ -1,6 +1,6 @@
 """A list of strings stored as two arrays, so that millions of them can be memory-mapped at no cost.
 
-Compiled operations on packed strings: taking, writing into another array, comparing; no Python object a string.
+They are taken, written and compared by compiled functions, without a Python object a string.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """The parts of indexing that an index needs, in one module, which it imports when it first adds something.
 
-The settings of a new index: which are stored in it, and a hash of all that decides what it would hold.
+Of the settings of a new index it says which are stored in it, and hashes all that decides what it would hold.
 """
 
 from hashlib import blake2b

@@ -1,7 +1,4 @@
-"""The result of an indexing run.
-
-Counts of what an index version holds, with the settings it was made with.
-"""
+"""The result of an indexing run, and counts of what an index version holds, with the settings it was made with."""
 
 from dataclasses import dataclass, field
 from typing import Any

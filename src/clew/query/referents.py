@@ -4,11 +4,8 @@ The answer to "who" is a person, to "where" a place, to "when" a date; one who i
 "the" is a thing. The passage whose title is a name says what it is in its first sentence ("Fram is a wooden ship"), and
 by its pronouns.
 
-Words of an English question that refer to something said before: pronouns, `the same ship`, `there`.
-
-Scores of a referent for a reference: 0 for not at all, more for better, by its number, kind and noun.
-
-Names with their first words: "The Tide" and "Old Bertha", whose openings look like common words beside a name.
+Words that refer to something said before are pronouns, `the same ship` and `there`; a referent fits one by its number,
+kind and noun.
 """
 
 import re

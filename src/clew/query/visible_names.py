@@ -2,8 +2,6 @@
 
 Names are read when they are asked for, so that a filter costs one pass over the mentions, and after that what a
 question needs.
-
-The graph that a filter lets be seen, for exports.
 """
 
 from collections.abc import Callable, Iterator, Sequence

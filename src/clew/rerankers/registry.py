@@ -1,6 +1,6 @@
 """The registry of rerankers: names to settings records and builders, extended by entry points of `clew.rerankers`.
 
-Rerankers of somebody else: what they return is checked at each call.
+What rerankers of somebody else return is checked at each call.
 """
 
 from collections.abc import Callable, Sequence

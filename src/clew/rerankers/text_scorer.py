@@ -3,8 +3,6 @@
 Source: Nogueira and Cho, "Passage Re-ranking with BERT" (2019).
 Differs from the source: any scorer of texts; the title is scored with the text.
 
-Sorting passages by score, a step shared by rerankers.
-
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), section 4: language
 models as rerankers, whose scores tie often.
 Differs from the source: our own prompt (`models/llm/prompts/relevance.py`); ties keep their order; passages without a

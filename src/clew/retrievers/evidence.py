@@ -1,7 +1,4 @@
-"""Evidence made of passages, paths and notes, and what retrievers share: checks, and the loop over questions.
-
-Chains of sentences as people read them: quoted sentences, and the names and words that join them.
-"""
+"""Evidence made of passages, paths, quoted chains and notes; what retrievers share: checks, the loop of questions."""
 
 import time
 from abc import ABC, abstractmethod

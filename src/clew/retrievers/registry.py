@@ -2,8 +2,6 @@
 
 To add a retriever: write its file with a settings record and a builder, and add its line to `RETRIEVERS`; or add an
 entry point of the group `clew.retrievers` in a package of your own (docs/add-a-retriever.md).
-
-Retriever used when the index has no passages: returns empty evidence and loads no model.
 """
 
 import logging

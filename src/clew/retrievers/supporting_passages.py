@@ -1,7 +1,4 @@
-"""Retrievers that find paths first, and their evidence: the paths, and the passages that state them.
-
-Walks through the graph as paths of triples, with the passages that state them.
-"""
+"""Retrievers that find paths first, and their evidence: the paths, and the passages that state them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence

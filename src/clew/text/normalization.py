@@ -1,6 +1,6 @@
 """Normalization of texts and names, which are stored as written, for matching: folding, tokens with spans, keys.
 
-Terms of texts: folded words without English function words, ASCII ones by their English Snowball stem.
+Terms are folded words without English function words, ASCII ones by their English Snowball stem.
 """
 
 import re

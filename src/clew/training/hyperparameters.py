@@ -1,8 +1,6 @@
 """Hyper-parameters of the training loop and of the objectives: the parts that recipes are composed of.
 
 No module here or above it in a recipe loads torch, so that the command line can show its options at once.
-
-Settings of `clew adapt`; loading this module loads no torch.
 """
 
 import math

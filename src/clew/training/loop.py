@@ -3,8 +3,6 @@
 A checkpoint is written to a temporary file and renamed into place, and all random numbers of an epoch come from a
 generator seeded by the run's seed and the epoch. A killed run therefore resumes after its last epoch and ends with the
 same weights as an uninterrupted one.
-
-The result of a training run.
 """
 
 import json

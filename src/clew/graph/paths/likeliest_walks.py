@@ -1,4 +1,4 @@
-"""The likeliest walk from a question to each passage, as an explanation of its PageRank score.
+"""Likeliest walks as explanations: of a passage's PageRank score, and through the layers of a graph neural network.
 
 Only nodes that forward push expanded are searched: every node with a value was reached through them, so each has a
 walk, and the cost depends on the push and not on the size of the graph.

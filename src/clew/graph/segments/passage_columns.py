@@ -1,10 +1,6 @@
 """The columns of an index's passages, read by place from its segments, where each is stored once.
 
-Places are those of `clew.graph.segments.passage_columns`.
-
-Places of passages: the number of a segment << `ROW_BITS` | a row in it, as int64.
-
-Columns of the names in the passages of one segment that searches read.
+A place is the number of a segment << `ROW_BITS` | a row in it, as int64.
 """
 
 from collections.abc import Iterator, Sequence

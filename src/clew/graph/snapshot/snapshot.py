@@ -2,8 +2,6 @@
 
 Everything is in an order of its own, so equal contents have equal bytes; but for the files in `LOCAL_FILES`, which tell
 where the passages lie in the segments.
-
-Names that decisions of people gave to entities: no passage and no graph need have them, so a filter hides them.
 """
 
 import json

@@ -4,10 +4,6 @@ A node is a passage or an entity. An entity that only one passage mentions, or t
 represented by that passage: a node of its own would only return its probability. Edges join a passage with the entities
 it mentions, in both directions. Equivalent names are not joined: that leads from one Henry to the next
 (docs/decisions/index.md).
-
-Edges between entities of nearly the same name.
-
-Mentions of entities in passages that a user states beside those that extractors find.
 """
 
 import numpy as np

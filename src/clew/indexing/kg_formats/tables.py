@@ -1,7 +1,4 @@
-"""Triples, and names of entities, from lines of cells: delimited, or CSV with quoted cells.
-
-Statements of graph files: triples as plain tuples, names of entities, and malformed statements.
-"""
+"""Statements of graph files, triples and names of entities, and those of lines of cells: delimited, or CSV."""
 
 import csv
 import re

@@ -1,8 +1,4 @@
-"""Rows of passages in segments brought into the order of the snapshot.
-
-The order of passages in a snapshot, ascending by id, and where each lies in the segments.
-
-The sentences of all segments in the order of the snapshot: their entities and terms, and the sentences of bridges.
+"""Passages and sentences of all segments in the order of the snapshot, ascending by id of the passage.
 
 A sentence names the entities of the mentions that start in it, of the titles matched there, and of its passage's title.
 """

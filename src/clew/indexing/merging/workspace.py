@@ -1,6 +1,4 @@
-"""Limits of a merge: how many threads it takes, and whether the arrays that it has finished stay in memory.
-
-Memory that a merge takes, and the workspace that keeps it within a budget.
+"""The workspace of a merge: how many threads it takes, and what it moves to files to keep a budget of memory.
 
 A merge with all its arrays in memory is the fastest; one that moves what is finished to files takes about half. What is
 needed follows from the counts of the segments: of texts (names, words, relations), of which there is one copy, and of

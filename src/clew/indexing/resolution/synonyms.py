@@ -1,7 +1,7 @@
 """Synonym edges: pairs of names whose vectors are nearly equal.
 
 Up to `EXACT_NAMES` names the search is exact: block products of all vectors with all vectors propose pairs. More are
-compared within lists of vectors of nearly one direction (`comparison_lists`), which finds nearly all pairs. The score
+compared within lists of vectors of nearly one direction (`pair_cache`), which finds nearly all pairs. The score
 of each is computed again on its own in double precision, so that no result depends on the block boundaries. A later run
 compares only new names, and returns exactly what a run without a cache would.
 

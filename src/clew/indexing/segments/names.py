@@ -1,7 +1,5 @@
 """The names in passages: those of mentions and of the ends of triples, titles, aliases, headings and links.
 
-The documents and names that a link may lead to, in the order in which they are tried.
-
 The names of passages that are aliases, taken for the full names that they stand for in their document.
 """
 

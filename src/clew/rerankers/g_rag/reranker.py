@@ -6,10 +6,6 @@ of a chain is not lost, unlike with rerankers that score each passage on its own
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024).
 Differs from the source: see `document_graph` and `clew.inference.document_network`; a passage without edges is ranked
 with the others; a pool in which no passage has the AMR graph that the network reads keeps its order.
-
-Builds the reranker `g-rag` over one index: weights and document graphs.
-
-Settings of the reranker `g-rag`.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ Differs from the source: all questions take their steps together, so that langua
 that finds nothing new ends a search. By default it also differs where a setting says "as published" otherwise
 (`GearSettings`, `ExpansionSettings`): facts of the base's passages are noted too, and those of expanded passages that
 were not read in the same step; later steps and the gist's facts may weigh less. `preset=paper` sets all of them.
-
-Steps of agents: a shared budget, the loop over steps, and the evidence of a search.
 """
 
 import time

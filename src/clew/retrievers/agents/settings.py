@@ -1,7 +1,4 @@
-"""Settings of `gear`, and of the expansion along triples that it does.
-
-Builds `gear`: the base that it searches, its expansion along triples, and its reader.
-"""
+"""Settings of `gear` and its builder: the base that it searches, its expansion along triples, and its reader."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,7 +1,4 @@
-"""Settings of `frag`, `frag-simple` and `frag-complex`.
-
-Builds the retrievers `frag`, `frag-simple` and `frag-complex` over one index.
-"""
+"""Settings and builders of `frag`, `frag-simple` and `frag-complex`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

@@ -4,7 +4,7 @@ Source: He et al., "G-Retriever" (2024), for vectors of the texts of nodes and r
 by cosine. Differs from the source: beside the whole question there is one whose topic nodes' names are masked, and
 relations are also compared with its words one by one.
 
-The seam of what selects a subgraph, `SubgraphSelector`, and the similarity of its nodes.
+`SubgraphSelector` is the seam of what selects a subgraph.
 """
 
 import re

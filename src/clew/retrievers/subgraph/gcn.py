@@ -4,8 +4,6 @@ Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph 
 section 3.3.
 Differs from the source: on an index it runs near the named entities, pruned by personalised PageRank; see
 `nn/subgraph_policy.py` and `gcn_features.py`; with `inputs=text` and `combination=product`, nothing more.
-
-The trained network that selects subgraphs: its weights on disk, and its input batches.
 """
 
 from collections.abc import Mapping, Sequence

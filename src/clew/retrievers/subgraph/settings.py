@@ -1,7 +1,4 @@
-"""Settings of `gcn-subgraph`, and of the neighbourhood that a subgraph is selected from.
-
-The shape of a network that selects subgraphs.
-"""
+"""Settings of `gcn-subgraph`, of the neighbourhood that a subgraph is selected from, and the shape of its network."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

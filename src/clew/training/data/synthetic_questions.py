@@ -6,8 +6,6 @@ gold. Some questions join two walks, as comparisons do. A network can thus learn
 any corpus without labels.
 
 Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
-
-Questions held out of those made from an index, to choose the epoch.
 """
 
 import re
