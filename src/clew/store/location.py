@@ -6,15 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clew.errors import InputError
 from clew.plugins.folders import cache_folder
-
-if TYPE_CHECKING:
-    pass
-
 
 TABLE_FOLDER = "passages.lance"
 """Name of the passages table; a folder that has it is an index."""
