@@ -349,11 +349,12 @@ def _search(spec: str, asked: Asked, question: str) -> Iterator[str]:
     """Search, answer without a language model, and return both, and what a model was sent."""
     index = asked.index(spec)
     evidence = index.search(question, 10, parse_retriever(spec), WHERE)
-    yield _show(evidence_json("", "", evidence))
+    # The folder of a model is in a note, and its random letters may be those of a hidden name.
+    yield _show(evidence_json("", "", evidence)).replace(str(asked.cross_encoder), "")
     yield " ".join(find_ties(evidence, asked.case))
     yield asked.factory.take_prompts()
     answer = asked.answerer(spec).answer([question], [evidence])[0]
-    yield _show(answer_json("", "", answer))
+    yield _show(answer_json("", "", answer)).replace(str(asked.cross_encoder), "")
 
 
 def _answer_by_model(spec: str, prompts: str, asked: Asked, question: str) -> Iterator[str]:
