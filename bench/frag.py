@@ -30,7 +30,7 @@ from clew.retrievers.frag.retriever import FragRetriever
 from clew.retrievers.frag.settings import Frag
 from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.training.fitting.hop_predictor import HopRecipe, accuracy
 from clew.types import Question, ignore_progress
 from clew_lab.datasets.loaders import load_questions

@@ -13,10 +13,10 @@ from clew import index as indexes
 from clew.graph.snapshot.relational_edges import inverse_text, relation_texts
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.nn.query_gnn import QueryGNN
+from clew.training.checkpoint import single_process
 from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
-from clew.training.distributed import single_process
 from clew.training.hyperparameters import TrainingResult
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall

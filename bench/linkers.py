@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.index import Index
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.query.entity_linker import LinkerSettings
 from clew.query.linking import link_question
 from clew.store.passage_table import PassageTable

@@ -23,7 +23,7 @@ import numpy as np
 from clew.graph.similar_names import EditFloors, SimilarNames, list_name_parts
 from clew.graph.string_array import StringArray
 from clew.index import Index
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.query.entity_linker import EntityLinker
 from clew.query.linking import LinkedQuestion, link_question
 from clew.store.passage_table import PassageTable

@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 
 from clew import index as indexes
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.provider_model import LLMClientFactory
 from clew.retrievers.registry import parse_retriever
 from clew.types import Evidence, Usage
 from clew_lab.datasets.loaders import load_questions

@@ -17,7 +17,7 @@ from clew.models.threads import choose_device
 from clew.plugins.extras import describe_missing
 from clew.plugins.spec import split_list
 from clew.retrievers.registry import parse_retriever
-from clew.text.sanitize import hide_users
+from clew.text.display import hide_users
 
 
 class ScriptParser(argparse.ArgumentParser):

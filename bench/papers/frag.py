@@ -34,7 +34,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from clew.retrievers.registry import finds_nothing, parse_retriever
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Question, ignore_progress
 from clew_lab.datasets.question_sets import count_questions, sample_by_hops
 from clew_lab.evaluation.adaptation import FROM_ANSWERS, FROM_MODEL

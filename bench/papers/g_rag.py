@@ -33,7 +33,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.models.encoders.registry import DEFAULT_ENCODER
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.rerankers.registry import LLMRerank

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.protocols import LOCAL_READER, Encoder
-from clew.training.distributed import single_process
+from clew.training.checkpoint import single_process
 from clew.types import ignore_progress
 from clew_lab.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
 from clew_lab.graph.prizes import EDGE_COST

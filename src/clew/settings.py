@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.errors import InputError
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Budget, Prices
 from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.provider_model import LLMClientFactory
 from clew.plugins.spec import nearest
 from clew.types import AUTO_RETRIEVER
 

@@ -12,7 +12,7 @@ from clew.answering.selection import PASSAGES, PATHS, select_answerer
 from clew.commands.answers import answer_json, evidence_json
 from clew.errors import InputError
 from clew.index import Index
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.query.contents import Neighbour
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, parse_retriever
 from clew.types import Document, Evidence, Failure, Prompt

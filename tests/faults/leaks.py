@@ -33,7 +33,7 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.protocols import Answerer, Retriever
 from clew.query.entity_linker import LinkerSettings
 from clew.rerankers.registry import RERANKERS

@@ -14,11 +14,11 @@ from clew.indexing.cost_estimate import (
     estimate_indexing,
 )
 from clew.indexing.sources.reader import read_documents
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Prices
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.prompts import extraction
 from clew.models.llm.prompts.template import Template
-from clew.models.llm.provider_model import LLMClientFactory
 from clew.plugins import extras
 from clew.settings import Settings
 from clew.types import Document, Failure, Passage

@@ -13,7 +13,7 @@ from clew.arrays import FloatArray
 from clew.errors import InputError, ProviderError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.query import late_interaction
 from clew.query.entity_linker import LinkerMethod, LinkerSettings, ModelNames, NearestNameLinker
 from clew.query.late_interaction import StoredTokens, max_similarity

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.rendering.markup import escape_line, escape_text, shorten, strip_links, text_width, wrap
-from clew.text.sanitize import to_single_line
+from clew.text.display import to_single_line
 
 
 @given(st.text())

@@ -15,7 +15,7 @@ from clew.server.http.accounts import RateLimit
 from clew.server.http.guard import HEADERS, OPEN_PATHS
 from clew.server.keys import KeyFile
 from clew.server.refusals import Refusal
-from clew.text.counts import MEBIBYTE
+from clew.text.display import MEBIBYTE
 from tests.server.serving import guard_of, make_key, serving, state_of, with_options
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 PACKAGE = Path(__file__).parent.parent.parent / "src" / "clew"
 NOUNS = "documents|passages|entities|facts|triples|questions|graphs|replies|keys|calls|duplicates|mentions"
@@ -44,4 +44,4 @@ def test_commands_and_servers_print_no_count_before_a_fixed_plural() -> None:
         and isinstance(after, ast.Constant)
         and re.match(rf" (?:{NOUNS})\b", str(after.value))
     ]
-    assert not wrong, "write counts by clew.text.counts.format_count"
+    assert not wrong, "write counts by clew.text.display.format_count"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from clew.indexing.sources.readers.pdf import BREAK, BrokenWords
 from clew.text.casing import is_uninformative, looks_like_name
+from clew.text.display import escape_control, to_single_line
 from clew.text.mentions import _has_word
-from clew.text.sanitize import escape_control, to_single_line
 
 PROSE = "The Fram left Oslo in 1893. Nansen led the expedition to the north."
 

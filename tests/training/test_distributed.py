@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.training.distributed import join_process_group, single_process
+from clew.training.checkpoint import join_process_group, single_process
 
 
 def test_one_process_trains_on_any_device(monkeypatch: pytest.MonkeyPatch) -> None:

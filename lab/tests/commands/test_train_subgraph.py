@@ -11,7 +11,7 @@ import clew
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.settings import GCNSubgraph
-from clew.text.sanitize import to_single_line
+from clew.text.display import to_single_line
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew_lab.graph_readers.protocols import TokenCounter
 from clew_lab.graph_readers.reader_files import open_reader

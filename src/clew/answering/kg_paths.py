@@ -16,8 +16,8 @@ from clew.models.llm.prompts.path_answer import PathAnswer
 from clew.models.llm.prompts.path_choice import PathChoice
 from clew.models.llm.prompts.unaided_answer import UnaidedAnswer
 from clew.protocols import LanguageModel
+from clew.text.display import to_single_line
 from clew.text.normalization import name_key
-from clew.text.sanitize import to_single_line
 from clew.types import Answer, Evidence, Failure, Path, Reply, Scored, Usage
 
 WEAK_SHARE = 0.05

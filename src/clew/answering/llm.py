@@ -14,7 +14,7 @@ from clew.answering.replies import check_lengths, empty_answer, failed_answer, s
 from clew.models.llm.prompts import cited_answer
 from clew.models.llm.prompts.cited_answer import CitedAnswer, Quotation
 from clew.protocols import LanguageModel
-from clew.text.sanitize import to_single_line
+from clew.text.display import to_single_line
 from clew.types import Answer, Citation, Evidence, Failure, Passage, Reply
 
 ABSTAINED_NOTE = "the model found no answer in the passages"

@@ -7,9 +7,8 @@ from typing import Any
 
 from clew.commands.output import print_heading, print_line, print_marked, print_usage
 from clew.rendering.markup import plain_line
-from clew.text.counts import format_count
+from clew.text.display import escape_control, format_count
 from clew.text.normalization import name_key
-from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Path, Place, SentenceChain
 
 _READ_QUOTES = "No answer is clear; the sentences that fit best:"

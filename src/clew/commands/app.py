@@ -21,7 +21,7 @@ from clew.commands.output import log_on_stderr
 from clew.errors import ClewError, MissingPackageError
 from clew.plugins.extras import describe_missing
 from clew.plugins.registry import Registry
-from clew.text.sanitize import hide_users
+from clew.text.display import hide_users
 
 SECTIONS = {
     "Every day": ("index", "search", "ask", "chat", "open", "remove"),

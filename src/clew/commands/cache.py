@@ -11,7 +11,7 @@ from clew.commands.output import format_usage, print_json, print_line, print_res
 from clew.errors import InputError
 from clew.models.llm.reply_cache import ReplyCache
 from clew.store.location import reply_cache_path
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 _SECONDS_PER_DAY = 86400.0
 

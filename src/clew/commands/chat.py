@@ -17,7 +17,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.errors import ClewError, InputError
 from clew.query.conversation import Conversation, find_names
 from clew.query.referents import Described
-from clew.text.sanitize import has_surrogate
+from clew.text.display import has_surrogate
 from clew.types import MAX_POSSIBLE, Answer
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import typer
 
 from clew.commands.options import JsonFlag, find_default_index
 from clew.commands.output import print_json, print_line
-from clew.text.sanitize import hide_users
+from clew.text.display import hide_users
 
 if TYPE_CHECKING:
     from clew.commands.health import Finding

@@ -15,7 +15,7 @@ from clew.index import Index
 from clew.query.entity_candidates import AmbiguousEntity, DuplicateEntities
 from clew.query.graph_browsing import EntityMatch, GraphBrowser
 from clew.store.entity_decisions import EntityDecision
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Citation
 
 NameArgument = Annotated[str, typer.Argument(help="Name of the entity.")]

@@ -29,7 +29,7 @@ from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.evaluation.scoring import EvaluationReport
 from clew.index import Index
 from clew.index import open as open_index
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import MAX_COUNT, SettingsRecord
 from clew.protocols import Answerer
 from clew.retrievers.registry import finds_nothing, parse_retriever

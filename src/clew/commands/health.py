@@ -22,7 +22,7 @@ from clew.settings import Settings, describe_unknown_variables, load_settings
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 OK, WARNING, FAULT = "ok", "warn", "fault"
 _TESTED = ((3, 11), (3, 13))  # versions of Python that the tests run on: the first and the last

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.index import Index
     from clew.indexing.report import IndexingReport
     from clew.indexing.sources.records import RecordColumns
-    from clew.models.llm.provider_model import LLMClientFactory
+    from clew.models.llm.access import LLMClientFactory
 
 _CREATION_TRIES, _CREATION_PAUSE = 50, 0.1  # seconds
 _EXCLUSIVE = {

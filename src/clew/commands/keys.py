@@ -10,7 +10,7 @@ import typer
 from clew.commands.options import JsonFlag
 from clew.commands.output import print_json, print_line
 from clew.errors import InputError
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 if TYPE_CHECKING:
     from clew.server.keys import StoredKey

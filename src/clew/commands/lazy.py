@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from clew.commands.output import raise_level, set_quiet
 from clew.commands.record_options import expand_records
 from clew.errors import InputError
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 SHOWN_OPTIONS = 12
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}

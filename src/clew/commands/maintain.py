@@ -21,7 +21,7 @@ from clew.store.repair import ADD_AGAIN, REMOVE_AGAIN, found_damage
 from clew.store.repair import repair as repair_index
 from clew.store.segment_files import list_problems
 from clew.store.snapshot_files import snapshot_folder, snapshot_problems
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 ShredFlag = Annotated[
     bool,

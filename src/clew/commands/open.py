@@ -7,7 +7,7 @@ import typer
 from clew.commands.options import IndexArgument, JsonFlag
 from clew.commands.output import print_heading, print_json, print_line
 from clew.commands.progress import progress_on_stderr
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 if TYPE_CHECKING:
     from clew.query.overview import FieldOverview, IndexOverview

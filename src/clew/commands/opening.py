@@ -14,7 +14,7 @@ from clew.index import Index
 from clew.index import create as create_index
 from clew.index import open as open_index
 from clew.models.encoders.registry import open_encoder
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.plugins.spec import split_list, split_settings
 from clew.retrievers.registry import describe_default, parse_retriever
 from clew.settings import Settings, load_settings

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from clew.text.counts import format_count
-from clew.text.sanitize import ESCAPED_CODES, escape_control
+from clew.text.display import ESCAPED_CODES, escape_control, format_count
 from clew.types import Usage
 
 _MARK, _HEADING = "bold yellow", "bold"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.commands.output import print_json, print_line, print_note, print_usage, print_warning, write_json
 from clew.errors import BudgetError
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Failure, Usage
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from clew.commands.options import DeviceOption, IndexOption, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.index import open as open_index
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.training.fitting.span_tagger import ExtractorRecipe
 from clew.training.hyperparameters import AdaptRecipe
 from clew.training.recipes.extractor import train_extractor
@@ -32,7 +32,7 @@ def adapt(
     device: DeviceOption = None,
 ) -> None:
     """Tune gfm on your own documents, without labels; the weights are stored if they win on held-out questions."""
-    from clew.training.distributed import single_process
+    from clew.training.checkpoint import single_process
     from clew.training.recipes.gfm_adapt import adapt_gfm
 
     with progress_on_stderr() as progress:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeVar
 
 from clew.errors import InputError
-from clew.text.sanitize import to_single_line
+from clew.text.display import to_single_line
 from clew.types import Question
 
 Value = TypeVar("Value")

@@ -18,7 +18,7 @@ from clew.protocols import Answerer, Retriever, fingerprint_of
 from clew.query.entity_linker import LinkerSettings
 from clew.store.error_mapping import map_errors
 from clew.store.snapshot_files import read_manifest
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
 
 RUN_DEPTH = 10

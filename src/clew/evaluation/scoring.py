@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.evaluation.ranking_metrics import compute_measures, match_gold, recall_ceiling
 from clew.evaluation.runs import Ranking, Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means, mean_intervals
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Question, Usage
 
 CUTOFFS = (2, 5, 10)

@@ -15,7 +15,7 @@ from clew.index.contents import ReadableIndex
 from clew.index.entity_changes import CorrectableIndex
 from clew.index.version import EncoderOpener
 from clew.models.encoders.registry import accept_index_encoder
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.models.threads import check_device
 from clew.plugins.arguments import check_count, check_string, check_strings, describe_value
 from clew.plugins.records import SettingsRecord, record_label

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clew.index.version import IndexVersion
 from clew.plugins.arguments import check_string
 from clew.query.contents import GraphContents, IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Filter, Triple
 
 if TYPE_CHECKING:

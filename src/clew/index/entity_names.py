@@ -9,7 +9,7 @@ from clew.graph.similar_names import choose_entities
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.scope import Scope
 from clew.store.entity_decisions import FORGET, MERGE, RENAME, SPLIT, UNDO, EntityDecision
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.text.normalization import key_hash, name_key
 
 if TYPE_CHECKING:

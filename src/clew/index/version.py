@@ -10,8 +10,8 @@ from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.graph.snapshot.snapshot import GivenNames, Snapshot
 from clew.index.async_calls import AsyncCalls
 from clew.models.encoders.registry import open_index_encoder
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import PaidEncoder
-from clew.models.llm.provider_model import LLMClientFactory
 from clew.models.threads import check_device
 from clew.protocols import Encoder, Extractor, LanguageModel
 from clew.query.context import IndexContext

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import cast
 
 from clew.errors import InputError
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.text.places import cut_places
 from clew.types import Document, Passage
 

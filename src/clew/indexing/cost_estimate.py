@@ -23,10 +23,10 @@ from clew.indexing.selected_snapshot import DocumentSelector
 from clew.indexing.sentence_vectors import join_title, sentence_texts
 from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.remote.encoder import find_embedding_cost
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import estimate_tokens
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.prompts import extraction
-from clew.models.llm.provider_model import LLMClientFactory
 from clew.models.llm.providers import check_installed, parse_model_name
 from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.protocols import Extractor

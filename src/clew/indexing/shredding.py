@@ -32,7 +32,7 @@ from clew.store.segment_files import discard_segments, read_segment_names, segme
 from clew.store.snapshot_files import snapshot_folder
 from clew.store.vector_cache import VectorCache, text_keys
 from clew.store.writer_lock import PINS_FOLDER, pinned_versions
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Progress
 
 VECTORS = "vectors.lance"

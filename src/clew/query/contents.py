@@ -22,7 +22,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.arguments import check_count
 from clew.query.scope import Scope
 from clew.query.visible_names import visible_entities
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.text.normalization import key_hash, name_key
 from clew.types import Filter, Passage, Triple
 

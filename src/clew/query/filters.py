@@ -40,7 +40,7 @@ from clew.query.conditions import (
     row_condition,
     value_type,
 )
-from clew.text.sanitize import to_single_line
+from clew.text.display import to_single_line
 
 if TYPE_CHECKING:
     from sqlglot import exp

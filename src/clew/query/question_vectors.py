@@ -15,7 +15,7 @@ from clew.graph.segments.list_search import ListSearch
 from clew.query.linking import LinkedQuestion
 from clew.query.scope import Scope
 from clew.store import segment_files
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 PendingVector = Callable[[], FloatArray]
 """Waits for a vector (d,), and returns it."""

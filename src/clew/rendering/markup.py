@@ -4,7 +4,7 @@ import re
 from html import escape
 from unicodedata import east_asian_width
 
-from clew.text.sanitize import escape_control, to_single_line
+from clew.text.display import escape_control, to_single_line
 
 # XML 1.0 has no place for halves of characters and for these two.
 _NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")

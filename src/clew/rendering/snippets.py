@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import final
 
 from clew.rendering.markup import plain_line, plain_text
+from clew.text.display import to_single_line
 from clew.text.normalization import name_key, terms_of_words, token_keys, tokens
-from clew.text.sanitize import to_single_line
 from clew.text.sentences import sentence_spans
 from clew.types import Evidence, Passage
 

@@ -18,7 +18,7 @@ from clew.models.llm.prompts import relevance
 from clew.models.llm.prompts.relevance import Relevance
 from clew.models.validation import replace_surrogates
 from clew.protocols import LanguageModel, TextScorer, check_lengths, fingerprint_of
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Evidence, Failure, Passage, Reply, Scored
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from clew.plugins.tracing import span
 from clew.protocols import Reranker, Retriever, fingerprint_of
 from clew.retrievers.evidence import check_k
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Evidence, Filter, Path, Scored
 
 RERANK_DEPTH = 100

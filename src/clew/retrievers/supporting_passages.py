@@ -17,7 +17,7 @@ from clew.query.graph_walk import QuestionWalk
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, make_evidence
 from clew.text.bm25 import BM25Index
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Evidence, Filter, Passage, Path, Scored, Triple
 
 Trace = TypeVar("Trace")

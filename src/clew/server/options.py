@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from clew.text.counts import MEBIBYTE
+from clew.text.display import MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True)

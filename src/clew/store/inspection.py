@@ -25,7 +25,7 @@ from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location, locate
 from clew.store.row_seal import compute_seal, describe_mismatch, stored_seal
 from clew.store.schema import SENTENCE_COLUMNS
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew.arrays import LongArray
 from clew.errors import IndexFormatError, InputError
 from clew.store.schema import SENTENCE_COLUMNS, canonical_json, has_sentence_vectors, passages_schema
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 TABLE_FORMAT = 1
 INTEGRITY_COLUMNS = ("document_rows", "checksum")

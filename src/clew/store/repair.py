@@ -28,7 +28,7 @@ from clew.store.location import Location, locate
 from clew.store.snapshot_files import snapshot_problems
 from clew.store.vector_cache import VectorCache
 from clew.store.writer_lock import PINS_FOLDER, writer_lock
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 if TYPE_CHECKING:
     from lance import LanceDataset

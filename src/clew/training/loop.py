@@ -22,8 +22,15 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from clew.errors import InputError, ProviderError
-from clew.training.checkpoint import Checkpoint, TrainingState, exclusive_lock, load_checkpoint, save_checkpoint
-from clew.training.distributed import ProcessGroup, single_process
+from clew.training.checkpoint import (
+    Checkpoint,
+    ProcessGroup,
+    TrainingState,
+    exclusive_lock,
+    load_checkpoint,
+    save_checkpoint,
+    single_process,
+)
 from clew.training.hyperparameters import Recipe, StepType, TrainingResult
 from clew.types import Progress
 

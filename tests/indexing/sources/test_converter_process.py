@@ -16,7 +16,7 @@ from clew.errors import InputError
 from clew.indexing.sources.conversion import ConverterProcess, convert
 from clew.indexing.sources.reader import read_documents
 from clew.indexing.sources.readers.web import MAX_DEPTH
-from clew.text.counts import MEBIBYTE
+from clew.text.display import MEBIBYTE
 from clew.types import Document, Failure
 from tests.indexing.sources.reading import pdf_bytes, repacked, saved
 

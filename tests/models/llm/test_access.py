@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Budget
 from clew.models.llm.call_settings import CallSettings
-from clew.models.llm.provider_model import LLMClientFactory
 from clew.types import Failure
 from tests.faults.model_server import ServerReply, model_server
 from tests.models.llm.model_calls import OSLO, complete_one, names

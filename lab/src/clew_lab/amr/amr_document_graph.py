@@ -17,7 +17,7 @@ from clew.models.encoders.memory import VectorMemory
 from clew.models.validation import replace_surrogates
 from clew.protocols import fingerprint_of
 from clew.rerankers.g_rag.document_graph import DocumentGraph
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Failure, Passage, Scored
 from clew_lab.amr.graph import AMRGraph, count_common_parts, path_words
 from clew_lab.amr.parsers import AMRParser

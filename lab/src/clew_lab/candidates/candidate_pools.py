@@ -10,7 +10,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.spec import nearest
 from clew.retrievers.evidence import check_k
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Evidence, Filter, Passage, Scored, Usage
 
 EMPTY_POOL = "the pool of the question is empty: its 'ctxs' hold no passage"

@@ -24,7 +24,7 @@ from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import finish_evaluation
 from clew.errors import InputError
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.rerankers.registry import NO_RERANKER, parse_reranker
 from clew.retrievers.reranked import RerankedRetriever
 from clew.types import Progress

@@ -17,7 +17,7 @@ from clew.errors import InputError
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.protocols import LOCAL_READER
 from clew.settings import load_settings
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew_lab.commands.options import DtypeOption
 from clew_lab.commands.train_subgraph import GraphEncoderOption, SplitOption, note_truncated
 from clew_lab.graph.prizes import EDGE_COST
@@ -113,7 +113,7 @@ def _compare_selected(
     options: CompareOptions, names: Sequence[str], runs: Path, progress: "Progress"
 ) -> "SelectionReport":
     from clew.models.encoders.registry import open_encoder
-    from clew.training.distributed import single_process
+    from clew.training.checkpoint import single_process
     from clew_lab.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
     from clew_lab.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
 

@@ -8,7 +8,7 @@ import typer
 from clew.commands.opening import open_index
 from clew.commands.options import JsonFlag
 from clew.commands.output import print_json, print_line
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew_lab.graph.snapshot_diff import SnapshotDiff, diff_snapshots
 
 

@@ -25,7 +25,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import finish_evaluation
 from clew.errors import InputError
 from clew.retrievers.registry import finds_nothing, parse_retriever
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.datasets.published_kgqa import has_own_graphs, is_webqsp
 from clew_lab.evaluation.adaptation import FROM_MODEL

@@ -17,7 +17,7 @@ from clew.commands.options import (
 from clew.commands.output import print_line
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
-from clew.text.sanitize import escape_control
+from clew.text.display import escape_control
 
 if TYPE_CHECKING:
     from clew_lab.gfm.target_explanations import TargetExplanation

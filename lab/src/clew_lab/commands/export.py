@@ -15,7 +15,7 @@ from clew.errors import InputError
 from clew.store.atomic import atomic_file, write_text
 from clew.store.passage_table import PassageTable
 from clew.store.schema import read_extractions
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Extraction, Question
 from clew_lab.datasets.gfm_rag import TITLES_FILE, format_documents, format_questions, format_stage1
 from clew_lab.datasets.loaders import load_questions

@@ -12,7 +12,7 @@ from clew.commands.output import format_json, print_json, print_line
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.index import open as open_index
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Question
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.datasets.question_sets import count_questions, question_json, sample_by_hops

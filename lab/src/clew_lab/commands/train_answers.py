@@ -7,7 +7,7 @@ import typer
 
 from clew.commands.options import DeviceOption
 from clew.commands.progress import progress_on_stderr
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew_lab.training.fitting.span_ranker import AnswerRecipe
 from clew_lab.training.recipes.answers import RETRIEVER, train_answers
 

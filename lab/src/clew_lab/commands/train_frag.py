@@ -15,7 +15,7 @@ from clew.index import open as open_index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.retrievers.frag.hop_predictor import CLASSIFIER, TERMS, WORDS
 from clew.store.weights_io import PRETRAINED_FOLDER
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
 from clew.training.hyperparameters import TrainingResult
 from clew.types import Progress

@@ -10,7 +10,7 @@ import typer
 from clew.commands.options import DeviceOption
 from clew.commands.progress import progress_on_stderr
 from clew.settings import load_settings
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import ignore_progress
 from clew_lab.training.recipes.gfm_recipe import GFMRecipe
 
@@ -36,8 +36,8 @@ def gfm(
     device: DeviceOption = None,
 ) -> None:
     """Train the graph neural network of the retriever gfm, on several GPUs where torchrun starts it."""
+    from clew.training.checkpoint import join_process_group
     from clew.training.data.corpora import IndexedQuestions, is_data_folder
-    from clew.training.distributed import join_process_group
     from clew_lab.training.recipes.gfm import train_gfm
 
     recipe = replace(recipe, completion=replace(recipe.completion, batch=recipe.loss.batch))

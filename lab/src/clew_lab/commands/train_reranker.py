@@ -13,7 +13,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.plugins.spec import split_list
 from clew.settings import load_settings
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.training.hyperparameters import TrainingResult
 from clew_lab.training.recipes.rerank_recipe import DEFAULT_BASES, RerankRecipe
 
@@ -75,7 +75,7 @@ def reranker(
     device: DeviceOption = None,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
-    from clew.training.distributed import join_process_group
+    from clew.training.checkpoint import join_process_group
     from clew_lab.training.recipes.reranker import train_reranker
     from clew_lab.training.recipes.reranker_grid import search_grid
 

@@ -8,7 +8,7 @@ import typer
 from clew.commands.options import DeviceOption
 from clew.commands.progress import progress_on_stderr
 from clew.plugins.spec import split_list
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew_lab.training.fitting.routing import RoutingRecipe
 from clew_lab.training.recipes.routed import DEFAULT_CHOICES, train_routed
 

@@ -12,7 +12,7 @@ from clew.commands.record_options import Without
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.protocols import LOCAL_READER
 from clew.settings import load_settings
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew_lab.commands.options import DtypeOption
 from clew_lab.evaluation.evaluate_subgraphs import count_truncated
 from clew_lab.training.data.graph_sources import GraphQuestionSource, load_training_splits
@@ -40,7 +40,7 @@ def subgraph(
 ) -> None:
     """Train the selection of subgraphs by a reader's answers, for --retriever gcn-subgraph:weights=FOLDER."""
     from clew.retrievers.subgraph.gcn import save_scorer
-    from clew.training.distributed import single_process
+    from clew.training.checkpoint import single_process
     from clew_lab.training.recipes.graph_readers import open_model, reader_factory, save_soft_prompt
     from clew_lab.training.recipes.subgraph import train_selection
 

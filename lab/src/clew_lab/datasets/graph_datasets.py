@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 TOPIC_SEPARATOR = " | "
 """Separator of the topics in a group."""

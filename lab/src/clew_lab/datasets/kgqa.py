@@ -19,7 +19,7 @@ from clew.graph.subgraphs.k_hop import MAX_HOPS, local_graph, neighbourhood
 from clew.graph.subgraphs.textual_graph import TextualGraph, fact_graph
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_formats.tables import MalformedStatement, RawTriple
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Question
 from clew_lab.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
 from clew_lab.datasets.loaders import load_questions

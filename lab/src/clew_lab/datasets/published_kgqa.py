@@ -25,7 +25,7 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.indexing.kg_formats.json_records import own_graph_triples
 from clew.indexing.kg_formats.tables import RawTriple
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Question
 from clew_lab.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from clew.errors import InputError
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Question
 
 ANSWER_BINS = ((1, 1), (2, 4), (5, 9), (10, 0))

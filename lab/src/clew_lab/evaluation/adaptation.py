@@ -13,7 +13,7 @@ from clew.answering.kg_paths import named_path
 from clew.errors import InputError
 from clew.index import Index
 from clew.retrievers.frag.retriever import FragRetriever
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.training.fitting.hop_predictor import HopExample
 from clew.training.recipes.router import feedback_example
 from clew.types import Answer, Progress, Question

@@ -14,14 +14,14 @@ from clew.evaluation.ranking_metrics import check_installed
 from clew.evaluation.runs import Run, execute
 from clew.evaluation.scoring import EvaluationReport, build_report, compare, score
 from clew.index import Index, create
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
 from clew.rerankers.registry import open_reranker, reads_index, reranker_text
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
 from clew.settings import Settings
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Document, Evidence, Progress
 from clew_lab.candidates.candidate_pools import GivenPools, index_pools
 from clew_lab.datasets.candidates import CandidatePool, candidate_documents, load_candidates

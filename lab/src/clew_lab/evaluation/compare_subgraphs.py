@@ -15,7 +15,7 @@ from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer
-from clew.training.distributed import ProcessGroup
+from clew.training.checkpoint import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS
 from clew.types import Progress
 from clew_lab.datasets.graph_datasets import AccuracyRule

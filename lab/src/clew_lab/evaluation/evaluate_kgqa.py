@@ -22,7 +22,7 @@ from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
 from clew.retrievers.object_retriever import GivenRetriever
 from clew.retrievers.registry import names_that_find_paths
 from clew.retrievers.supporting_passages import PathRetriever
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.text.normalization import is_identifier
 from clew.types import Answer, Evidence, Progress, Question
 from clew_lab.evaluation.adaptation import (

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, TypeVar, final
 from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
 from clew.store.atomic import file_hash
+from clew.text.display import has_surrogate
 from clew.text.normalization import fold
-from clew.text.sanitize import has_surrogate
 from clew.types import Extraction, Failure, Passage
 
 _LAYOUTS = (

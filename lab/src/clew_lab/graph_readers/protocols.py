@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from clew.errors import InputError
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,9 +17,8 @@ from clew.errors import InputError
 from clew.graph.paths.simple_paths import path_entities
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.index import Index, RetrieverSpec
-from clew.text.counts import format_count
+from clew.text.display import format_count, to_single_line
 from clew.text.normalization import name_key
-from clew.text.sanitize import to_single_line
 from clew.types import Answer, Evidence, Filter, Scored, Usage
 from clew_lab.graph_readers.protocols import GeneratedText, GraphReader, TokenCounter
 

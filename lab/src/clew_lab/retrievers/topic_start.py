@@ -11,7 +11,7 @@ from clew.graph.subgraphs.textual_graph import FactGraph
 from clew.query.linking import TopicEntities
 from clew.query.scope import Scope
 from clew.retrievers.evidence import NO_TOPIC
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,16 +15,16 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.inference.query_network import QueryGNNSettings
 from clew.models.encoders.registry import DEFAULT_ENCODER
-from clew.models.llm.provider_model import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
 from clew.nn.query_gnn import QueryGNN
 from clew.query.chain_search import CHAIN_FEATURES
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.store.weights_io import PRETRAINED_FOLDER
+from clew.training.checkpoint import ProcessGroup, single_process
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE, distinct_names
 from clew.training.data.gfm_examples import FORMS, GFMExamples
-from clew.training.distributed import ProcessGroup, single_process
 from clew.training.hyperparameters import AdaptRecipe, Recipe, RetrievalLoss, TrainingResult
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss

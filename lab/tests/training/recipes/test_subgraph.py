@@ -14,7 +14,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.query_gnn import export_arrays
 from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, load_scorer, save_scorer
 from clew.retrievers.subgraph.settings import ScorerSettings
-from clew.training.distributed import single_process
+from clew.training.checkpoint import single_process
 from clew.training.hyperparameters import Recipe, TrainingResult
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs, split_dataset
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from clew.errors import InputError
 from clew.indexing.sources.tables import csv_rows
-from clew.text.counts import format_count
-from clew.text.sanitize import has_surrogate
+from clew.text.display import format_count, has_surrogate
 
 MAX_NAME_CHARACTERS = 65_536  # maximum length of a name; a longer one is a fault of the file
 MAX_LINE_CHARACTERS = 1 << 20  # more than three of the longest names

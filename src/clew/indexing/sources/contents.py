@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.text.places import describe_places
 from clew.types import Place, PlaceStart
 

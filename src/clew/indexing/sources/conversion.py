@@ -33,7 +33,7 @@ from clew.errors import InputError, MissingPackageError
 from clew.indexing.sources.contents import FileContents
 from clew.indexing.sources.plain_text import decode_bytes
 from clew.plugins.extras import import_extra, require_extra
-from clew.text.counts import MEBIBYTE
+from clew.text.display import MEBIBYTE
 from clew.types import Place, PlaceStart
 
 _MAX_RATIO, _RATIO_FROM_BYTES = 200, 16 * MEBIBYTE  # a document of real tables packs to a fiftieth

@@ -39,7 +39,7 @@ from clew.indexing.sources.record_files import read_json_file, read_table_file
 from clew.indexing.sources.records import STANDARD_COLUMNS, RecordColumns, read_json_lines
 from clew.indexing.sources.register import SourceRegister
 from clew.store.document_ids import IdSet
-from clew.text.sanitize import has_surrogate
+from clew.text.display import has_surrogate
 from clew.types import Document, Failure
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from clew.indexing.sources.records import (
     parse_json,
 )
 from clew.indexing.sources.tables import csv_rows
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Document, Failure
 
 _DELIMITERS = (",", ";", "\t", "|")

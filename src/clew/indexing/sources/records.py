@@ -13,7 +13,7 @@ from clew.indexing.sources.discovery import SourcedDocument
 from clew.indexing.sources.markdown import is_int64
 from clew.indexing.sources.plain_text import join_line_ends
 from clew.indexing.sources.tables import row_text
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Document, Failure
 
 _DOCUMENT_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Protocol, runtime_checkable
 
 from clew.errors import BudgetError, InputError
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Usage
 
 

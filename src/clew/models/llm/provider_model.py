@@ -1,13 +1,9 @@
-"""Language models of any provider: typed replies, concurrent calls, a reply cache and a budget.
-
-Factory for LLM clients that share call settings, a budget and a reply cache within one run.
-"""
+"""Language models of any provider: typed replies, concurrent calls, a reply cache and a budget."""
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, final
+from dataclasses import replace
+from typing import final
 from warnings import catch_warnings, filterwarnings
 
 from clew.errors import BudgetError, InputError, ProviderError
@@ -18,11 +14,6 @@ from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.models.llm.request import OnText
 from clew.models.llm.retrying import CallBatch, PendingCall, RetryingClient
 from clew.types import Failure, Prompt, Reply, Usage
-
-if TYPE_CHECKING:
-    from clew.models.llm.call_settings import CallSettings
-    from clew.protocols import LanguageModel
-
 
 # Limit on the size of a response, streaming events and headers included.
 _BASE_REPLY_BYTES, _REPLY_BYTES_PER_TOKEN = 1 << 20, 1024
@@ -111,28 +102,3 @@ class ProviderModel:
 
 def _without_usage(result: Reply | Failure) -> Reply | Failure:
     return replace(result, usage=Usage()) if isinstance(result, Failure) else Reply(result.value, cached=True)
-
-
-@dataclass(slots=True)
-class LLMClientFactory:
-    """Opens language models by name."""
-
-    call_settings: "CallSettings | None" = None  # limits and options of calls; None for the defaults
-    use_cache: bool = True  # whether replies are stored, and stored replies are used
-    budget: Budget = field(default_factory=Budget)  # shared by all models of the run
-    prices: Prices = field(default_factory=Prices)  # prices of calls
-
-    def open(self, name: str, cache: Path) -> "LanguageModel":
-        """Return the model `provider:model`; an unknown provider or a missing package or key is an InputError.
-
-        One that an installed package adds counts its own cost, and keeps its own replies.
-        """
-        from clew.models.llm.object_model import accept_model
-        from clew.models.llm.provider_model import ProviderModel
-        from clew.models.llm.providers import KEY_VARIABLES, MODELS
-
-        kind, _, argument = name.partition(":")
-        if kind not in KEY_VARIABLES and kind in MODELS:
-            return accept_model(MODELS.build(kind, argument), MODELS.origin(kind))
-        replies = ReplyCache(cache) if self.use_cache else None
-        return ProviderModel(name, self.call_settings, replies, self.budget, self.prices)

@@ -79,7 +79,7 @@ async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int
     """
     from anyio import move_on_after
 
-    from clew.models.llm.request import bounded_client
+    from clew.models.llm.http_client import bounded_client
 
     provider, model = parse_model_name(name)
     key = api_key(provider, base_url)

@@ -19,7 +19,7 @@ from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.retrievers.evidence import check_k, insert_empty_questions
 from clew.retrievers.fused import weighted_rank_fusion
 from clew.retrievers.graph_expansion import ExpansionResult, GraphExpansion, linked_triples
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import (
     AgentStep,
     Evidence,

@@ -44,7 +44,7 @@ from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_rela
 from clew.retrievers.frag.text_rankers import path_text
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Evidence
 
 NO_PATH = "no path leads away from what the question names"

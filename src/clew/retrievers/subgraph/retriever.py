@@ -36,7 +36,7 @@ from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.subgraph.encoding import MaskedText, SubgraphSelector, node_similarity
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Evidence, Filter
 
 NO_FACTS = "the graph has no fact of what the question names"

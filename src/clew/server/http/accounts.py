@@ -15,7 +15,7 @@ from threading import Lock
 from typing import final
 
 from clew.server.refusals import Refusal
-from clew.text.counts import format_count
+from clew.text.display import format_count
 
 _MAX_CALLERS = 10_000  # whose buckets are remembered
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

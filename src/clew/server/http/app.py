@@ -24,7 +24,7 @@ from clew.server.open_indexes import OpenIndexes
 from clew.server.options import ServerOptions
 from clew.server.uploads.runner import Jobs
 from clew.server.worker_pool import WorkerPool
-from clew.text.counts import MEBIBYTE
+from clew.text.display import MEBIBYTE
 
 
 def make_state(

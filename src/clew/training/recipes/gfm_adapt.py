@@ -16,11 +16,11 @@ from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import PassageRanker
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights, save_weights
 from clew.store.atomic import discard
+from clew.training.checkpoint import ProcessGroup
 from clew.training.data import corpora
 from clew.training.data.chain_questions import ChainQuestionMaker
 from clew.training.data.gfm_examples import GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker, split_holdout
-from clew.training.distributed import ProcessGroup
 from clew.training.hyperparameters import AdaptRecipe, TrainingResult
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval

@@ -15,8 +15,8 @@ from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.remote.encoder import RemoteEncoder
 from clew.models.encoders.remote.request import OllamaEmbeddings, OpenAIEmbeddings
 from clew.models.llm import call_settings
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.budget import Budget, Prices
-from clew.models.llm.provider_model import LLMClientFactory
 from clew.settings import Settings
 from tests.faults.model_server import Request, ServerReply, model_server
 

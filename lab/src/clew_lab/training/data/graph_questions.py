@@ -16,7 +16,7 @@ from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.retriever import SubgraphRetriever, SubgraphSettings
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Progress
 from clew_lab.datasets.graph_datasets import (
     TOPIC_SEPARATOR,

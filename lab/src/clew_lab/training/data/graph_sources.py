@@ -10,7 +10,7 @@ from pydantic import Field
 from clew.errors import InputError
 from clew.index import open as open_index
 from clew.protocols import Encoder
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.training.hyperparameters import CheckedRecord
 from clew.types import Progress
 from clew_lab.datasets.explagraphs import load_explagraphs

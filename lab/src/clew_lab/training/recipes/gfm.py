@@ -19,6 +19,7 @@ from clew.index import open as open_index
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.settings import EntityForm
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
+from clew.training.checkpoint import ProcessGroup
 from clew.training.data import corpora
 from clew.training.data.corpora import (
     CORPUS_FILE,
@@ -29,7 +30,6 @@ from clew.training.data.corpora import (
 )
 from clew.training.data.gfm_examples import GFMExamples, GraphView, count_gold_nodes, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker, split_holdout
-from clew.training.distributed import ProcessGroup
 from clew.training.hyperparameters import TrainingResult
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval

@@ -17,6 +17,7 @@ from clew.query.context import IndexContext
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
 from clew.settings import Settings
+from clew.training.checkpoint import ProcessGroup
 from clew.training.data import corpora
 from clew.training.data.corpora import (
     CORPUS_FILE,
@@ -26,7 +27,6 @@ from clew.training.data.corpora import (
     hash_file,
     hash_folders,
 )
-from clew.training.distributed import ProcessGroup
 from clew.training.hyperparameters import TrainingResult
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.types import Evidence, Progress, Question

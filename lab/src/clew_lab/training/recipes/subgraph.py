@@ -11,7 +11,7 @@ from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import SubgraphSelector
 from clew.retrievers.subgraph.gcn import TrainedScorer
-from clew.training.distributed import ProcessGroup
+from clew.training.checkpoint import ProcessGroup
 from clew.training.hyperparameters import Recipe, TrainingResult
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.types import Progress

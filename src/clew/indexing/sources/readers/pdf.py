@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 from clew.errors import InputError
 from clew.indexing.sources.contents import FileContents, HeadingPath, TextBuilder
 from clew.text.casing import COMMON_WORDS
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from clew.indexing.sources.tables import (
     own_texts,
     row_text,
 )
-from clew.text.counts import format_count
+from clew.text.display import format_count
 from clew.types import Place
 
 if TYPE_CHECKING:

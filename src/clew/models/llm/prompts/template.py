@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from clew.models.validation import replace_surrogates
-from clew.text.sanitize import has_surrogate, to_single_line
+from clew.text.display import has_surrogate, to_single_line
 from clew.types import Fact, Passage, Path, Prompt, Triple
 
 _TAG_START = re.compile(

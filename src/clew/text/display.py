@@ -1,4 +1,4 @@
-"""Removal of characters that control a terminal: control codes, line separators, changes of text direction."""
+"""Text for people: without characters that control a terminal, and counts in words."""
 
 import re
 
@@ -31,3 +31,21 @@ def to_single_line(text: str) -> str:
 def hide_users(text: str) -> str:
     """Return a text without the users and passwords of the addresses in it: `s3://...@bucket`."""
     return _USER_OF_ADDRESS.sub(r"\1...@", text)
+
+
+MEBIBYTE = 1 << 20  # bytes
+
+
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Return a count and what is counted, the noun in the singular for one.
+
+    Args:
+        count: how many; thousands are separated by commas.
+        noun: what is counted, in the singular; words after the noun need `plural`: `piece of evidence`, `key is`.
+        plural: the plural, for nouns that do not end in -s or -ies.
+    """
+    return f"{count:,} {noun if count == 1 else plural or _pluralise(noun)}"
+
+
+def _pluralise(noun: str) -> str:
+    return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y\Z", noun) else f"{noun}s"
