@@ -1,4 +1,4 @@
-"""Every command of a user who has no torch: index, search with every retriever, ask, eval, import, verify."""
+"""Every command of a user who has no torch and no extra: index, search with every retriever, ask, eval, import, verify."""
 
 import os
 import subprocess
@@ -14,7 +14,9 @@ from tests.faults.commands import run_clew
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
-for package in ("torch", "torch_geometric", "sentence_transformers", "transformers", "scipy"):
+training = "torch", "torch_geometric", "sentence_transformers", "transformers", "scipy"
+models, servers = ("pydantic_ai", "httpx2", "genai_prices"), ("fastapi", "uvicorn", "mcp", "opentelemetry", "watchfiles")
+for package in (*training, *models, *servers):
     sys.modules[package] = None  # an import of it fails
 from clew.commands.app import main
 from clew.retrievers.registry import RERANKED, RETRIEVERS
