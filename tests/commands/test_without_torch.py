@@ -1,4 +1,4 @@
-"""Every command of a user who has no torch and no extra: index, search with every retriever, ask, eval, import, verify."""
+"""Every command of a user without torch and extras: index, search by every retriever, ask, eval, import, verify."""
 
 import os
 import subprocess
@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 training = "torch", "torch_geometric", "sentence_transformers", "transformers", "scipy"
-models, servers = ("pydantic_ai", "httpx2", "genai_prices"), ("fastapi", "uvicorn", "mcp", "opentelemetry", "watchfiles")
+models = "pydantic_ai", "httpx2", "genai_prices"
+servers = "fastapi", "uvicorn", "mcp", "opentelemetry", "watchfiles"
 for package in (*training, *models, *servers):
     sys.modules[package] = None  # an import of it fails
 from clew.commands.app import main
