@@ -95,6 +95,7 @@ def test_what_stays_light(code: str) -> None:
     assert loaded(code) == set()
 
 
+@pytest.mark.slow
 def test_opening_and_searching_without_vectors_loads_no_torch(tmp_path: Path) -> None:
     code = (
         "import clew; from clew.settings import Settings\n"

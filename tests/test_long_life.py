@@ -147,6 +147,7 @@ assert index.search(QUESTION, 3, "gfm").passages == found["gfm"]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_child_by_fork_searches_as_its_parent(tmp_path: Path) -> None:
     """In a process of its own (seconds): a fork of the tests' process would take over the threads of other tests."""
@@ -200,6 +201,7 @@ assert torch.relu(numbers).sum() + (numbers @ numbers).sum() == total
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the threads of torch are set on Linux")
 def test_a_child_by_fork_does_not_wait_for_threads_of_torch(tmp_path: Path) -> None:
     """The threads of OpenMP were taken over without being there: the first kernel of a child waited for ever."""

@@ -63,6 +63,7 @@ def is_clear(outcome: Outcome) -> bool:
     return outcome.code in (1, 2) and own == outcome.err.splitlines()[-1:] and "Traceback" not in outcome.err
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound_index: Path, tmp_path: Path) -> None:
     rng = random.Random(1)
     index = tmp_path / "index"

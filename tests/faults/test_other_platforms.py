@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path, PureWindowsPath
 
+import pytest
+
 import clew
 from clew.indexing.extraction.registry import EXTRACTORS
 from clew.retrievers.registry import parse_retriever
@@ -13,6 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 WINDOWS_INDEX = str(PureWindowsPath("D:", "/", "corpora", "my index"))
 
 
+@pytest.mark.slow
 def test_everything_is_imported_and_works_without_posix(tmp_path: Path) -> None:
     script = Path(__file__).parent / "as_windows.py"
     command = [sys.executable, "-W", "ignore", str(script), str(tmp_path)]

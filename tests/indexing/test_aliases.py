@@ -49,6 +49,7 @@ def named_entities(index: Index, passage: str) -> set[str]:
     return {snapshot.entities[int(e)] for e in snapshot.mentions.row(snapshot.position(passage))}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(history=histories, batch=st.sampled_from((1, 3, 256)))
 def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_the_rest(

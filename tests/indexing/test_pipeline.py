@@ -54,6 +54,7 @@ def snapshot_files(index: Index) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ["none", "hashing:32"])
 @settings(deadline=None, max_examples=12)
 @given(history=steps)
@@ -79,6 +80,7 @@ def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_the_rest(
         assert index.snapshot.passage_ids[:] == fresh.snapshot.passage_ids[:]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(st.lists(documents, max_size=4), st.lists(documents, min_size=1, max_size=4))
 def test_adding_and_removing_leaves_no_trace(some: list[Document], second: list[Document]) -> None:

@@ -67,6 +67,7 @@ def test_an_error_is_told_by_its_type_alone(collect: Names) -> None:
     assert collect() == ["outer: InputError"]
 
 
+@pytest.mark.slow
 def test_a_search_has_a_span_for_each_stage(collect: Names, tmp_path: Path) -> None:
     index = make_index(tmp_path / "index", DOCUMENTS[:6], DEFAULT_ENCODER)
     stages = {"pagerank": ["link", "walk"], "gfm": ["link", "walk", "network"]}

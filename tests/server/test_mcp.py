@@ -103,6 +103,7 @@ def test_over_standard_input(plain_folder: Path, small: Index) -> None:
     check(found, small)
 
 
+@pytest.mark.slow
 def test_over_http_behind_a_key(plain_folder: Path, small: Index, tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
     reader, narrow = make_key(keys), make_key(keys, indexes=["small"], where="lang = 'de'")
@@ -124,6 +125,7 @@ def test_over_http_behind_a_key(plain_folder: Path, small: Index, tmp_path: Path
         assert client.post("/mcp", json={}).status_code == 401
 
 
+@pytest.mark.slow
 def test_tools_that_write_are_there_where_they_are_asked_for(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     make_index(folder, DOCUMENTS[:3])

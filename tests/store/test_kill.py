@@ -32,6 +32,7 @@ with writer_lock(folder):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 def test_a_killed_writer_leaves_whole_documents(tmp_path: Path) -> None:
     make_index(tmp_path, ("untouched", 2))

@@ -90,6 +90,7 @@ def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: 
     assert PassageTable.open(uri).read().equals(make_documents(("a", 2), ("b", 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_a_missing_index_is_reported() -> None:
     with pytest.raises(IndexFormatError, match="no Clew index at s3://clew-tests/nothing"):

@@ -74,6 +74,7 @@ def test_nothing_to_do_makes_no_version(tmp_path: Path) -> None:
     assert (table.version, table.open_latest().version) == (before, before)
 
 
+@pytest.mark.slow
 def test_ten_thousand_documents_can_be_replaced_and_deleted_at_once(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, {}, 0)
     ids = [f"it's {number}" for number in range(10_000)]

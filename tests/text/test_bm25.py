@@ -196,6 +196,7 @@ def test_loaded_scores_are_the_same_bits(tmp_path: Path) -> None:
         assert loaded.scores(question).tobytes() == built.scores(question).tobytes()
 
 
+@pytest.mark.slow
 def test_saved_bytes_depend_on_the_texts_only(tmp_path: Path) -> None:
     BM25Index.build(VOYAGES).save(tmp_path / "here")
     code = "import sys, json, pathlib; from clew.text.bm25 import BM25Index; "

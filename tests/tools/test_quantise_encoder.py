@@ -79,6 +79,7 @@ def test_the_graph_computes_the_rounded_model(tool: ModuleType, tmp_path: Path) 
         assert float(row[0] @ plain_row(weights, ids.tolist())) > 0.9995
 
 
+@pytest.mark.slow
 @needs_fp32_weights
 def test_the_shipped_file_is_made_again_byte_for_byte(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

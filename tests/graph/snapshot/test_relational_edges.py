@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def test_edges_match_their_triples(small: Index) -> None:
         assert (int(receivers[edge]), int(graph.senders[edge])) == (ends[::-1] if inverse else ends)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from((3, 60)))
 def test_edges_are_those_of_a_sort(small: Index, data: st.DataObject, limit: int) -> None:
     """Many edges of one node are sorted in another way than few."""

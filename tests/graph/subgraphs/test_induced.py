@@ -13,6 +13,7 @@ from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.oracles import facts as oracle
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.data(), fact_sets())
 def test_the_induced_graph_in_the_given_order(data: st.DataObject, fact_set: FactSet) -> None:
@@ -23,6 +24,7 @@ def test_the_induced_graph_in_the_given_order(data: st.DataObject, fact_set: Fac
     assert local.degrees().tolist() == [len(row) for row in rows(local)]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.data(), fact_sets(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
 def test_the_explored_graph_has_the_edges_that_were_read(

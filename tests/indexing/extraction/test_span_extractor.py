@@ -124,6 +124,7 @@ def test_capitals_choose_the_extractor() -> None:
     assert LearnedExtractor().fingerprint in extractor.fingerprint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentences", ["vectors", "none"])
 def test_an_index_reads_each_passage_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: str) -> None:
     read: list[str] = []

@@ -88,6 +88,7 @@ def test_arrays_in_files_stay_readable_when_their_memory_is_given_back(tmp_path:
     assert space.keep(kept)[2] is kept[2]  # it is in a file
 
 
+@pytest.mark.slow
 def test_the_bytes_of_a_snapshot_are_equal_for_every_budget(index: Index, spaces: list[Workspace]) -> None:
     folder = snapshot_folder(index.table)
     needs = check_merge_memory(index.table, index.table.dimension, 10**12, ignore_progress)

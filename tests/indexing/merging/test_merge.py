@@ -68,6 +68,7 @@ class _ShortHash:
         return bytes([first, second & 1, *bytes(len(self._digest) - 2)])
 
 
+@pytest.mark.slow
 def test_texts_with_one_hash_in_two_segments_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (normalization, segment_vocabularies):
         monkeypatch.setattr(module, "blake2b", _ShortHash)

@@ -75,6 +75,7 @@ def decision_lists(draw: st.DrawFn) -> Sequence[EntityDecision]:
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(decisions=decision_lists())
 def test_entities_and_facts_are_those_of_the_naive_oracle(index: Index, decisions: Sequence[EntityDecision]) -> None:

@@ -95,6 +95,7 @@ BANK = np.concatenate([make_grid(30), normalise(np.random.default_rng(2).normal(
 SETS = st.lists(st.sets(st.integers(0, len(BANK) - 1)), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(1024, 4096, 2_000_000), (4, 9, 3), (1, 9, 3)], ids=["large", "small", "one row"])
 @settings(deadline=None, max_examples=100)
 @given(versions=SETS, limit=st.sampled_from([1, 2, 4]), tau=st.sampled_from([0.25, 0.5, 0.9]), seed=st.integers(0, 9))

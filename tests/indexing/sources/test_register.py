@@ -35,6 +35,7 @@ def stored_texts(index: Index) -> dict[str, str]:
     return {row["id"]: row["text"] for row in rows}
 
 
+@pytest.mark.slow
 def test_files_of_one_name_in_two_folders_are_two_documents(index: Index, tmp_path: Path) -> None:
     """The second overwrote the first without a word."""
     write(tmp_path / "one" / "a.txt", "One of them.")
@@ -131,6 +132,7 @@ def change(folder: Path) -> None:
     (folder / "d.jsonl").unlink()
 
 
+@pytest.mark.slow
 def test_what_is_gone_from_a_folder_is_said_and_pruned(index: Index, tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     assert index.add([folder]).added == 6

@@ -99,6 +99,7 @@ def test_a_cell_that_is_a_row_is_no_value_of_a_column(suffix: str) -> None:
     assert text.split("\n\n") == ["Crew of 1893", "Of the north", "Name: Ann; Year: 1990"]
 
 
+@pytest.mark.slow
 def test_spans_are_bounded() -> None:
     many = "<tr><th>a</th></tr>" + f"<tr><td colspan=99999999 rowspan=99999999>{'x' * 2000}</td></tr>" * 60
     assert len("".join(read_table(many))) < 1 << 22
