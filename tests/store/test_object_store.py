@@ -8,13 +8,14 @@ import pytest
 import clew
 from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.settings import Settings
+from clew.store.dataset import open_dataset
 from clew.store.inspection import verify
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.repair import repair
 from clew.store.staging import StagingFolder
 from clew.store.writer_lock import writer_lock
-from tests.faults.commands import make_voyage, write_lines
+from tests.faults.commands import make_voyage, run_clew, write_lines
 from tests.indexing.test_parts import snapshot_files
 from tests.store.rows import SETTINGS, WIDTH, make_documents
 
@@ -138,3 +139,13 @@ def test_parts_are_staged_and_committed_in_an_object_store(tmp_path: Path, monke
     index.reencode("hashing:4")
     fresh.reencode("hashing:4")
     assert clew.open(uri).table.read().equals(fresh.table.read())
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("lines", [b"Fram\tbuilt by\tArcher\nFram\n", b"Fram\n"])
+def test_a_faulty_graph_leaves_no_new_index(lines: bytes, tmp_path: Path) -> None:
+    graph, place = tmp_path / "graph.tsv", f"{URI}/faulty"
+    graph.write_bytes(lines)
+    outcome = run_clew("kg", "import", graph, "--index", place, "--encoder", "none", "--strict")
+    assert outcome.code == 2
+    assert open_dataset(locate(place)) is None

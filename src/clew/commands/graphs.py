@@ -1,5 +1,6 @@
 """`clew kg`: graphs of triples that users bring themselves."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from clew.commands.reports import print_graph_report
 from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.kg_formats.files import GraphFile, graph_file
+from clew.indexing.kg_formats.tables import require_statement
 from clew.indexing.kg_import import GraphReport, clean_graph_name
 from clew.store.atomic import new_index_folder
 from clew.store.dataset import open_dataset
@@ -103,12 +105,17 @@ def import_graph(
 def _import(
     source: GraphFile, name: str | None, location: str, open_place: Callable[[str], Index], memory: int, strict: bool
 ) -> tuple[GraphReport, Index]:
-    """Import a graph into an index, or into a new one, which on a disk is made whole or not at all.
+    """Import a graph into an index, or into a new one, which is made whole or not at all.
 
-    `open_place` opens or creates an index. Returns the report and the index.
+    `open_place` opens or creates an index. Returns the report and the index. On a disk a new index is moved into its
+    place once it is whole; where nothing can be moved, the file is read once before, for its faults.
     """
     place = locate(location)
-    if place.remote or open_dataset(place) is not None:
+    is_new = open_dataset(place) is None
+    if place.remote and is_new:
+        stated = require_statement(source.statements(strict=strict), tuple, f"the file {source.path.name!r}", "triple")
+        deque(stated, maxlen=0)
+    if place.remote or not is_new:
         opened = open_place(location)
         return opened.import_graph(source, name, strict=strict, memory=memory), opened
     check_folder("--index", Path(place.table).parent)

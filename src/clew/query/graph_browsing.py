@@ -25,7 +25,6 @@ from clew.text.normalization import key_hash, name_key, token_keys
 from clew.text.sentences import sentence_spans
 from clew.types import Citation, Filter
 
-"""Relation of the edge from the title of a passage to an entity that it mentions."""
 _MAX_EDGES = 200_000  # read around the two ends of a path
 _MAX_QUOTES = 3  # passages of an edge that are quoted
 _TITLE_WORD = 0.25  # worth of a word of the title in the choice of a quote

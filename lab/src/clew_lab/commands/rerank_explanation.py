@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from clew.types import Progress
     from clew_lab.candidates.edge_explanations import ExplainedEdge, RerankExplanation
 
-FORMATS = ("text", "json")
 _MAX_PARTS = 5
 
 

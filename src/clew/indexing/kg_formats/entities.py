@@ -139,7 +139,6 @@ def _number(column, column_offsets, slots, data, offsets, count):  # type: ignor
 
 
 _KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; no name of a graph contains it
-_HEAD, _RELATION, _TAIL = range(3)
 _NUMBER = re.compile("[0-9]+")
 _CHUNK = 1 << 16  # names that are Python objects at once
 
