@@ -12,6 +12,7 @@ from clew.store.array_file import write_arrays
 from clew.store.atomic import file_hash
 from clew.store.snapshot_files import (
     LOCAL_MANIFEST_FILE,
+    MANIFEST_FILE,
     check_snapshot,
     hash_files,
     missing_segments,
@@ -73,6 +74,17 @@ def test_missing_and_further_files_are_refused(folder: Path, change: str) -> Non
     else:
         write_manifest({"files": {**hash_files(folder), "nodes.npy": "0"}}, folder)
     with pytest.raises(IndexFormatError):
+        check_snapshot(folder)
+
+
+def test_a_changed_word_in_the_manifest_is_noticed(folder: Path) -> None:
+    write_manifest({"documents": 50, "files": hash_files(folder)}, folder)
+    check_snapshot(folder)
+    manifest = folder / MANIFEST_FILE
+    manifest.write_bytes(manifest.read_bytes().replace(b'"documents": 50', b'"documents": 51'))
+    problem = f"the manifest of {folder.name} is not as it was written: run `clew repair`"
+    assert snapshot_problems(folder) == [problem]
+    with pytest.raises(IndexFormatError, match=problem):
         check_snapshot(folder)
 
 

@@ -20,7 +20,7 @@ from clew.types import Document
 from clew_lab.graph.mention_counts import count_mentions
 from clew_lab.retrievers.hipporag import NamedPhrases
 from clew_lab.retrievers.linearrag import NO_START, LinearRAG, LinearRAGRetriever, build_occurrence_graph
-from lab.tests.oracles.linearrag import Corpus, Weights, passage_mass
+from lab.tests.oracles.linearrag import Corpus, Weights, activate, passage_mass
 from tests.retrievers.random_corpora import (
     NAMES,
     RandomPassage,
@@ -147,6 +147,9 @@ def test_the_ranking_of_an_index_equals_the_description(small: Index, question: 
     evidence = small.search(question, len(corpus.passages), given_settings)
     actual = {scored.item.id: scored.score for scored in evidence.passages}
     assert actual == pytest.approx(passage_mass(corpus, weights_of(given_settings)), abs=1e-6)
+    if corpus.starts:
+        active, _ = activate(corpus, weights_of(given_settings))
+        assert evidence.notes == (f"starts from {', '.join(corpus.starts)}; active entities: {len(active)}",)
 
 
 def test_without_a_name_it_is_the_dense_ranking(small: Index) -> None:

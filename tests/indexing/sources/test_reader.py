@@ -213,7 +213,11 @@ BINARY = b"PK\3\4\0\0\n\0\n"
         (".docx .pptx .pdf", b"PK\3\4 this is no document of any kind \0\1\2", " file is damaged or locked"),
         (".pdf", b"only words", 'does not begin with "%PDF"'),
         (".docx .pptx .xlsx", archive("a.txt"), "an archive without [Content_Types].xml, so no file of Office"),
-        (".pdf", pdf_bytes([[]]), "empty: the file has no text (1 of 1 page has no text: pages that are pictures need"),
+        (
+            ".pdf",
+            pdf_bytes([[]]),
+            "empty: the file has no text (1 of 1 page has no text: pages that are pictures need OCR first); leave it",
+        ),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path: Path, suffixes: str, content: bytes, reason: str) -> None:
