@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from clew.evaluation.answer_metrics import normalize_answer
 from clew.index import Index
+from clew.text.answer_metrics import normalize_answer
 from clew.text.normalization import name_key, strip_parentheses, tokens
 from clew.types import Answer, Question
 

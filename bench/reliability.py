@@ -22,26 +22,22 @@ from pathlib import Path
 import numpy as np
 
 from clew import index as indexes
-from clew.answering.extractive import COMPARISON_NOTE, LIFE_NOTE, STATEMENT_NOTE
-from clew.answering.named_subject import COMPUTED_AGE_NOTE
-from clew.answering.selection import open_extractive_answerer
-from clew.evaluation.answer_metrics import exact_match
+from clew.answering.ages import COMPUTED_AGE_NOTE
+from clew.answering.extractive import READ_PASSAGES, ExtractiveAnswerer
+from clew.answering.rules import COMPARISON_NOTE
 from clew.retrievers.registry import parse_retriever
+from clew.text.answer_metrics import exact_match
+from clew.training.data.reader_examples import FOUND
+from clew.training.fitting.answer_confidence import remove_gold
 from clew.types import Answer, Question
 from clew_lab.datasets.loaders import load_questions
-from clew_lab.training.recipes.answers import FURTHER_PASSAGES, PASSAGES, remove_gold
 from exchanged_names import ExchangedQuestion, exchange_names
 from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
 
 LOCAL_SETS = ("examples", "life dates")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BINS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
-DECIDERS = {
-    COMPARISON_NOTE: "comparison",
-    LIFE_NOTE: "brackets",
-    COMPUTED_AGE_NOTE: "brackets",
-    STATEMENT_NOTE: "statement",
-}
+DECIDERS = {COMPARISON_NOTE: "comparison", COMPUTED_AGE_NOTE: "computed age"}
 _LIFE = re.compile(r"^(?:Sir )?(?P<name>[^(),\n]+?) \((?P<birth>\d{4})–(?P<death>\d{4})\)", re.MULTILINE)
 _PROBABILITY = re.compile(r"\(probability (\d\.\d\d)")
 
@@ -108,13 +104,13 @@ def answer_set(
     index: indexes.Index, questions: Sequence[Question], name: str, every: int
 ) -> tuple[list[tuple[Question, Answer]], list[tuple[Question, Answer]]]:
     """Return the answers to all questions with answers, and those to some without their gold passages."""
-    answerer = open_extractive_answerer(index.context.encoder)
+    answerer = ExtractiveAnswerer()
     retriever = index.retriever(parse_retriever(name), 1)
     answerable = [question for question in questions if question.answers]
-    found = [(q, answerer.answer_one(q.text, retriever.retrieve([q.text], PASSAGES)[0])) for q in answerable]
+    found = [(q, answerer.answer_one(q.text, retriever.retrieve([q.text], READ_PASSAGES)[0])) for q in answerable]
     without = []
     for question in answerable[::every]:
-        evidence = remove_gold(retriever.retrieve([question.text], FURTHER_PASSAGES)[0], question, PASSAGES)
+        evidence = remove_gold(retriever.retrieve([question.text], FOUND)[0], question.gold, READ_PASSAGES)
         without.append((question, answerer.answer_one(question.text, evidence)))
     return found, without
 
@@ -123,11 +119,11 @@ def answer_exchanged(
     index: indexes.Index, questions: Sequence[Question], name: str
 ) -> list[tuple[ExchangedQuestion, Answer]]:
     """Return the answers to the questions with exchanged names."""
-    answerer = open_extractive_answerer(index.context.encoder)
+    answerer = ExtractiveAnswerer()
     retriever = index.retriever(parse_retriever(name), 1)
     some = list(exchange_names(index, [question for question in questions if question.answers]))
     texts = [one.question.text for one in some]
-    found = [answerer.answer_one(text, retriever.retrieve([text], PASSAGES)[0]) for text in texts]
+    found = [answerer.answer_one(text, retriever.retrieve([text], READ_PASSAGES)[0]) for text in texts]
     return list(zip(some, found, strict=True))
 
 

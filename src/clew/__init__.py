@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from clew.indexing.sources.records import RecordColumns
     from clew.models.encoders.registry import EncoderEntry
     from clew.models.llm.providers import ModelEntry
+    from clew.models.reader.decoding import ReadSpan
+    from clew.models.reader.reader import Reader, Reading
+    from clew.models.reader.windows import ReaderText
     from clew.plugins.records import SettingsRecord, setting
     from clew.protocols import Answerer, Encoder, Extractor, LanguageModel, Reranker, Retriever, TopicRetriever
     from clew.query.contents import IndexedDocument, IndexedDocuments, IndexedEntity, Neighbour
@@ -86,6 +89,9 @@ _NAMES = {
     "clew.indexing.sources.records": "RecordColumns",
     "clew.models.encoders.registry": "EncoderEntry",
     "clew.models.llm.providers": "ModelEntry",
+    "clew.models.reader.decoding": "ReadSpan",
+    "clew.models.reader.reader": "Reader Reading",
+    "clew.models.reader.windows": "ReaderText",
     "clew.plugins.records": "SettingsRecord setting",
     "clew.protocols": "Answerer Encoder Extractor LanguageModel Reranker Retriever TopicRetriever",
     "clew.query.contents": "IndexedDocument IndexedDocuments IndexedEntity Neighbour",
@@ -123,9 +129,10 @@ __all__ = [
     "Index", "IndexContext", "IndexFormatError", "IndexLockedError", "IndexOverview", "IndexedDocument",
     "IndexedDocuments", "IndexedEntity", "IndexingReport", "InputError", "LLMRerank", "LanguageModel", "Mention",
     "MentionGroup", "MissingPackageError", "ModelEntry", "ModelReplyError", "Neighbour", "PageRank", "Passage",
-    "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "RecordColumns", "Reply", "Reranked", "Reranker",
-    "RerankerEntry", "Retriever", "RetrieverEntry", "Scored", "SentenceChain", "Settings", "SettingsRecord",
-    "TopicRetriever", "Triple", "Usage", "create", "graph_file", "open", "setting",
+    "Place", "PlaceStart", "Prompt", "ProviderError", "Question", "ReadSpan", "Reader", "ReaderText", "Reading",
+    "RecordColumns", "Reply", "Reranked", "Reranker", "RerankerEntry", "Retriever", "RetrieverEntry", "Scored",
+    "SentenceChain", "Settings", "SettingsRecord", "TopicRetriever", "Triple", "Usage", "create", "graph_file",
+    "open", "setting",
 ]  # fmt: skip
 
 

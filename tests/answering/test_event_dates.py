@@ -5,7 +5,7 @@ import pytest
 from clew.answering.event_dates import find_compared_event, find_event_year
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.verdicts import dates_are_of_event, decide_option, decide_yes_or_no, decides_surely
-from tests.answering.test_linked_names import gather
+from tests.answering.test_extractive import evidence
 from tests.answering.test_verdicts import sentences_of
 
 OTTO = ("Otto Lind", "Otto Lind (1 May 1902 – 2 June 1940) was a Swedish baker.")
@@ -44,7 +44,7 @@ def test_a_birth_is_not_compared_with_another_event(other: str) -> None:
     question = "Who was born first, Nils Dahl or Otto Lind?"
     options = decide_option(question, sentences_of(("Nils Dahl", other), OTTO))
     assert not options or not dates_are_of_event(question, options)
-    answer = ExtractiveAnswerer().answer_one(question, gather(("Nils Dahl", other), OTTO))
+    answer = ExtractiveAnswerer().answer_one(question, evidence(("Nils Dahl", other), OTTO))
     assert answer.weak
 
 
@@ -58,14 +58,16 @@ def test_the_quotes_of_a_comparison_hold_what_is_compared() -> None:
     """A plain text opens with its title, a line of its own that proves nothing."""
     nils = ("Nils Dahl", "Nils Dahl\n\nHe was born in 1880 in Os, and was a Norwegian captain.")
     otto = ("Otto Lind", "Otto Lind\n\nHe was born in 1902, and was a Swedish baker.")
-    answer = ExtractiveAnswerer().answer_one("Who was born first, Nils Dahl or Otto Lind?", gather(nils, otto))
+    answer = ExtractiveAnswerer().answer_one("Who was born first, Nils Dahl or Otto Lind?", evidence(nils, otto))
     assert (answer.text, answer.weak) == ("Nils Dahl", False)
     assert [("1880" in quote.quote, "1902" in quote.quote) for quote in answer.citations[:2]] == [
         (True, False),
         (False, True),
     ]
     assert [s.is_bare_title for s in sentences_of(nils)] == [True, False]
-    answer = ExtractiveAnswerer().answer_one("Are Nils Dahl and Otto Lind of the same nationality?", gather(nils, otto))
+    answer = ExtractiveAnswerer().answer_one(
+        "Are Nils Dahl and Otto Lind of the same nationality?", evidence(nils, otto)
+    )
     assert answer.text == "no"
     assert [word in quote.quote for quote, word in zip(answer.citations, ("Norwegian", "Swedish"), strict=False)] == [
         True,
@@ -103,6 +105,6 @@ def test_yes_is_asserted_where_one_sentence_of_each_has_it_all() -> None:
 
 def test_a_title_alone_is_not_quoted() -> None:
     nils = ("Nils Dahl", "Nils Dahl\n\nHe was a Norwegian captain.")
-    answer = ExtractiveAnswerer().answer_one("What was Nils Dahl?", gather(nils, OTTO))
+    answer = ExtractiveAnswerer().answer_one("What was Nils Dahl?", evidence(nils, OTTO))
     assert answer.citations
     assert "Nils Dahl" not in [quote.quote for quote in answer.citations]

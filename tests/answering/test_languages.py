@@ -5,13 +5,10 @@ from Stemmer import algorithms
 
 from clew.answering.extractive import LANGUAGE_NOTE, ExtractiveAnswerer
 from clew.answering.languages import ENGLISH, detect_language, other_languages
-from clew.answering.named_subject import MISSING_PREFIX
+from clew.answering.missing_names import MISSING_PREFIX
 from clew.answering.question_words import TABLES
-from clew.answering.span_ranker import SpanRanker
-from clew.models.encoders.hashing import HashingEncoder
 from clew.types import Evidence
 from tests.answering.test_extractive import evidence, quotes
-from tests.answering.test_span_ranker import constant
 
 
 @pytest.mark.parametrize(
@@ -128,10 +125,9 @@ SHIPS = evidence(
 )
 
 
-@pytest.mark.parametrize("ranker", [None, constant(0.6, 0.0, 0.5)], ids=("rules", "ranker"))
-def test_quotes_come_by_shared_stems_and_ranks(ranker: SpanRanker | None) -> None:
+def test_quotes_come_by_shared_stems_and_ranks() -> None:
     found = SHIPS.passages
-    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=ranker)
+    answerer = ExtractiveAnswerer()
     for order in (found, found[::-1]):
         answer = answerer.answer_one("Wo wurde Roald Amundsen geboren?", Evidence(tuple(order)))
         titles = [citation.title for citation in answer.citations]
@@ -141,7 +137,7 @@ def test_quotes_come_by_shared_stems_and_ranks(ranker: SpanRanker | None) -> Non
 
 
 def test_candidates_are_of_sentences_that_share_a_stem_with_the_question() -> None:
-    answerer = ExtractiveAnswerer(HashingEncoder(), ranker=constant(0.6, 0.0, 0.5))
+    answerer = ExtractiveAnswerer()
     answer = answerer.answer_one("Wer baute die Gjøa für Roald Amundsen?", SHIPS)
     assert answer.candidates
     assert not {"Olav Dahl", "Dahl", "Risør"} & {candidate.item for candidate in answer.candidates}

@@ -1,6 +1,6 @@
 """Names that are said to be missing: of the whole index, as far as the filter of the search allows."""
 
-from clew.answering.named_subject import MISSING_PREFIX
+from clew.answering.missing_names import MISSING_PREFIX
 from clew.index import Index
 
 QUESTION = "When did Louis Palander meet Zaphod Beeblebrox on Bornholm?"

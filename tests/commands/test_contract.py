@@ -254,8 +254,8 @@ def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path
         assert (done.code, done.err) == (0, "")
         answer = json.loads(done.out)
         assert answer.keys() == keys
-        # Without the encoder of the trained ranker the rules rank, and assert no name.
-        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, retriever, True)
+        assert (answer["question"], answer["retriever"]) == (question, retriever)
+        assert answer["weak"] or answer["answer"]
         assert (answer["answer"], bool(answer["citations"])) == (text, quotes)
         assert answer["evidence"]["question"] == question
         for citation in answer["citations"]:

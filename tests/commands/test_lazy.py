@@ -78,7 +78,7 @@ def complete(text: str) -> list[str]:
 
 def test_a_shell_completes_commands_and_options() -> None:
     assert complete("clew re") == ["retrievers", "remove", "repair", "restore", "reencode"]
-    assert complete("clew train r") == ["router", "reranker", "routed"]
+    assert complete("clew train r") == ["router", "reader", "reranker", "routed"]
     assert complete("clew search --re") == ["--retriever", "--rerank"]
 
 

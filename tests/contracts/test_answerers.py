@@ -9,7 +9,7 @@ import clew
 from clew.answering.selection import NOTHING, PASSAGES, PATHS, accept_answerer, select_answerer
 from clew.errors import InputError
 from clew.index import Index
-from clew.models.encoders.hashing import HashingEncoder
+from clew.models.reader.reader import Reader
 from clew.protocols import Answerer
 from clew.types import Evidence, Failure, Prompt
 from tests.models.llm.scripted_model import ScriptedModel
@@ -30,7 +30,7 @@ def answerer(request: pytest.FixtureRequest, own_part: Callable[[str], dict[str,
     if request.param == OWN:
         return accept_answerer(own_part("answerer")["BestPassage"]())
     model, evidence = KINDS[request.param]
-    return select_answerer(model, lambda _: ScriptedModel(fail), HashingEncoder, evidence)
+    return select_answerer(model, lambda _: ScriptedModel(fail), Reader, evidence)
 
 
 @pytest.fixture(scope="module")

@@ -171,8 +171,9 @@ def test_a_follow_up_that_may_mean_several_names_is_asked_back_and_completed_by_
 
 
 def test_a_weak_answer_is_told_as_such_and_a_word_that_refers_to_nothing_is_noted(served: Served, small: Index) -> None:
-    question = "Which ship was built in Bremerhaven?"
-    expected = small.ask(question)
+    asked_of = ("Who was born on the island?", "Which ship did Palander command?", "Which captain sailed on the ship?")
+    weak = [(one, answer) for one in asked_of if (answer := small.ask(one)).weak and answer.text]
+    question, expected = weak[0]
     assert expected.headline.startswith("Not sure: perhaps ")
     asked: list[Any] = [{"role": "user", "content": question}]
     reply = served.client.chat.completions.create(model="clew/small", messages=asked)

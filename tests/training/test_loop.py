@@ -294,7 +294,7 @@ def test_a_constant_rate_without_averaging_or_clipping_is_plain_adamw(tmp_path: 
     plain.load_state_dict(model.state_dict())
     objective, again = LineObjective(figures=(0.0, 1.0, 2.0, 3.0)), LineObjective(figures=(0.0,))
     train(model, objective, recipe, tmp_path / "run", lambda *_: None)
-    optimizer = torch.optim.AdamW(plain.parameters(), lr=0.3, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(plain.parameters(), lr=0.3, weight_decay=0.01, fused=False)
     for epoch in range(3):
         for batch in again.batches(objective.epoch_seeds[epoch]):
             optimizer.zero_grad()
@@ -303,4 +303,4 @@ def test_a_constant_rate_without_averaging_or_clipping_is_plain_adamw(tmp_path: 
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     for one, other in zip(model.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0)
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)

@@ -24,7 +24,6 @@ TRAINING: dict[tuple[str, ...], str] = {
     ("train", "hops"): entries.TRAIN_HOPS.target,
     ("train", "paths"): entries.TRAIN_PATHS.target,
     ("train", "subgraph"): entries.TRAIN_SUBGRAPH.target,
-    ("train", "answers"): entries.TRAIN_ANSWERS.target,
     ("train", "reranker"): entries.TRAIN_RERANKER.target,
     ("train", "routed"): entries.TRAIN_ROUTED.target,
     ("train", "extractor"): f"clew.commands.{GROUPS['train'][1]['extractor'][0]}",

@@ -97,13 +97,6 @@ _PERSONS = _word_set(
     "person actor actress singer author writer director president king queen player man woman musician founder father "
     "mother brother sister son daughter wife husband spouse sibling child composer producer poet leader artist"
 )
-OFFICES = _word_set(
-    "mayor president king queen emperor pope bishop archbishop governor chancellor minister premier ambassador senator "
-    "speaker chairman chairwoman chair chairperson ceo head boss chief secretary treasurer director manager coach "
-    "captain commander leader owner principal headmaster headteacher headmistress dean rector editor prefect landlord "
-    "landlady conductor curator champion"
-)
-"""Nouns of offices and roles that one person holds at a time."""
 _ORGANIZATIONS = _word_set(
     "university college school company club band award awards church party league association corporation records show "
     "series war army institute group council festival cup tv bbc film films"
@@ -298,20 +291,6 @@ def find_unmentioned_numbers(text: str, start: int, end: int, mentions: Sequence
 def is_person_noun(word: str) -> bool:
     """Whether a folded word names a person by a role: actor, wife."""
     return word in _PERSONS
-
-
-def extract_year(mention: Mention) -> Mention:
-    """Return the year inside a date mention, with its span; the mention itself without one."""
-    match = _YEAR.search(mention.name) if mention.kind == "date" else None
-    if match is None:
-        return mention
-    return Mention(match.group(), "date", mention.start + match.start(), mention.start + match.end())
-
-
-def find_first_year(text: str) -> int | None:
-    """Return the first year from 1000 to 2099 in a text."""
-    match = _YEAR.search(text)
-    return int(match.group()) if match else None
 
 
 def find_years(text: str) -> list[int]:

@@ -6,21 +6,20 @@ call.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast, final
 
 from clew.answering.extractive import ExtractiveAnswerer
 from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer, TextPathAnswerer, UnaidedAnswerer
 from clew.answering.llm import LLMAnswerer
-from clew.answering.named_subject import HasWords
-from clew.answering.span_ranker import ANSWER_WEIGHTS, SpanRanker, load_span_ranker
+from clew.answering.missing_names import HasWords
 from clew.errors import InputError
 from clew.models.llm.object_model import accept_model
 from clew.models.llm.providers import KEY_VARIABLES, MODELS
+from clew.models.reader.reader import Reader
 from clew.plugins.arguments import Origin, check_given, is_own
 from clew.plugins.registry import Registry
 from clew.plugins.spec import suggest
-from clew.protocols import Answerer, Encoder, LanguageModel, check_lengths
+from clew.protocols import Answerer, LanguageModel, check_lengths
 from clew.types import Answer, Citation, Evidence, Scored
 
 _METHOD = "answer"
@@ -97,7 +96,7 @@ ModelSpec = str | LanguageModel | Answerer | Callable[[str], str]
 def open_answerer(
     model: ModelSpec,
     open_model: Callable[[str], LanguageModel],
-    encoder: Callable[[], Encoder | None],
+    open_reader: Callable[[], Reader],
     evidence: str,
     prompts: str = JSON,
     has_words: HasWords | None = None,
@@ -112,17 +111,17 @@ def open_answerer(
             return accept_answerer(ANSWERERS.build(kind, argument), ANSWERERS.origin(kind))
         if model and kind not in KEY_VARIABLES and kind not in MODELS and (close := suggest(kind, ANSWERERS)):
             raise InputError(f"no answerer and no language model is called {model!r}; {close.strip()}")
-        return select_answerer(model, open_model, encoder, evidence, prompts, has_words)
+        return select_answerer(model, open_model, open_reader, evidence, prompts, has_words)
     if hasattr(model, "answer"):
         return accept_answerer(model)
     accepted = accept_model(model)
-    return select_answerer(accepted.name, lambda _: accepted, encoder, evidence, prompts)
+    return select_answerer(accepted.name, lambda _: accepted, open_reader, evidence, prompts)
 
 
 def select_answerer(
     model: str,
     open_model: Callable[[str], LanguageModel],
-    encoder: Callable[[], Encoder | None],
+    open_reader: Callable[[], Reader],
     evidence: str,
     prompts: str = JSON,
     has_words: HasWords | None = None,
@@ -130,7 +129,7 @@ def select_answerer(
     """Return the answerer of `model`, a `provider:model`; for "" one without a language model.
 
     `open_model` returns the language model of a name, and raises InputError if the provider is not known, or a package
-    or its key is missing. `encoder` returns what compares sentences with the question; None where there is none.
+    or its key is missing. `open_reader` returns the reader of answers without a model.
     `evidence` is its kind, of the three above. Replies come in the form `prompts`. `has_words` is that of
     `ExtractiveAnswerer`. Raises InputError for a form that does not exist or that passages are not answered in, and
     where there is neither evidence nor a model.
@@ -149,19 +148,4 @@ def select_answerer(
         if not model:
             return PathAnswerer()
         return TextPathAnswerer(open_model(model)) if prompts == TEXT else LLMPathAnswerer(open_model(model))
-    return LLMAnswerer(open_model(model)) if model else open_extractive_answerer(encoder(), has_words=has_words)
-
-
-def open_extractive_answerer(
-    encoder: Encoder | None, weights: Path = ANSWER_WEIGHTS, has_words: HasWords | None = None
-) -> ExtractiveAnswerer:
-    """Return the answerer without a language model, with the trained ranker of candidates where it reads this encoder.
-
-    Without an encoder, or with one of another model than the ranker was trained with, the rules rank. Raises
-    ProviderError where the weights are missing or damaged. `has_words` is that of `ExtractiveAnswerer`.
-    """
-    if encoder is None or not encoder.dimension:
-        return ExtractiveAnswerer(has_words=has_words)
-    trained = load_span_ranker(weights)
-    ranker = SpanRanker(trained) if trained.encoder == encoder.fingerprint else None
-    return ExtractiveAnswerer(encoder, ranker=ranker, has_words=has_words)
+    return LLMAnswerer(open_model(model)) if model else ExtractiveAnswerer(open_reader(), has_words=has_words)

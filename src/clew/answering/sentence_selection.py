@@ -1,9 +1,7 @@
 """Selection of the sentences to quote, by a greedy search over weighted features (see `extractive`).
 
-Order of the sentences that are quoted, and of the spans of questions in languages other than English.
-
-The ranker is trained on English questions: of others the sentences come by the stems that they share with the question
-and by the ranks of their passages, and the spans in the order of their sentences.
+Of questions in languages other than English, which the reader does not know, the sentences come by the stems that they
+share with the question and by the ranks of their passages.
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -13,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.answering.languages import ENGLISH, QuestionLanguage
-from clew.answering.question_types import QuestionType
+from clew.answering.question_types import QuestionType, can_answer, find_unmentioned_numbers, score_type_fit
 from clew.text.normalization import name_key
-from clew.types import Citation, Evidence, Mention, Passage, SentenceChain
+from clew.types import Citation, Evidence, Mention, Passage
 
-SENTENCE_WEIGHTS = {"similarity": 0.4, "overlap": 0.2, "rank": 0.05, "path": 0.2}
+SENTENCE_WEIGHTS = {"overlap": 0.2, "rank": 0.05, "path": 0.2}
 NEXT_SENTENCE_WEIGHTS = {"continues": 0.3, "new words": 0.2, "new passage": 0.1}
+RANK_WEIGHT = 0.2
+"""Weight of a passage's rank beside the share of the question's words, for questions that are not English."""
 STOP_SHARE = 0.3
 """Selection stops when the gain of the next sentence is below this share of the first one's score."""
 
@@ -104,6 +104,25 @@ def preselect_sentences(query: QuestionTerms, sentences: Sequence[Sentence], cou
     return [sentences[i] for i in sorted(best)]
 
 
+def order_other_language(query: QuestionTerms, sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences that share a stem with a question, best first."""
+    sharing = [sentence for sentence in sentences if query.overlap(sentence) > 0]
+    return sorted(sharing, key=lambda sentence: -query.overlap(sentence) - RANK_WEIGHT / (1 + sentence.rank))
+
+
+def find_fitting_mentions(query: QuestionTerms, sentence: Sentence) -> list[Mention]:
+    """Return the names, dates and numbers of a sentence that can answer a question and are not in it, best first."""
+    kind = query.question_type.kind
+    numbers = find_unmentioned_numbers(sentence.passage.text, sentence.start, sentence.end, sentence.mentions)
+    fitting = [
+        mention
+        for mention in (*sentence.mentions, *numbers)
+        if can_answer(mention.name, mention.kind, query.question_type)
+        and f" {name_key(mention.name)} " not in query.text_key
+    ]
+    return sorted(fitting, key=lambda mention: -score_type_fit(mention, kind))
+
+
 def path_names(evidence: Evidence) -> PathNames:
     """Return the name keys of each path, best first."""
     names = []
@@ -126,26 +145,12 @@ def best_of_chain(query: QuestionTerms, chain: Sequence[Sequence[Sentence]]) -> 
     return [max(parts, key=query.overlap) for parts in chain if parts]
 
 
-def widen_selection(
-    sentences: Sequence[Sentence],
-    scores: Sequence[float],
-    selected: Sequence[Sentence],
-    chains: Sequence[SentenceChain],
-    count: int,
-) -> list[Sentence]:
-    """Return the selected sentences, then those of some chains, then the best scored ones; `count` at most."""
-    in_chains = [s for chain in chains for quote in chain.sentences for s in sentences if s.is_part_of(quote)]
-    by_score = [sentences[i] for i in sorted(range(len(sentences)), key=lambda i: (-scores[i], i))]
-    places = {(s.passage.id, s.start): s for s in (*selected, *in_chains, *by_score)}
-    return list(places.values())[:count]
-
-
-def score_sentence(query: QuestionTerms, sentence: Sentence, similarity: float, paths: PathNames) -> float:
+def score_sentence(query: QuestionTerms, sentence: Sentence, paths: PathNames) -> float:
     """Return the score of a sentence on its own."""
     shares = [(len(sentence.name_keys & names) / len(names), i) for i, (names, _) in enumerate(paths)]
     on_path = max((share / (1 + i) for share, i in shares), default=0.0)
     overlap = query.overlap(sentence)
-    features = {"similarity": similarity, "overlap": overlap, "rank": 1 / (1 + sentence.rank), "path": on_path}
+    features = {"overlap": overlap, "rank": 1 / (1 + sentence.rank), "path": on_path}
     return weighted_sum(SENTENCE_WEIGHTS, features)
 
 

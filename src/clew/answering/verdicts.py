@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from clew.answering.candidates import Candidate
 from clew.answering.event_dates import DEATH, DEATH_WORDS, LIFE, find_compared_event, find_dated, find_event_year
 from clew.answering.question_types import (
     DENIAL,
@@ -23,7 +22,7 @@ from clew.answering.question_types import (
     find_years,
     is_person_noun,
 )
-from clew.answering.sentence_selection import DOUBT, QuestionTerms, Sentence
+from clew.answering.sentence_selection import DOUBT, Sentence
 from clew.text.normalization import name_key, strip_parentheses, token_keys, tokens
 
 _OR = re.compile(r"[\s,]*\bor\b\s*(?:\w+\s+){0,3}", re.IGNORECASE)
@@ -40,6 +39,15 @@ _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently|l
 _PREFIX = 4  # letters that a country and its adjective share: Norway, Norwegian
 MIN_PREDICATE_SHARE = 0.5
 """Least share of the predicate's words that the sentences about each of "both X and Y" have, for yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of two options and the sentences that support it."""
+
+    name: str
+    score: float
+    sentences: tuple[Sentence, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +102,6 @@ def _follow_role(
             if key != sentence.title_key and key in by_key and any(w.startswith(r) for w in before for r in roles):
                 return by_key[key]
     return own
-
-
-def is_comparison(question: str, query: QuestionTerms, sentences: Sequence[Sentence]) -> bool:
-    """Whether a question is for the rules of comparisons: yes or no, or one of two options."""
-    question_type = query.question_type
-    by_type = bool(question_type.options) or question_type.kind == "yes or no"
-    return by_type or bool(_find_pair(question, find_compared(question, sentences)))
 
 
 def decide_yes_or_no(question: str, sentences: Sequence[Sentence]) -> tuple[str, list[Sentence]] | None:

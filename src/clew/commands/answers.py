@@ -104,7 +104,9 @@ def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
         where = str(citation.place) if citation.place else f"characters {citation.start}-{citation.end}"
         place = f"{citation.document_id}, {where}"
         print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
-        print_line(f"    \u201c{plain_line(citation.quote)}\u201d")
+        quote = f"\u201c{plain_line(citation.quote)}\u201d"
+        at = quote.find(answer.text) if answer.text and number == 1 else -1
+        print_marked("    ", quote, [(at, at + len(answer.text))] if at >= 0 else [])
     if others := _other_candidates(answer):
         print_line(f"\nOther candidates: {', '.join(others)}")
     if answer.evidence.paths:

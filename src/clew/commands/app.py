@@ -79,6 +79,10 @@ GROUPS = {
                 "train:extractor",
                 "Train the names that learned finds; use it by clew index --extractor learned:FOLDER.",
             ),
+            "reader": (
+                "train:reader",
+                "Train the reader of clew ask on questions of your own, with their answers.",
+            ),
         },
     ),
     "entities": (

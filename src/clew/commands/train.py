@@ -8,10 +8,13 @@ import typer
 from clew.commands.options import DeviceOption, IndexOption, check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
+from clew.datasets.questions import read_records
+from clew.errors import InputError
 from clew.index import open as open_index
+from clew.models.reader.reader import READER_FOLDER
 from clew.text.display import format_count
 from clew.training.fitting.span_tagger import ExtractorRecipe
-from clew.training.hyperparameters import AdaptRecipe
+from clew.training.hyperparameters import AdaptRecipe, ReaderRecipe
 from clew.training.recipes.extractor import train_extractor
 from clew.training.recipes.router import train_router
 
@@ -80,3 +83,39 @@ def extractor(
         *(f"{k} {v:.3f}" for k, v in result.figures.items()),
     )
     print(f"weights in {out}, learned from {format_count(result.questions, 'passage')} in {result.seconds:.0f} s")
+
+
+def reader(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Questions with answers: JSONL with their passages, or as for clew eval with --index."),
+    ],
+    index: Annotated[str | None, typer.Option(help="The index that questions without passages are asked.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the weights; by default the index, where clew ask finds them.")
+    ] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Weights to begin with: of a reader or a BERT model; by default the package's.")
+    ] = None,
+    *,
+    recipe: Annotated[ReaderRecipe, Only("epochs", "rate", "batch", "seed")],
+    device: DeviceOption = None,
+) -> None:
+    """Train the reader of clew ask on questions of your own, with their answers."""
+    from clew.training.checkpoint import single_process
+    from clew.training.data.corpora import IndexedQuestions
+    from clew.training.recipes.reader import QuestionFile, ReaderData, train_reader
+
+    given = [file for file in files if "passages" in next(read_records(file)).fields]
+    others = [file for file in files if file not in given]
+    if index is None and (others or out is None):
+        fault = f"{others[0]} has no passages" if others else "there is neither --index nor --out"
+        raise InputError(f"{fault}: give --index, the index that is asked and keeps the weights")
+    folder = out or open_index(str(index)).context.own_weights_folder("reader")
+    searched = [IndexedQuestions(Path(str(index)), file) for file in others]
+    data = ReaderData([QuestionFile(file) for file in given], searched)
+    with progress_on_stderr() as progress:
+        result = train_reader(data, start or READER_FOLDER, folder, recipe, progress, single_process(device or "auto"))
+    for name, value in result.figures.items():
+        print(f"{name}: {result.initial_figures[name]:.1f} before, {value:.1f} after")
+    print(f"weights in {folder}, learned from {format_count(result.questions, 'question')} in {result.seconds:.0f} s")

@@ -6,12 +6,14 @@ about; `paths` are lists of [head, relation, tail]. Layouts of published data se
 whose `clew questions convert` writes this one.
 """
 
+import gzip
 import json
+import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import Any, Protocol, TextIO, TypeVar, cast
 
 from clew.errors import InputError
 from clew.text.display import to_single_line
@@ -120,17 +122,19 @@ def check_unique(questions: Iterable[tuple[str, AnyQuestion]]) -> list[AnyQuesti
 
 @contextmanager
 def open_text(path: Path, kind: str, newline: str | None = None) -> Iterator[TextIO]:
-    """Open a UTF-8 file for the block, with or without a byte order mark.
+    """Open a UTF-8 file for the block, with or without a byte order mark; one that ends in .gz is decompressed.
 
     Raises InputError if the file, a `kind` of file, cannot be read or is not UTF-8, at the opening or within the block.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline=newline) as file:
-            yield file
+        opener = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rt", encoding="utf-8-sig", newline=newline) as file:
+            yield cast("TextIO", file)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable {kind}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason}); give a readable {kind}") from error
 
 
 def read_records(path: Path) -> Generator[Record, None, None]:

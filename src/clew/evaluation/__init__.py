@@ -1,7 +1,6 @@
 """Evaluation of retrievers and answers on questions with gold evidence."""
 
 from clew.datasets.questions import load_questions
-from clew.evaluation.answer_metrics import AnswerScores, containment, exact_match, score_answers, token_f1
 from clew.evaluation.runs import Ranking, Run, execute
 from clew.evaluation.scoring import (
     EvaluationReport,
@@ -13,6 +12,7 @@ from clew.evaluation.scoring import (
     unknown_gold,
 )
 from clew.evaluation.significance import Comparison
+from clew.text.answer_metrics import AnswerScores, containment, exact_match, score_answers, token_f1
 
 __all__ = [
     "AnswerScores", "Comparison", "EvaluationReport", "Ranking", "RetrieverSummary", "Run", "ScoredRun",

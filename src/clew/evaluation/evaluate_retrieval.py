@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 from clew.datasets.questions import load_questions
 from clew.errors import BudgetError
-from clew.evaluation.answer_metrics import exact_match, score_answers
 from clew.evaluation.ranking_metrics import check_installed
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import EvaluationReport, FurtherMeasures, build_report, compare, score
@@ -18,6 +17,7 @@ from clew.protocols import Answerer, Retriever, fingerprint_of
 from clew.query.entity_linker import LinkerSettings
 from clew.store.error_mapping import map_errors
 from clew.store.snapshot_files import read_manifest
+from clew.text.answer_metrics import exact_match, score_answers
 from clew.text.display import format_count
 from clew.types import Answer, Evidence, Filter, Progress, Question, Usage
 

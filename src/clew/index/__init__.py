@@ -16,6 +16,7 @@ from clew.index.entity_changes import CorrectableIndex
 from clew.index.version import EncoderOpener
 from clew.models.encoders.registry import accept_index_encoder
 from clew.models.llm.access import LLMClientFactory
+from clew.models.reader.reader import Reader, open_reader
 from clew.models.threads import check_device
 from clew.plugins.arguments import check_count, check_string, check_strings, describe_value
 from clew.plugins.records import SettingsRecord, record_label
@@ -219,16 +220,15 @@ class Index(CorrectableIndex, ReadableIndex):
             evidence = NOTHING if finds_nothing(spec) else PATHS if is_path_retriever(spec) else PASSAGES
         else:
             evidence = PATHS if isinstance(retriever, TopicRetriever) else PASSAGES
-        has_vectors = bool(self.table.dimension)
 
         def has_words(keys: Sequence[str]) -> list[bool]:
             scope = self.context.scope
             return self.context.lexical.has_words(keys, scope.restriction(scope.mask(where)))
 
-        def open_encoder() -> Encoder | None:
-            return self._encoder if has_vectors else None
+        def reader() -> Reader:
+            return open_reader(self.context.weights_folder("reader"))
 
-        return open_answerer(model, self.open_model, open_encoder, evidence, prompts, has_words)
+        return open_answerer(model, self.open_model, reader, evidence, prompts, has_words)
 
     asearch = as_question(search)
     aask = as_question(ask)

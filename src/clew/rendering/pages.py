@@ -32,6 +32,9 @@ def render_answer(answer: Answer, question: str = "") -> str:
     """Return an answer as an HTML fragment: its text, then its evidence with the citations marked."""
     shown = answer.headline or "The evidence does not hold an answer."
     parts = [*_title(question), f'<p class="answer">{escape_text(shown)}</p>']
+    if answer.text and answer.citations and answer.text in answer.citations[0].quote:
+        before, _, after = answer.citations[0].quote.partition(answer.text)
+        parts.append(f"<blockquote>{_plain(before)}<b>{_plain(answer.text)}</b>{_plain(after)}</blockquote>")
     if answer.weak and answer.text:
         parts.append("<p><small>The evidence supports this only weakly.</small></p>")
     own = [note for note in answer.notes if note not in answer.evidence.notes]

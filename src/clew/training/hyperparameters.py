@@ -131,6 +131,18 @@ class AdaptRecipe(CheckedRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderRecipe(CheckedRecord):
+    """Training of a reader; its shape is that of the weights it begins with."""
+
+    batch: Annotated[int, Field(ge=1, description="Windows per step.")] = 16
+    combined: Annotated[
+        int, Field(ge=0, description="Questions an epoch that are made of two questions joined by a name.")
+    ] = 0
+    dtype: Annotated[StepType, Field(description="Numbers that steps multiply in: float32 or bfloat16.")] = "bfloat16"
+    loop: Recipe = field(default_factory=lambda: Recipe(epochs=3, rate=1.5e-4, decay=0.01, warmup=200, average=0.998))
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingResult:
     """Figures and sizes of a training run; a recipe fills in what it has."""
 

@@ -87,7 +87,7 @@ def train(
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
         model.to(group.device)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay, fused=True)
         steps = -(-len(objective) // group.size)
         total = max(recipe.epochs * steps, 1)
         schedule = torch.optim.lr_scheduler.LambdaLR(

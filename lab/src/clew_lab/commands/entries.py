@@ -60,10 +60,6 @@ TRAIN_SUBGRAPH = CommandEntry(
     f"{_HERE}.train_subgraph:subgraph",
     "Train the selection of subgraphs by a reader's answers, for --retriever gcn-subgraph:weights=FOLDER.",
 )
-TRAIN_ANSWERS = CommandEntry(
-    f"{_HERE}.train_answers:answers",
-    "Train the ranking of candidate answers of clew ask without a language model.",
-)
 TRAIN_RERANKER = CommandEntry(
     f"{_HERE}.train_reranker:reranker",
     "Train the reranker g-rag, for --rerank g-rag:FOLDER.",

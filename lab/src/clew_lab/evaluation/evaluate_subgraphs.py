@@ -7,9 +7,9 @@ import numpy as np
 
 from clew.arrays import DoubleArray
 from clew.errors import InputError
-from clew.evaluation.answer_metrics import answer_tokens, containment, normalize_answer
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
 from clew.retrievers.subgraph.encoding import SubgraphSelector
+from clew.text.answer_metrics import answer_tokens, containment, normalize_answer
 from clew.text.normalization import name_key
 from clew_lab.datasets.graph_datasets import AccuracyRule
 from clew_lab.evaluation.kgqa_metrics import CHARACTERS_PER_TOKEN

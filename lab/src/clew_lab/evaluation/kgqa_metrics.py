@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.evaluation.answer_metrics import normalize_answer
 from clew.evaluation.significance import PairedTest
 from clew.graph.paths.simple_paths import path_entities
+from clew.text.answer_metrics import normalize_answer
 from clew.types import Path, Triple
 
 CHARACTERS_PER_TOKEN = 4

@@ -3,7 +3,7 @@
 import { events } from "./api.js";
 import { chainList, pathList } from "./chains.js";
 import { byId, fill, make, say } from "./dom.js";
-import { passageCard, readable } from "./passages.js";
+import { marked, passageCard, readable } from "./passages.js";
 import { begin, recall, remember, run, tellIfEmpty } from "./shell.js";
 
 const CHAINS = 4; // shown, all but the first on demand
@@ -62,7 +62,7 @@ class AnswerColumn {
     if (answer.failure) this.answer.append(make("span", { class: "weak" }, ` ${answer.failure}`));
     const seconds = found.usage.seconds + answer.usage.seconds;
     this.status.textContent = `${found.retriever}, ${seconds.toFixed(2)} s, version ${answer.version} of the index`;
-    this.showQuotes();
+    this.showQuotes(answer.text);
     this.showChains(found);
     const cards = this.passages.map((passage) => passageCard(passage, this.marks(found), `${passage.rank}.`));
     if (cards.length) fill(this.parts.passages, make("h2", {}, "Passages"), cards);
@@ -77,10 +77,12 @@ class AnswerColumn {
     return [...this.quotes, ...(found.chains[0]?.sentences || [])];
   }
 
-  showQuotes() {
-    const items = this.quotes.map((quote) =>
-      make("li", {}, "“", readable(quote.quote), "” ", make("span", { class: "source" }, quote.title || quote.document_id)),
-    );
+  /** Show the quotes, the answer marked in the first of them. */
+  showQuotes(text = "") {
+    const items = this.quotes.map((quote, number) => {
+      const shown = number === 0 ? marked(quote.quote, text) : readable(quote.quote);
+      return make("li", {}, "“", shown, "” ", make("span", { class: "source" }, quote.title || quote.document_id));
+    });
     fill(this.parts.quotes, items.length ? make("ul", { class: "quotes" }, items) : null);
   }
 

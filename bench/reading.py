@@ -1,0 +1,183 @@
+"""Answers of `clew ask` without a language model: `python bench/reading.py [SET ...] [--rules] [--squad]`.
+
+Exact match and F1 over all questions with the evidence of the default, where an answer that is withheld counts as
+wrong; what is asserted, and how much of it is right; the same with the gold passages given; and a fifth of the
+questions whose gold passages are taken out, where everything asserted is wrong. Milliseconds are those of a whole
+question, search included, one after the other. `--squad` reads the held-out tenth of the titles of qa/squad, each
+question with its own passage. `--languages` asks the questions of bench/desk/answers.jsonl in German, Russian and
+Chinese, which the reader does not know: the answer is weak, and by rules. `--rules` prints for each rule the questions
+that it decides, and how many of them it and the reader answer rightly: on the sets, on the training questions that the
+reader did not see, and on those it did.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew import index as indexes
+from clew.answering.extractive import READ_PASSAGES, ExtractiveAnswerer, read_spans
+from clew.answering.question_analysis import analyze_question
+from clew.answering.rules import RULES
+from clew.datasets.questions import read_records
+from clew.models.reader.reader import READER_FOLDER, Reader
+from clew.text.answer_metrics import exact_match, token_f1
+from clew.text.mentions import find_mentions
+from clew.training.data.reader_examples import FOUND, is_held_out, is_held_out_of_index, read_examples
+from clew.training.fitting.answer_confidence import remove_gold
+from clew.types import Answer, Evidence, Question, Scored
+from clew_lab.datasets.loaders import load_questions
+from workbench import BENCHMARKS, DATA, WORK, describe_machine, print_table
+
+DESK = Path(__file__).parent / "desk"
+FOLDERS = {"de": "deutsch", "ru": "russkij", "zh": "zhongwen"}
+SETS = ("hotpotqa", "musique-dev", "2wiki")
+RULE_SETS = {  # files of questions on the indexes that rules are chosen on
+    "hotpotqa": ("hotpotqa/dev.jsonl", "hotpotqa/train.jsonl"),
+    "2wiki-train": ("2wiki-train/train.jsonl",),
+    "musique-dev": ("musique-dev/dev.jsonl",),
+}
+HEAD = ("set", "questions", "exact match", "F1", "asserted %", "right of them %", "with gold: EM", "F1 ",
+        "gold taken out: asserted %", "ms p50")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question with its answer."""
+
+    question: Question
+    answer: Answer
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--squad", action="store_true")
+    parser.add_argument("--languages", action="store_true")
+    parser.add_argument("--reader", default=READER_FOLDER, help="folder of the reader")
+    parser.add_argument("--every", type=int, default=1, help="ask every so many questions")
+    arguments = parser.parse_args()
+    answerer = ExtractiveAnswerer(Reader(arguments.reader))
+    print(describe_machine())
+    if arguments.rules:
+        print_table(*measure_rules(Reader(arguments.reader)))
+        return
+    if arguments.squad:
+        print_table(("qa/squad, held out", "questions", "exact match", "F1"), [measure_squad(Reader(arguments.reader))])
+        return
+    if arguments.languages:
+        print_table(("language", "questions", "exact match", "F1"), measure_languages(answerer))
+        return
+    rows = [measure_set(name, answerer, arguments.every) for name in arguments.sets]
+    print_table(HEAD, rows)
+
+
+def open_set(name: str) -> indexes.Index:
+    """Return the index of a set, made by bench/retrieval.py."""
+    return indexes.open(next(WORK.glob(f"{name}-all-MiniLM-L6-v2-int8")))
+
+
+def measure_set(name: str, answerer: ExtractiveAnswerer, every: int) -> list[str]:
+    """Return a row of figures in percent."""
+    index = open_set(name)
+    questions = [q for q in load_questions(DATA / BENCHMARKS[name].questions) if q.answers][::every]
+    index.search(questions[0].text)
+    answered, seconds = [], []
+    for question in questions:
+        started = time.perf_counter()
+        evidence = index.search(question.text, READ_PASSAGES)
+        answered.append(Answered(question, answerer.answer_one(question.text, evidence)))
+        seconds.append(time.perf_counter() - started)
+    gold = [Answered(q, answerer.answer_one(q.text, gold_evidence(index, q))) for q in questions]
+    without = [
+        answerer.answer_one(q.text, remove_gold(index.search(q.text, FOUND), q.gold, READ_PASSAGES))
+        for q in questions[::5]
+    ]
+    asserted = [one for one in answered if one.answer.text and not one.answer.weak]
+    wrong = sum(bool(answer.text) and not answer.weak for answer in without)
+    return [
+        name, str(len(questions)), *_scores(answered), f"{100 * len(asserted) / len(answered):.1f}",
+        f"{_scores(asserted)[0]}" if asserted else "-", *_scores(gold),
+        f"{100 * wrong / len(without):.1f}", f"{1000 * statistics.median(seconds):.0f}",
+    ]  # fmt: skip
+
+
+def _scores(answered: Sequence[Answered]) -> tuple[str, str]:
+    values = [
+        100 * statistics.mean(measure(one.answer.text, one.question.answers) for one in answered)
+        for measure in (exact_match, token_f1)
+    ]
+    return f"{values[0]:.1f}", f"{values[1]:.1f}"
+
+
+def gold_evidence(index: indexes.Index, question: Question) -> Evidence:
+    """Return the gold passages of a question as evidence."""
+    documents = [document for one in question.gold if (document := index.get(one)) is not None]
+    return Evidence(tuple(Scored(passage, 1.0) for document in documents for passage in document.passages))
+
+
+def measure_squad(reader: Reader) -> list[str]:
+    """Return the exact match and F1 of the likeliest words of each question's own passage, in percent."""
+    examples = [one for one in read_examples(DATA / "qa" / "squad.jsonl.gz") if is_held_out(one)]
+    scores = []
+    for one in examples:
+        spans = [span for span in reader.read(one.question, one.gold).spans if span.is_text]
+        text = spans[0].text if spans else ""
+        scores.append((exact_match(text, one.answers), token_f1(text, one.answers)))
+    exact, f1 = (100 * statistics.mean(column) for column in zip(*scores, strict=True))
+    return ["own passage", str(len(examples)), f"{exact:.1f}", f"{f1:.1f}"]
+
+
+def measure_languages(answerer: ExtractiveAnswerer) -> list[list[str]]:
+    """Return a row for each language: exact match and F1 of the weak answers, in percent."""
+    asked = list(read_records(DESK / "answers.jsonl"))
+    rows = []
+    for language, folder in FOLDERS.items():
+        own = [record for record in asked if record.text("language") == language]
+        with tempfile.TemporaryDirectory() as place:
+            index = indexes.create(Path(place) / "index")
+            index.add([DESK / folder])
+            answers = [
+                answerer.answer_one(r.text("question"), index.search(r.text("question"), READ_PASSAGES)) for r in own
+            ]
+        scores = [
+            (exact_match(a.text, r.items("answers")), token_f1(a.text, r.items("answers")))
+            for a, r in zip(answers, own, strict=True)
+        ]
+        exact, f1 = (100 * statistics.mean(column) for column in zip(*scores, strict=True))
+        rows.append([language, str(len(own)), f"{exact:.1f}", f"{f1:.1f}"])
+    return rows
+
+
+def measure_rules(reader: Reader) -> tuple[Sequence[str], list[list[str]]]:
+    """Return a row for each rule and part: decided questions, right by the rule, right by the reader."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for name, files in RULE_SETS.items():
+        index = open_set(name)
+        for file in files:
+            for question in load_questions(DATA / file):
+                is_seen = file.endswith("train.jsonl") and not is_held_out_of_index(question.text)
+                part = f"{name}, {'learned' if is_seen else 'not seen'}"
+                evidence = index.search(question.text, READ_PASSAGES)
+                analysis = analyze_question(question.text, evidence, find_mentions)
+                decided = [(r.name, v) for r in RULES if analysis and (v := r.decide(analysis)) is not None]
+                if not decided or analysis is None:
+                    continue
+                _, spans = read_spans(reader, analysis, evidence)
+                by_reader = exact_match(spans[0].text, question.answers) if spans else 0.0
+                for rule, verdict in decided:
+                    row = counts.setdefault((rule, part), [0, 0, 0, 0, 0])
+                    right = exact_match(verdict.text, question.answers)
+                    for at, value in enumerate((1, right, by_reader, verdict.is_sure, verdict.is_sure * right)):
+                        row[at] += int(value)
+    head = ("rule", "part", "decided", "right", "right by the reader", "sure", "right of the sure")
+    return head, [[rule, part, *map(str, row)] for (rule, part), row in sorted(counts.items())]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Rules that decide an answer before the reader is asked: what is computed, or compared, and no text says.
+
+Each is kept since it is right more often than the reader on the questions that it decides: `bench/reading.py --rules`
+prints the table, one row for each.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from clew.answering.ages import COMPUTED_AGE_NOTE, describe_age, questions_of_dates
+from clew.answering.question_analysis import QuestionAnalysis
+from clew.answering.sentence_selection import Sentence
+from clew.answering.verdicts import (
+    compares_dates,
+    dates_are_of_event,
+    decide_option,
+    decide_yes_or_no,
+    decides_surely,
+)
+from clew.types import Scored
+
+COMPARISON_NOTE = "the answer compares the two entities by the first quoted sentences: check it against them"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An answer that a rule decides, the sentences that it rests on, and the options compared, best first."""
+
+    text: str
+    sentences: Sequence[Sentence]
+    candidates: tuple[Scored[str], ...]
+    note: str
+    is_sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule; `decide` returns None for a question that is not for it."""
+
+    name: str
+    decide: Callable[[QuestionAnalysis], Verdict | None]
+
+
+def compute_age(question: str, ask: Callable[[str], tuple[str, Sequence[Sentence]]]) -> Verdict | None:
+    """Return the age at death that a question asks for, from the dates that `ask` finds; None where one is missing.
+
+    `ask` returns the answer to a question, "" where it is not sure of one, and the sentences that it stands in.
+    """
+    questions = questions_of_dates(question)
+    if questions is None:
+        return None
+    (birth, first), (death, second) = map(ask, questions)
+    text = describe_age(birth, death) if birth and death else ""
+    return Verdict(text, (*first, *second), (Scored(text, 1.0),), COMPUTED_AGE_NOTE) if text else None
+
+
+def _decide_dates(analysis: QuestionAnalysis) -> Verdict | None:
+    """Compare the dates of two entities: which was born first, which film is older."""
+    return _decide_option(analysis) if compares_dates(analysis.question) else None
+
+
+def _decide_description(analysis: QuestionAnalysis) -> Verdict | None:
+    """Take of two entities the one whose passage has more words of the question."""
+    return None if compares_dates(analysis.question) else _decide_option(analysis)
+
+
+def _decide_option(analysis: QuestionAnalysis) -> Verdict | None:
+    options = decide_option(analysis.question, analysis.sentences)
+    if not options:
+        return None
+    basis = [option.sentences[0] for option in options]  # of each side what is compared, then the names
+    basis += [sentence for option in options for sentence in option.sentences[1:]]
+    scored = tuple(Scored(option.name, option.score) for option in options)
+    is_sure = compares_dates(analysis.question) and dates_are_of_event(analysis.question, options)
+    return Verdict(options[0].name, basis, scored, COMPARISON_NOTE, is_sure)
+
+
+def _decide_yes_or_no(analysis: QuestionAnalysis) -> Verdict | None:
+    """Decide whether two entities share what the question names."""
+    if analysis.query.question_type.kind != "yes or no":
+        return None
+    verdict = decide_yes_or_no(analysis.question, analysis.sentences)
+    if verdict is None:
+        return None
+    text, sentences = verdict
+    return Verdict(text, sentences, (), COMPARISON_NOTE, decides_surely(analysis.question, sentences, text))
+
+
+RULES = (
+    Rule("two dates compared", _decide_dates),
+    Rule("two descriptions compared", _decide_description),
+    Rule("two entities share something", _decide_yes_or_no),
+)
+"""The rules in their order: the first that decides gives the answer."""

@@ -1,0 +1,183 @@
+"""Windows of tokens: a question and the sentences of some texts that a reader sees together.
+
+A window is `[CLS] question [SEP] title : sentences [SEP] title : sentences [SEP] ...`, texts in the order given. What
+does not fit is left out by sentences: preferred ones stay first, then the first sentence of each text, then those that
+share rare words with the question.
+
+Source: own rules. Differs from the source: nothing.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from clew.arrays import LongArray
+from clew.text.sentences import sentence_spans
+from clew.types import Evidence
+
+MAX_TOKENS = 448
+"""Tokens of a window, the special ones included."""
+MAX_QUESTION_TOKENS, MAX_TITLE_TOKENS = 96, 24
+_MAX_SENTENCE_TOKENS = 160  # of a longer sentence the rest is a sentence of its own
+_MAX_CHARACTERS = 20_000  # of a text that are looked at
+_MAX_GAP = 2  # characters between the tokens of a stretch
+_FIRST_SENTENCE = 1.5  # what the first sentence of a text counts, in words that half the sentences have not
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderText:
+    """A text to read, with its title and the places of sentences that are to be read first."""
+
+    title: str
+    text: str
+    preferred: tuple[tuple[int, int], ...] = ()  # start and end of each, in characters
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """The tokens of a question and of texts, and the place of each token in its text."""
+
+    ids: LongArray  # (L,)
+    types: LongArray  # (L,) 0 for the question, 1 for the texts
+    text: LongArray  # (L,) position of the text that a token is of; -1 for the question, titles and special tokens
+    sentence: LongArray  # (L,) number of the sentence that a token is of; -1 where there is none
+    starts: LongArray  # (L,) first character in the text, 0 where there is none
+    ends: LongArray  # (L,)
+
+    def stretches(self) -> tuple[tuple[int, int, int], ...]:
+        """Return text, start and end of each stretch of neighbouring tokens, in their order."""
+        found: list[tuple[int, int, int]] = []
+        for text, start, end in zip(self.text.tolist(), self.starts.tolist(), self.ends.tolist(), strict=True):
+            if text >= 0 and found and found[-1][0] == text and start - found[-1][2] <= _MAX_GAP:
+                found[-1] = (text, found[-1][1], end)
+            elif text >= 0:
+                found.append((text, start, end))
+        return tuple(found)
+
+
+@dataclass(slots=True)
+class _Sentence:
+    text: int
+    ids: list[int]
+    starts: list[int]
+    ends: list[int]
+    is_first: bool
+    is_preferred: bool
+    score: float = 0.0
+
+
+@dataclass(slots=True)
+class _Layout:
+    ids: list[int] = field(default_factory=list)
+    texts: list[int] = field(default_factory=list)
+    sentences: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+    def add(self, ids: Sequence[int]) -> None:
+        """Add tokens that are of no sentence."""
+        self._add(ids, -1, -1, [0] * len(ids), [0] * len(ids))
+
+    def add_sentence(self, sentence: _Sentence) -> None:
+        number = 1 + max(self.sentences, default=-1)
+        self._add(sentence.ids, sentence.text, number, sentence.starts, sentence.ends)
+
+    def _add(self, ids: Sequence[int], text: int, number: int, starts: Sequence[int], ends: Sequence[int]) -> None:
+        self.ids += ids
+        self.texts += [text] * len(ids)
+        self.sentences += [number] * len(ids)
+        self.starts += starts
+        self.ends += ends
+
+
+@final
+class WindowMaker:
+    """Makes windows with the tokenizer of a BERT model, a `tokenizers.Tokenizer` without padding and truncation."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int = MAX_TOKENS) -> None:
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+        self._begin, self._end = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+
+    def make(self, question: str, texts: Sequence[ReaderText]) -> Window:
+        """Return the window of a question and of n texts, of which the sentences that fit it least are left out."""
+        question_ids = self._tokenizer.encode(question, add_special_tokens=False).ids[:MAX_QUESTION_TOKENS]
+        titles = [self._read_title(text.title) for text in texts]
+        sentences = [sentence for at, text in enumerate(texts) for sentence in self._read_sentences(at, text)]
+        used = 2 + len(question_ids) + sum(len(title) + 1 for title in titles)
+        if used + sum(len(sentence.ids) for sentence in sentences) > self._max_tokens:
+            sentences = _select(sentences, question_ids, titles, self._max_tokens - 2 - len(question_ids))
+        layout = _Layout()
+        layout.add([self._begin, *question_ids, self._end])
+        question_length = len(layout.ids)
+        by_text: dict[int, list[_Sentence]] = {}
+        for sentence in sentences:
+            by_text.setdefault(sentence.text, []).append(sentence)
+        for at, own in by_text.items():
+            layout.add(titles[at])
+            for sentence in own:
+                layout.add_sentence(sentence)
+            layout.add([self._end])
+        types = [0] * question_length + [1] * (len(layout.ids) - question_length)
+        columns = (layout.ids, types, layout.texts, layout.sentences, layout.starts, layout.ends)
+        return Window(*(np.array(values, dtype=np.int64) for values in columns))
+
+    def _read_title(self, title: str) -> list[int]:
+        """Return the tokens of a title with a colon; [] without one."""
+        found: list[int] = self._tokenizer.encode(f"{title}:", add_special_tokens=False).ids if title else []
+        return found[:MAX_TITLE_TOKENS]
+
+    def _read_sentences(self, at: int, text: ReaderText) -> list[_Sentence]:
+        content = text.text[:_MAX_CHARACTERS]
+        encoding = self._tokenizer.encode(content, add_special_tokens=False)
+        ids, offsets = encoding.ids, np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        found: list[_Sentence] = []
+        for start, end in sentence_spans(content):
+            first, last = np.searchsorted(offsets[:, 0], (start, end)).tolist()
+            is_preferred = any(start < b and a < end for a, b in text.preferred)
+            for begin in range(first, last, _MAX_SENTENCE_TOKENS):
+                part = slice(begin, min(begin + _MAX_SENTENCE_TOKENS, last))
+                starts, ends = offsets[part].T.tolist()
+                found.append(_Sentence(at, ids[part], starts, ends, not found, is_preferred))
+        return found
+
+
+def evidence_texts(evidence: Evidence) -> list[ReaderText]:
+    """Return the passages of evidence as texts to read, the sentences of its chains preferred."""
+    preferred: dict[str, list[tuple[int, int]]] = {}
+    for chain in evidence.chains:
+        for quote in chain.item.sentences:
+            preferred.setdefault(quote.passage_id, []).append((quote.start, quote.end))
+    texts = []
+    for scored in evidence.passages:
+        passage = scored.item
+        spans = tuple((a - passage.start, b - passage.start) for a, b in preferred.get(passage.id, ()))
+        texts.append(ReaderText(passage.title, passage.text, spans))
+    return texts
+
+
+def _select(
+    sentences: Sequence[_Sentence], question_ids: Sequence[int], titles: Sequence[Sequence[int]], room: int
+) -> list[_Sentence]:
+    """Return the sentences to read within `room` tokens, in their order; the title of each text counts once."""
+    counts = Counter(token for sentence in sentences for token in set(sentence.ids))
+    rarity = {token: math.log(len(sentences) / counts[token]) for token in set(question_ids) if counts[token]}
+    for sentence in sentences:
+        known = {*sentence.ids, *titles[sentence.text]}
+        sentence.score = sum(weight for token, weight in rarity.items() if token in known)
+        sentence.score += _FIRST_SENTENCE * sentence.is_first - 0.05 * sentence.text
+    order = sorted(range(len(sentences)), key=lambda at: (not sentences[at].is_preferred, -sentences[at].score, at))
+    chosen: set[int] = set()
+    begun: set[int] = set()
+    for at in order:
+        sentence = sentences[at]
+        size = len(sentence.ids) + (0 if sentence.text in begun else len(titles[sentence.text]) + 1)
+        if size <= room:
+            room -= size
+            chosen.add(at)
+            begun.add(sentence.text)
+    return [sentences[at] for at in sorted(chosen)]

@@ -1,0 +1,58 @@
+"""Windows: every token keeps its place in its text, and what does not fit is left out by whole sentences."""
+
+import pytest
+from tokenizers import Tokenizer
+
+from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
+from clew.models.reader.windows import ReaderText, WindowMaker
+
+SHIP = ReaderText("Fram", "Fram is a ship. Colin Archer built her in Larvik. She sailed to the Arctic in 1893.")
+OTHER = ReaderText("", "It rained for days. Nobody wrote down why. " * 20)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    loaded = Tokenizer.from_file(str(BUNDLED_FOLDER / "tokenizer.json"))
+    loaded.no_padding()
+    loaded.no_truncation()
+    return loaded
+
+
+def test_every_token_keeps_its_place(tokenizer: Tokenizer) -> None:
+    window = WindowMaker(tokenizer).make("Who built Fram?", [SHIP, ReaderText("", "Über 3 Schiffe 🚢.")])
+    texts = (SHIP.text, "Über 3 Schiffe 🚢.")
+    read = ["", ""]
+    for at, start, end in zip(window.text.tolist(), window.starts.tolist(), window.ends.tolist(), strict=True):
+        if at >= 0:
+            read[at] += texts[at][start:end]
+    assert read == ["".join(text.split()) for text in texts]
+    asked = tokenizer.encode("Who built Fram?").ids
+    assert window.ids[: len(asked)].tolist() == asked
+    assert window.types.tolist() == [0] * len(asked) + [1] * (len(window.ids) - len(asked))
+    title = tokenizer.encode("Fram:", add_special_tokens=False).ids
+    assert window.ids[len(asked) : len(asked) + len(title)].tolist() == title
+    assert window.stretches() == ((0, 0, len(SHIP.text)), (1, 0, len(texts[1])))
+
+
+def test_what_does_not_fit_is_left_out_by_sentences(tokenizer: Tokenizer) -> None:
+    maker = WindowMaker(tokenizer, 48)
+    window = maker.make("Where did Colin Archer build Fram?", [OTHER, SHIP])
+    assert len(window.ids) <= 48
+    read = [(OTHER, SHIP)[at].text[start:end] for at, start, end in window.stretches()]
+    assert any("Colin Archer built her in Larvik." in stretch for stretch in read)
+    assert any(stretch.startswith("It rained for days.") for stretch in read)  # each text begins
+
+
+def test_preferred_sentences_come_first(tokenizer: Tokenizer) -> None:
+    start = SHIP.text.index("She sailed")
+    preferred = ReaderText(SHIP.title, SHIP.text, ((start, len(SHIP.text)),))
+    for text, wanted in ((SHIP, False), (preferred, True)):
+        window = WindowMaker(tokenizer, 32).make("Where did Colin Archer build Fram?", [text])
+        assert any(end > start for _, _, end in window.stretches()) is wanted
+
+
+def test_long_questions_titles_and_sentences_stay_within_the_window(tokenizer: Tokenizer) -> None:
+    words = "word " * 3000
+    window = WindowMaker(tokenizer).make(words, [ReaderText(words, words), SHIP])
+    assert len(window.ids) <= 448
+    assert {-1, 0, 1} == set(window.text.tolist())

@@ -1,0 +1,59 @@
+"""`clew train reader`, from a tiny BERT model and from a reader, to answers that `clew.Reader` reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import clew
+from tests.faults.commands import run_clew
+from tests.models.tiny_bert import write_tiny_bert
+
+NAMES = ("ann", "bob", "cid", "dan", "eve", "fay")
+
+
+def write_questions(path: Path, count: int = 60) -> Path:
+    """Write questions that the words after "is" answer."""
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            name = NAMES[number % len(NAMES)]
+            passage = {"title": f"t{number}", "text": f"it is {name}. no more of {number}."}
+            row = {"id": str(number), "question": "who is it?", "answers": [name], "passages": [passage], "gold": [0]}
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    write_tiny_bert(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def test_a_reader_is_trained_and_trained_further(tmp_path: Path, bert: Path) -> None:
+    questions = write_questions(tmp_path / "questions.jsonl")
+    rate = ("--rate", "0.01", "--batch", "8")
+    outcome = run_clew("train", "reader", questions, "--out", tmp_path / "one", "--start", bert, "--epochs", "8", *rate)
+    assert outcome.code == 0, outcome.err
+    assert "learned from 5" in outcome.out  # a part is held out
+    reading = clew.Reader(tmp_path / "one").read("who is it?", [clew.ReaderText("t", "it is gus. no more of 7.")])
+    assert 0 <= reading.none <= 1
+    assert sum(span.probability for span in reading.spans) + reading.none <= 1 + 1e-6
+    assert reading.shown == ((0, 0, 24),)
+    again = ("train", "reader", questions, "--out", tmp_path / "two", "--start", tmp_path / "one", "--epochs", "1")
+    assert run_clew(*again, *rate).code == 0
+    assert not list(tmp_path.glob("*.run"))
+
+
+def test_faults_are_told_in_one_line(tmp_path: Path, bert: Path) -> None:
+    questions = write_questions(tmp_path / "questions.jsonl", 12)
+    without = tmp_path / "plain.jsonl"
+    without.write_text('{"id": "1", "question": "who?", "answers": ["ann"]}\n', encoding="utf-8")
+    for arguments, fault in (
+        ((without, "--out", tmp_path / "out"), "has no passages: give --index"),
+        ((questions,), "neither --index nor --out"),
+        ((questions, "--out", questions), "is a file; the weights need a folder"),
+        ((questions, "--out", tmp_path / "out", "--start", tmp_path), "holds neither a reader nor a BERT model"),
+    ):
+        outcome = run_clew("train", "reader", *arguments)
+        assert (outcome.code, fault in outcome.err) == (2, True), outcome.err
+    assert not (tmp_path / "out").exists()
