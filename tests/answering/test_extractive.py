@@ -115,6 +115,13 @@ def test_yes_and_no_answer_questions_for_them_alone() -> None:
     assert fixed(*spans).answer_one("Where was the Polar Fox built?", TWO).text == "Tromso"
 
 
+def test_of_the_two_dates_of_a_life_the_one_asked_for_is_the_answer() -> None:
+    source = evidence(("Otto Lind", "Otto Lind (1 May 1902 – 2 June 1940) was a Swedish baker."))
+    reader = fixed(("1 May 1902 – 2 June 1940", 0.9))
+    for question, date in (("When was Otto Lind born?", "1 May 1902"), ("When did Otto Lind die?", "2 June 1940")):
+        assert reader.answer_one(question, source).text == date
+
+
 def test_candidates_do_not_overlap() -> None:
     spans = (("3 May 1880", 0.5), ("May 1880", 0.3), ("1911", 0.1))
     answer = fixed(*spans).answer_one("When did the captain retire?", TWO)

@@ -9,7 +9,9 @@ decided by a calibrated probability (see `confidence`).
 Source: own rules. Differs from the source: nothing.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, final
 
 from clew.answering.confidence import Confidence, Signals, read_signals
@@ -17,7 +19,7 @@ from clew.answering.languages import QuestionLanguage, detect_language
 from clew.answering.missing_names import HasWords, missing_name_notes, missing_names
 from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAnalysis, analyze_question
 from clew.answering.question_forms import SUMMARY_NOTE, asks_for_summary
-from clew.answering.question_types import EXPLANATION
+from clew.answering.question_types import EXPLANATION, LIFE_EVENTS
 from clew.answering.replies import check_lengths, empty_answer
 from clew.answering.rules import RULES, Verdict, compute_age
 from clew.answering.sentence_selection import Sentence, find_fitting_mentions, order_other_language, place_of
@@ -36,6 +38,7 @@ UNLIKELY_NOTE = "the passages may not hold the answer"
 OTHER_LANGUAGE_NOTE = "the question is read as {}: the reader knows English alone, and no answer to it is asserted"
 LANGUAGE_NOTE = "the language of the question is not understood: its words are matched as they are written"
 MAX_CANDIDATES = 10
+_DATES = re.compile(r"(?P<first>[^–—]*\d{3,4}[^–—]*?)\s*[–—]\s*(?P<last>[^–—]*\d{3,4})")
 READ_PASSAGES = 5
 """Passages that the reader sees, the best ones."""
 
@@ -157,11 +160,22 @@ def read_spans(reader: ReadsAnswers, analysis: QuestionAnalysis, evidence: Evide
     options, key = " ".join(map(name_key, question_type.options)), analysis.query.text_key
     asks_verdict = question_type.kind == "yes or no" and not options
     return reading, [
-        one
+        _choose_date(one, analysis.question)
         for one in reading.spans
         if (not one.is_text and (asks_verdict or not question_type.kind))
         or (one.is_text and not asks_verdict and (name_key(one.text) in options or not _is_named(one, key)))
     ]
+
+
+def _choose_date(span: ReadSpan, question: str) -> ReadSpan:
+    """Return the first date of a span such as "8 April 1605 – 17 September 1665" for a birth, the last for a death."""
+    event = next((name for name, pattern in LIFE_EVENTS.items() if pattern.search(question)), "")
+    dash = _DATES.fullmatch(span.text) if event else None
+    if dash is None:
+        return span
+    side = "first" if event == "born" else "last"
+    start, end = (span.start + at for at in dash.span(side))
+    return replace(span, text=dash[side], start=start, end=end)
 
 
 def _is_named(span: ReadSpan, question_key: str) -> bool:

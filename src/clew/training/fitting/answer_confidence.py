@@ -18,7 +18,7 @@ from clew.types import Evidence
 
 RIGHT_OF_ASSERTED = 0.88
 """Share of the asserted answers that are to be right."""
-LOST = 0.04
+LOST = 0.02
 """Share of the right answers that may be withheld."""
 LEAST_QUESTIONS = 100
 _PENALTY, _NEWTON_STEPS = 1e-2, 25
