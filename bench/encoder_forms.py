@@ -23,12 +23,13 @@ from tokenizers import Tokenizer
 
 from clew.arrays import FloatArray, top_order
 from clew.models.encoders.int8_minilm import BUNDLED_FOLDER, MAX_TOKENS
+from clew.training.int8_export import CONTRIB, STATES, WEIGHT_LEVELS, Quantiser, round_rows
 from clew_lab.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, describe_machine, load_records, print_table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from onnx import helper
-from quantise_encoder import CONTRIB, STATES, WEIGHT_LEVELS, Quantiser, default_folder, round_rows
+from quantise_encoder import default_folder
 
 CALIBRATION, BATCH, CUTOFFS, ROUNDS = 200, 16, (2, 5), 3
 
@@ -45,8 +46,9 @@ class Fp32(Quantiser):
         self.inputs.append(x)
         return x, ""
 
-    def project(self, x: tuple[str, str], weight: FloatArray, bias: FloatArray) -> str:
+    def project(self, x: tuple[str, str], weight: FloatArray, bias: FloatArray, name: str = "") -> str:
         """Multiply rows by weight (out, in) and add bias (out,)."""
+        del name
         product = self.graph.node("MatMul", x[0], self.graph.constant(np.ascontiguousarray(weight.T)))
         return self.graph.node("Add", product, self.graph.constant(bias))
 
@@ -54,8 +56,9 @@ class Fp32(Quantiser):
 class TensorScale(Quantiser):
     """One scale and one zero point for all rows of a projection's input."""
 
-    def project(self, x: tuple[str, str], weight: FloatArray, bias: FloatArray) -> str:
+    def project(self, x: tuple[str, str], weight: FloatArray, bias: FloatArray, name: str = "") -> str:
         """Multiply quantised rows by weight (out, in) rounded per output, and add bias (out,)."""
+        del name
         rows, scales = x
         row_scale, zero_point = scales.split()
         scale, levels = round_rows(weight, WEIGHT_LEVELS)
@@ -88,7 +91,7 @@ class FixedScale(TensorScale):
 
 def build(quantiser: Quantiser, config: dict[str, Any], extra: bool = False) -> onnxruntime.InferenceSession:
     """Return a session of a form; `extra` adds the inputs of its projections to its outputs."""
-    x = quantiser.embed()
+    x = quantiser.embed(MAX_TOKENS)
     for number in range(config["num_hidden_layers"]):
         x = quantiser.block(x, f"encoder.layer.{number}", config["num_attention_heads"])
     quantiser.graph.nodes[-1].output[0] = STATES

@@ -13,6 +13,7 @@ from clew.commands.answers import answer_json, evidence_json
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.llm.access import LLMClientFactory
+from clew.models.reader.reader import Reader
 from clew.query.contents import Neighbour
 from clew.retrievers.registry import RETRIEVERS, finds_nothing, is_path_retriever, parse_retriever
 from clew.types import Document, Evidence, Failure, Prompt
@@ -108,7 +109,7 @@ def test_nothing_of_hidden_documents_is_in_evidence_or_answers(
     folders: dict[tuple[str, bool], Path], name: str
 ) -> None:
     whole, alone = (clew.open(folders[spec_of(name), hidden]) for hidden in (True, False))
-    answerer = select_answerer("", whole.open_model, lambda: None, evidence_kind(name))
+    answerer = select_answerer("", whole.open_model, Reader, evidence_kind(name))
     for (question, evidence), (_, expected) in zip(
         retrieve(whole, name, WHERE), retrieve(alone, name, None), strict=True
     ):
@@ -209,7 +210,7 @@ def test_no_prompt_has_a_hidden_name(folders: dict[tuple[str, bool], Path], name
 def test_no_prompt_of_an_answer_has_a_hidden_name(folders: dict[tuple[str, bool], Path], name: str) -> None:
     index = clew.open(folders["hashing", True])
     model = ScriptedModel(lambda prompt: Failure(prompt.name, "it was: nonsense"))
-    answerer = select_answerer("scripted:model", lambda _: model, lambda: None, evidence_kind(name))
+    answerer = select_answerer("scripted:model", lambda _: model, Reader, evidence_kind(name))
     for question, evidence in retrieve(index, name, WHERE):
         answerer.answer([question], [evidence])
         _check_prompts(model, question)

@@ -34,6 +34,7 @@ from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER
 from clew.models.llm.access import LLMClientFactory
+from clew.models.reader.reader import Reader
 from clew.protocols import Answerer, Retriever
 from clew.query.entity_linker import LinkerSettings
 from clew.rerankers.registry import RERANKERS
@@ -276,8 +277,7 @@ class Asked:
         key = spec, model, prompts
         if key not in self._answerers:
             kind = PATHS if is_path_retriever(parse_retriever(spec)) else PASSAGES
-            encoder = (lambda: None) if model else (lambda: self.index(spec).context.index_encoder)
-            self._answerers[key] = select_answerer(model, self.factory.open, encoder, kind, prompts)
+            self._answerers[key] = select_answerer(model, self.factory.open, Reader, kind, prompts)
         return self._answerers[key]
 
     def linked(self, method: Literal["exact", "exact+embedding"]) -> list[Retriever]:

@@ -56,7 +56,7 @@ class Quantiser:
     `is_named` names the constants after their parameters, so that `read_parameters` finds them again.
     """
 
-    def __init__(self, weights: Mapping[str, Array], epsilon: float, *, is_named: bool) -> None:
+    def __init__(self, weights: Mapping[str, Array], epsilon: float, *, is_named: bool = False) -> None:
         self.graph = GraphWriter(is_named=is_named)
         self.weights = weights
         self.epsilon = epsilon

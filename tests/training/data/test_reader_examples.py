@@ -62,13 +62,13 @@ def test_labels_are_the_tokens_of_the_answer(maker: WindowMaker) -> None:
 
 def test_yes_no_and_unanswerable_questions_are_kinds(tmp_path: Path) -> None:
     passages = [{"title": "Fram", "text": SHIP.text}]
-    rows = [
+    rows: list[dict[str, object]] = [
         {"question": "Is it a ship?", "answers": ["Yes"], "passages": passages, "gold": [0]},
         {"question": "Is it a car?", "answers": ["no"], "passages": passages, "gold": [0]},
         {"question": "Who paid?", "answers": [], "passages": passages, "gold": [], "answerable": False},
         {"question": "Who built it?", "answers": ["Nansen"], "passages": passages, "gold": [0]},
     ]
-    numbered = [{"id": str(n), **row} for n, row in enumerate(rows)]
+    numbered: list[dict[str, object]] = [{"id": str(n), **row} for n, row in enumerate(rows)]
     assert [one.kind for one in read_examples(write(tmp_path / "a.jsonl", *numbered))] == ["yes", "no", "none"]
     with pytest.raises(InputError, match="no line has an answer"):
         read_examples(write(tmp_path / "b.jsonl", numbered[-1]))

@@ -1,5 +1,7 @@
 """The calibration of answers, against scikit-learn and against every line one by one."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -52,7 +54,8 @@ def test_a_calibration_comes_back_from_its_file_and_a_faulty_one_is_refused() ->
     made = Confidence(tuple(float(n) for n in range(len(Signals._fields) + 1)), 0.2, 0.7)
     stored = confidence_to_dict(made)
     assert Confidence.from_manifest({"calibration": stored}) == made
-    for fault in ({"line": 0.1}, {"threshold": "x"}, {"weights": {}}):
+    faults: tuple[dict[str, Any], ...] = ({"line": 0.1}, {"threshold": "x"}, {"weights": {}})
+    for fault in faults:
         with pytest.raises(ProviderError, match="reader"):
             Confidence.from_manifest({"calibration": stored | fault})
     with pytest.raises(ProviderError, match="train the reader"):
