@@ -36,7 +36,7 @@ def main() -> None:
     """Train, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--start", type=Path, default=READER_FOLDER, help="folder of a reader or of a BERT model")
-    parser.add_argument("--out", type=Path, default=READER_FOLDER, help="folder to write to")
+    parser.add_argument("--out", type=Path, default=WORK.parent / "reader", help="folder to write to")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rate", type=float, default=2.5e-4)
     parser.add_argument("--device", default="auto")

@@ -1,12 +1,13 @@
 """Ages at death from two dates that are read, against the calendar."""
 
+import itertools
 from datetime import date
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew.answering.ages import describe_age, questions_of_dates
-from clew.answering.rules import compute_age
+from clew.answering.rules import PartialAnswer, compute_age
 
 
 def dated(day: date) -> str:
@@ -33,11 +34,13 @@ def test_dates_that_are_none_give_no_exact_age() -> None:
 
 def test_an_age_at_death_is_computed_from_two_readings() -> None:
     dates = {"When was Anna Berg born?": "15 February 1874", "When did Anna Berg die?": "5 January 1922"}
-    for question in ("How old was Anna Berg when she died?", "At what age did Anna Berg die?"):
-        verdict = compute_age(question, lambda asked: (dates[asked], []))
+    questions = ("How old was Anna Berg when she died?", "At what age did Anna Berg die?")
+    for question, unsure in itertools.product(questions, ("", *dates)):
+        found = {asked: PartialAnswer(date, (), is_sure=asked != unsure) for asked, date in dates.items()}
+        verdict = compute_age(question, found.__getitem__)
         assert verdict is not None
-        assert verdict.text == "47"
-    assert compute_age(question, lambda asked: ("", [])) is None
+        assert (verdict.text, verdict.is_sure) == ("47", not unsure)
+    assert compute_age(question, lambda _: PartialAnswer("", (), is_sure=False)) is None
 
 
 def test_an_age_at_another_event_is_not_computed() -> None:

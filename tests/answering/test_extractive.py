@@ -280,19 +280,19 @@ def test_answer_kinds_and_nouns(question: str, kind: str, noun: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "options", "comparison"),
+    ("question", "options"),
     [
         ("Which is older: University of California, Berkeley or the Sorbonne?",
-         ("University of California, Berkeley", "Sorbonne"), "earlier"),
-        ("Who was born later, Ann Lee or Bo Dahl?", ("Ann Lee", "Bo Dahl"), "later"),
-        ("Which is a shrub, Mimosa or Fern?", ("Mimosa", "Fern"), "description"),
-        ("Which is higher, Mimosa or Fern?", ("Mimosa", "Fern"), "undecidable"),
-        ("Who died first, Ann Lee or Bo Dahl?", ("Ann Lee", "Bo Dahl"), "undecidable"),
-        ("Who wrote it?", (), ""),
+         ("University of California, Berkeley", "Sorbonne")),
+        ("Who was born later, Ann Lee or Bo Dahl?", ("Ann Lee", "Bo Dahl")),
+        ("Which is a shrub, Mimosa or Fern?", ("Mimosa", "Fern")),
+        ("Which is higher, Mimosa or Fern?", ("Mimosa", "Fern")),
+        ("Who died first, Ann Lee or Bo Dahl?", ("Ann Lee", "Bo Dahl")),
+        ("Who wrote it?", ()),
     ],
 )  # fmt: skip
-def test_which_options_are_offered(question: str, options: tuple[str, ...], comparison: str) -> None:
-    assert (classify_question(question).options, classify_question(question).comparison) == (options, comparison)
+def test_which_options_are_offered(question: str, options: tuple[str, ...]) -> None:
+    assert classify_question(question).options == options
 
 
 def test_a_long_question_is_classified_quickly() -> None:

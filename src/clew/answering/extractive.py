@@ -1,10 +1,10 @@
 """Answers without a language model: a trained reader finds the words, rules compute what no words of a text say.
 
 The reader sees the question and the passages together and gives the probability of each answer, and that the passages
-do not say it (see `models.reader`). Rules decide comparisons of two entities by what the passages say of each, dates in
-the brackets after a name and ages; each is kept since it is right more often than the reader (`bench/reading.py` prints
-the table). The answer is always text of a quoted sentence, "yes", "no" or a computed number. What is asserted is
-decided by a calibrated probability (see `confidence`).
+do not say it (see `models.reader`). Rules decide comparisons of two entities by what the passages say of each; each is
+kept since it is right more often than the reader (`bench/reading.py --rules` prints the table). The answer is always
+text of a quoted sentence, "yes", "no" or a computed number. What is asserted is decided by a calibrated probability
+(see `confidence`).
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -21,7 +21,7 @@ from clew.answering.question_analysis import MAX_QUOTES, NameFinder, QuestionAna
 from clew.answering.question_forms import SUMMARY_NOTE, asks_for_summary
 from clew.answering.question_types import EXPLANATION, LIFE_EVENTS
 from clew.answering.replies import check_lengths, empty_answer
-from clew.answering.rules import RULES, Verdict, compute_age
+from clew.answering.rules import RULES, PartialAnswer, Verdict, compute_age
 from clew.answering.sentence_selection import Sentence, find_fitting_mentions, order_other_language, place_of
 from clew.models.reader.decoding import ReadSpan
 from clew.models.reader.reader import READER_FOLDER, Reading, open_reader
@@ -106,14 +106,14 @@ class ExtractiveAnswerer:
             return _answer_by_verdict(analysis, evidence, notes, verdict)
         return self._answer_by_reading(analysis, evidence, notes, len(missing))
 
-    def _read_likely(self, question: str, evidence: Evidence) -> tuple[str, list[Sentence]]:
-        """Return the answer to another question and the sentences behind it; "" where none is likely."""
+    def _read_likely(self, question: str, evidence: Evidence) -> PartialAnswer:
+        """Return the answer to another question; without text where none is likely."""
         analysis = analyze_question(question, evidence, self._name_finder)
         if analysis is None:
-            return "", []
+            return PartialAnswer("", (), is_sure=False)
         answer = self._answer_by_reading(analysis, evidence, (), 0)
         own = [s for s in analysis.sentences if answer.citations and s.citation == answer.citations[0]]
-        return answer.text, own
+        return PartialAnswer(answer.text, own, not answer.weak)
 
     def read_one(self, question: str, evidence: Evidence) -> tuple[ReadSpan, Signals] | None:
         """Return the reader's likeliest answer and its signals, to calibrate on; None where it is not asked."""
@@ -240,12 +240,17 @@ def _withhold(
 
 
 def _list_candidates(spans: Sequence[ReadSpan]) -> tuple[Scored[str], ...]:
-    """Return the likeliest answers, of those that overlap the first."""
+    """Return the likeliest answers, of those that overlap or have the same words the first."""
     chosen: list[ReadSpan] = []
     for span in spans:
-        if not any(span.source == one.source and span.start < one.end and one.start < span.end for one in chosen):
+        if not any(_is_same(span, one) for one in chosen):
             chosen.append(span)
     return tuple(Scored(one.text, one.probability) for one in chosen[:MAX_CANDIDATES])
+
+
+def _is_same(one: ReadSpan, other: ReadSpan) -> bool:
+    overlaps = one.source == other.source and one.start < other.end and other.start < one.end
+    return overlaps or one.text == other.text
 
 
 def _language_notes(language: QuestionLanguage | None) -> list[str]:

@@ -11,7 +11,6 @@ from clew.answering.languages import ENGLISH, QuestionLanguage, detect_language
 from clew.answering.question_forms import restate_request
 from clew.answering.question_types import classify_question, find_asked_verb, find_content_stems
 from clew.answering.sentence_selection import (
-    PathNames,
     QuestionTerms,
     Sentence,
     best_of_chain,
@@ -42,16 +41,7 @@ class QuestionAnalysis:
     question: str  # as it is read: a question in capitals in lower case, "Tell me who ..." as "who ..."
     query: QuestionTerms
     sentences: Sequence[Sentence]  # all of the evidence
-    preselected: Sequence[Sentence]
-    scores: Sequence[float]  # of each preselected sentence
     selected: Sequence[Sentence]  # those to quote
-    paths: PathNames
-    chain: Sequence[Sequence[Sentence]]  # sentences of each step of the best chain
-
-    @property
-    def coverage(self) -> float:
-        """Weighted share, 0 to 1, of the question's words that the selected sentences have."""
-        return sum(w for word, w in self.query.weights.items() if any(word in s.stem_set for s in self.selected))
 
 
 def analyze_question(question: str, evidence: Evidence, name_finder: NameFinder) -> QuestionAnalysis | None:
@@ -70,7 +60,7 @@ def analyze_question(question: str, evidence: Evidence, name_finder: NameFinder)
     chain = chain_sentences(evidence, preselected)
     selected = select_sentences(query, preselected, scores, MAX_QUOTES, best_of_chain(query, chain))
     selected = [s for s in selected if not s.is_bare_title] or selected  # a title alone proves nothing
-    return QuestionAnalysis(question, query, sentences, preselected, scores, selected, paths, chain)
+    return QuestionAnalysis(question, query, sentences, selected)
 
 
 def split_sentences(

@@ -62,17 +62,13 @@ _OPTION_PATTERNS = tuple(
     )
     for start, stop in ((":", ":?"), (r"(?:[,;]|\b(?:is|was|between|than|in|first)\b)", ",:;?"))
 )
-_SAME_NATIONALITY = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
 EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
-_LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
 DENIAL = re.compile(r"\b(?:not|never|no|nor|neither|cannot|different|differ|unlike)\b|n['’]t\b", re.I)
 """A word after which the sentences that speak for a statement speak against it."""
 # Similarity of question and sentence does not decide these comparisons.
 QUANTITY_COMPARISON = re.compile(
     r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
 )
-# A passage mostly gives these dates second, after that of birth or foundation.
-_ENDING_VERB = re.compile(r"\b(?:die[ds]?|death|dissolved|closed|ended|disbanded)\b", re.I)
 _YEAR = re.compile(r"(?<![\d,.$£€])(?:1\d{3}|20\d{2})(?![\d%]|,\d)")
 _UNITS = "one|two|three|four|five|six|seven|eight|nine"
 _NUMBER = re.compile(
@@ -137,9 +133,6 @@ class QuestionType:
     kind: str  # "date", "number", "person", "place", "name" or "yes or no"; "" when unknown
     noun: str = ""  # folded noun after "which", "what", "how many" or "who is the"; "" without one
     options: tuple[str, ...] = ()  # the two alternatives of "A or B", as written; () without them
-    # criterion between the options: "earlier", "later", "description", "undecidable"; "" without options
-    comparison: str = ""
-    asks_same_nationality: bool = False
 
 
 _AUXILIARY = "is|was|were|are|did|does|do|has|had|will|would|can|could"
@@ -159,10 +152,9 @@ def classify_question(question: str, language: QuestionLanguage = ENGLISH) -> Qu
     for pattern in _OPTION_PATTERNS:
         if options := pattern.search(question):
             pair = (options["first"].strip(), options["second"].strip())
-            return QuestionType("name", options=pair, comparison=_comparison_kind(question))
+            return QuestionType("name", options=pair)
     if _YES_OR_NO.match(question):
-        asks_same = _SAME_NATIONALITY.search(question) is not None and not DENIAL.search(question)
-        return QuestionType("yes or no", asks_same_nationality=asks_same)
+        return QuestionType("yes or no")
     word = _find_question_word(question)
     if word is None:
         return QuestionType("")
@@ -186,13 +178,6 @@ def find_asked_verb(question: str) -> str:
             return ENGLISH.stem(event)
     match = _ASKED_VERB.search(question) or _ASKED_PARTICIPLE.search(question) or _ASKED_BASE.search(question)
     return ENGLISH.stem(fold(next(filter(None, match.groups())))) if match else ""
-
-
-def _comparison_kind(question: str) -> str:
-    early, late = EARLIER.search(question), _LATER.search(question)
-    if early or late:
-        return "undecidable" if _ENDING_VERB.search(question) else "earlier" if early else "later"
-    return "undecidable" if QUANTITY_COMPARISON.search(question) else "description"
 
 
 def _find_question_word(question: str) -> "re.Match[str] | None":
@@ -254,7 +239,7 @@ def score_type_fit(mention: Mention, kind: str) -> float:
 
 
 def can_answer(text: str, span_kind: str, question_type: QuestionType) -> bool:
-    """Whether a span, of a kind of `answer_spans.SPAN_KINDS`, can be an answer of a type at all, by its form."""
+    """Whether a span, of a kind of mention, can be an answer of a type at all, by its form."""
     has_digit = any(letter.isdigit() for letter in text)
     if question_type.kind == "date":
         is_time = is_clock_time(text)

@@ -34,6 +34,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class PartialAnswer:
+    """The answer to a part of a question, "" without one, and the sentences that it stands in."""
+
+    text: str
+    sentences: Sequence[Sentence]
+    is_sure: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule; `decide` returns None for a question that is not for it."""
 
@@ -41,17 +50,20 @@ class Rule:
     decide: Callable[[QuestionAnalysis], Verdict | None]
 
 
-def compute_age(question: str, ask: Callable[[str], tuple[str, Sequence[Sentence]]]) -> Verdict | None:
+def compute_age(question: str, ask: Callable[[str], PartialAnswer]) -> Verdict | None:
     """Return the age at death that a question asks for, from the dates that `ask` finds; None where one is missing.
 
-    `ask` returns the answer to a question, "" where it is not sure of one, and the sentences that it stands in.
+    It is sure where both dates are.
     """
     questions = questions_of_dates(question)
     if questions is None:
         return None
-    (birth, first), (death, second) = map(ask, questions)
-    text = describe_age(birth, death) if birth and death else ""
-    return Verdict(text, (*first, *second), (Scored(text, 1.0),), COMPUTED_AGE_NOTE) if text else None
+    birth, death = map(ask, questions)
+    text = describe_age(birth.text, death.text) if birth.text and death.text else ""
+    if not text:
+        return None
+    sentences = (*birth.sentences, *death.sentences)
+    return Verdict(text, sentences, (Scored(text, 1.0),), COMPUTED_AGE_NOTE, birth.is_sure and death.is_sure)
 
 
 def _decide_dates(analysis: QuestionAnalysis) -> Verdict | None:

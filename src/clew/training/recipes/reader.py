@@ -66,7 +66,7 @@ class ReaderData:
     Attributes:
         files: Questions with their texts.
         indexed: Questions that an index is searched for.
-        further: Files of {title, text}, from which texts that do not answer are per_epoch as well.
+        further: Files of {title, text}, from which texts that do not answer are drawn as well.
         validation: Questions that an index is searched for, and that are not learned.
     """
 
