@@ -35,7 +35,7 @@ PAGE: dict[str, list[tuple[str, list[int]]]] = {
     "A desk of documents": [("a-desk-of-documents", [1, 2])],
     "The trained ranker": [("the-trained-ranker", [29])],
     "Expansion along triples": [("expansion-along-triples", [10])],
-    "Answers without a language model": [("reading", [0, 1, 2])],
+    "Answers without a language model": [("reading", [0, 1]), ("reliability", [0])],
     "Paths in graphs": [("paths-in-graphs", [1, 4])],
     "Selecting subgraphs": [("selecting-subgraphs", [1])],
     "Reranking": [("reranking", [1])],
