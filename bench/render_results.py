@@ -15,8 +15,8 @@ RESULTS = Path(__file__).parent / "results"
 TARGET = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Made by `python bench/render_results.py` from `bench/results/*.json`, which the scripts of `bench/` write: do not edit.
-A date is the day of the run; "by" a date, that it was written down by then.
+Made by `python bench/render_results.py` from what the scripts of `bench/` write to `bench/results/*.json`. A date is
+that of the run; "by" a date, that it was written down by then.
 Two cores, no language model, unless a table says otherwise. The data are public sets that are not in this repository
 (`CLEW_DATA` names their folder); settings were chosen on `hotpotqa` and `musique-dev`, never on `2wiki`. R@k is the
 share of a question's gold passages among the first k, as a mean over questions; all@k the share of questions that have
@@ -35,7 +35,7 @@ PAGE: dict[str, list[tuple[str, list[int]]]] = {
     "A desk of documents": [("a-desk-of-documents", [1, 2])],
     "The trained ranker": [("the-trained-ranker", [29])],
     "Expansion along triples": [("expansion-along-triples", [10])],
-    "Answers without a language model": [("reading", [0, 1]), ("reliability", [0])],
+    "Answers without a language model": [("reading", [0]), ("reliability", [0])],
     "Paths in graphs": [("paths-in-graphs", [1, 4])],
     "Selecting subgraphs": [("selecting-subgraphs", [1])],
     "Reranking": [("reranking", [1])],
