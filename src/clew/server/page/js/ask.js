@@ -3,7 +3,7 @@
 import { events } from "./api.js";
 import { chainList, pathList } from "./chains.js";
 import { byId, fill, make, say } from "./dom.js";
-import { marked, passageCard, readable } from "./passages.js";
+import { markedWords, passageCard, readable } from "./passages.js";
 import { begin, recall, remember, run, tellIfEmpty } from "./shell.js";
 
 const CHAINS = 4; // shown, all but the first on demand
@@ -80,7 +80,7 @@ class AnswerColumn {
   /** Show the quotes, the answer marked in the first of them. */
   showQuotes(text = "") {
     const items = this.quotes.map((quote, number) => {
-      const shown = number === 0 ? marked(quote.quote, text) : readable(quote.quote);
+      const shown = number === 0 ? markedWords(quote.quote, text) : readable(quote.quote);
       return make("li", {}, "“", shown, "” ", make("span", { class: "source" }, quote.title || quote.document_id));
     });
     fill(this.parts.quotes, items.length ? make("ul", { class: "quotes" }, items) : null);

@@ -6,7 +6,7 @@ import { make, showDialog } from "./dom.js";
 const LINK = /\[([^[\]]+)\]\(([^()\s]+)\)/g; // of Markdown
 
 /** Return a text in pieces as `readable` does, with the first place of some words marked. */
-export function marked(text, words) {
+export function markedWords(text, words) {
   const at = words ? text.indexOf(words) : -1;
   if (at < 0) return readable(text);
   return [readable(text.slice(0, at)), make("mark", {}, words), readable(text.slice(at + words.length))];
