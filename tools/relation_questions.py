@@ -14,9 +14,10 @@ import json
 import random
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from clew.datasets.questions import load_questions
 from clew.training.data.reader_examples import is_held_out_of_index
@@ -32,71 +33,78 @@ STATED = {
     "death date": rf"^[^()]{{0,80}}\([^()]{{4,90}}[–-] ?({DATE})",
     "birthplace": rf"\bborn (?:{DATE},? |on {DATE},? |\d{{4}} )?(?:in|at) ({PLACE})",
     "place of death": rf"\b(?:died|passed away)\b[^.]{{0,30}}? (?:in|at) ({PLACE})",
-    "nationality": r"^[^.]{0,160}?\)? (?:was|is) an? (?:former |retired )?([A-Z][a-z]+(?:[- ][A-Z][a-z]+)?)\b(?= [a-z])",
+    "nationality": r"^[^.]{0,160}?\)? (?:was|is) an? (?:former )?([A-Z][a-z]+(?:[- ][A-Z][a-z]+)?)\b(?= [a-z])",
     "father": rf"\b(?:son|daughter|child) of (?:[a-z]+ ){{0,3}}({NAME})",
     "mother": rf"\b(?:son|daughter|child) of (?:[a-z]+ )?{NAME},? and (?:his [a-z ]{{0,20}}wife,? )?({NAME})",
     "spouse": rf"\b(?:(?:wife|husband|widow|consort) of|married(?: to)?) (?:[a-z]+ ){{0,3}}({NAME})",
     "school": rf"\b(?:graduated from|educated at|studied at|attended) (?:the )?({PLACE}(?: of [A-Z]\w+)?)",
-    "award": r"\b(?:won|received|awarded|recipient of) (?:the|a|an) ((?:[A-Z][\w'’]+ ){1,4}(?:Award|Prize|Medal|Order)s?(?: for (?:[A-Z]\w+ ?){1,4})?)",
-    "cause of death": r"\bdied (?:of|from) (?:an? |the )?((?:[a-z]+ ){0,2}?[a-z]+)(?= (?:in|at|on|when|while|and|after|aged)\b|[,.])",
+    "award": r"\b(?:won|received|awarded|recipient of) (?:the|a|an) ((?:[A-Z][\w'’]+ ){1,4}"
+    r"(?:Award|Prize|Medal|Order)s?(?: for (?:[A-Z]\w+ ?){1,4})?)",
+    "cause of death": r"\bdied (?:of|from) (?:an? |the )?((?:[a-z]+ ){0,2}?[a-z]+)"
+    r"(?= (?:in|at|on|when|while|and|after|aged)\b|[,.])",
     "burial place": rf"\b(?:buried|interred) (?:in|at) (?:the )?({PLACE})",
     "director": rf"\b(?:film|movie|comedy|drama)\b[^.]{{0,80}}? directed by ({NAME})",
     "producer": rf"\bproduced by ({NAME})",
     "screenwriter": rf"\b(?:written|screenplay) by ({NAME})",
     "composer": rf"\b(?:music|composed|score)(?: was| is)?(?: composed)? by ({NAME})",
-    "performer": rf"\b(?:song|single|album|track)\b[^.]{{0,60}}? by (?:[A-Za-z-]+ ){{0,4}}?(?:singer |artist |band |group |rapper |musician )({NAME})",
+    "performer": rf"\b(?:song|single|album|track)\b[^.]{{0,60}}? by (?:[A-Za-z-]+ ){{0,4}}?"
+    rf"(?:singer |artist |band |group |rapper |musician )({NAME})",
     "founder": rf"\b(?:founded|established|created)(?: in \d{{4}})? by (?:[a-z]+ ){{0,3}}({NAME})",
 }
 """Relations with the forms in which passages state them."""
 WIKIDATA = {
     "P569": "birth date", "P570": "death date", "P19": "birthplace", "P20": "place of death", "P22": "father",
     "P25": "mother", "P26": "spouse", "P69": "school", "P166": "award", "P57": "director", "P162": "producer",
-    "P58": "screenwriter", "P86": "composer", "P175": "performer", "P112": "founder", "P27": "citizenship", "P50": "author",
-    "P170": "creator", "P123": "publisher", "P264": "record label", "P176": "manufacturer", "P178": "developer",
-    "P159": "headquarters", "P36": "capital", "P17": "country", "P571": "inception", "P577": "publication", "P54": "team",
-    "P102": "party", "P140": "religion", "P241": "branch", "P127": "owner", "P749": "parent company", "P403": "mouth",
-    "P449": "network", "P272": "production company", "P118": "league", "P108": "employer", "P364": "language",
-    "P495": "country of origin", "P276": "location", "P131": "region", "P3373": "sibling", "P40": "child", "P6": "head of government",
-    "P35": "head of state", "P488": "chair", "P400": "platform", "P607": "war", "P1441": "work", "P30": "continent",
+    "P58": "screenwriter", "P86": "composer", "P175": "performer", "P112": "founder", "P27": "citizenship",
+    "P50": "author", "P170": "creator", "P123": "publisher", "P264": "record label", "P176": "manufacturer",
+    "P178": "developer", "P159": "headquarters", "P36": "capital", "P17": "country", "P571": "inception",
+    "P577": "publication", "P54": "team", "P102": "party", "P140": "religion", "P241": "branch", "P127": "owner",
+    "P749": "parent company", "P403": "mouth", "P449": "network", "P272": "production company", "P118": "league",
+    "P108": "employer", "P364": "language", "P495": "country of origin", "P276": "location", "P131": "region",
+    "P3373": "sibling", "P40": "child", "P6": "head of government", "P35": "head of state", "P488": "chair",
+    "P400": "platform", "P607": "war", "P1441": "work", "P30": "continent",
 }  # fmt: skip
 ASKED = {
-    "birth date": ["When was {} born?", "What is the date of birth of {}?", "When is the birthday of {}?", "On what date was {} born?"],
-    "death date": ["When did {} die?", "What is the date of death of {}?", "On which date did {} die?"],
-    "birthplace": ["Where was {} born?", "What is the place of birth of {}?", "Which city was {} born in?", "In which place was {} born?"],
-    "place of death": ["Where did {} die?", "Where was the place of death of {}?", "What is the place of death of {}?"],
-    "nationality": ["What nationality is {}?", "Which country {} is from?", "What is the nationality of {}?", "Which country is {} from?"],
-    "father": ["Who is the father of {}?", "Who was the father of {}?"],
-    "mother": ["Who is the mother of {}?", "Who was the mother of {}?"],
-    "spouse": ["Who is the spouse of {}?", "Who was {} married to?", "Who did {} marry?"],
-    "school": ["Where did {} graduate from?", "Where did {} study?", "Which school did {} attend?", "Where was {} educated?"],
-    "award": ["What is the award that {} received?", "Which award did {} get?", "Which award did {} win?"],
-    "cause of death": ["What is the cause of death of {}?", "What did {} die of?", "Why did {} die?"],
-    "burial place": ["Where was the place of burial of {}?", "Where was {} buried?", "Where is {} buried?"],
-    "director": ["Who directed {}?", "Who is the director of {}?"],
-    "performer": ["Who performed {}?", "Who is the singer of {}?"],
-    "founder": ["Who founded {}?", "Who is the founder of {}?"],
-    "citizenship": ["Which country is {} a citizen of?", "What is the country of citizenship of {}?"],
-    "employer": ["Where does {} work?", "Who did {} work for?", "Where did {} work at?"],
-    "inception": ["When was {} founded?", "In what year was {} created?", "When did {} begin?"],
-    "publication": ["When was {} released?", "When was {} published?", "When did {} come out?"],
-    "team": ["Which team did {} play for?", "What club did {} play for?"],
-    "party": ["Which political party is {} a member of?", "What party did {} belong to?"],
-    "religion": ["What is the religion of {}?", "What religion did {} follow?"],
-    "mouth": ["What does {} flow into?", "Where is the mouth of {}?"],
-    "location": ["Where did {} take place?", "Where is {} located?"],
-    "region": ["In which administrative territory is {} located?", "Where is {}?", "What state or county is {} in?"],
-    "war": ["Which war did {} fight in?", "In what conflict did {} take part?"],
-    "headquarters": ["Where are the headquarters of {}?", "Where is {} based?", "In which city is {} based?"],
-    "country": ["In which country is {}?", "What country is {} in?"],
-    "owner": ["Who owns {}?", "Which company owns {}?"],
-    "developer": ["Who developed {}?", "Which company developed {}?"],
-    "author": ["Who wrote {}?", "Who is the author of {}?"],
-    "creator": ["Who created {}?", "Who is the creator of {}?"],
-    "branch": ["In which branch of the military did {} serve?"],
-    "work": ["In which work does {} appear?"],
-    "record label": ["What record label released {}?", "Which record label is {} signed to?"],
+    "birth date": "When was {} born?|What is the date of birth of {}?|"
+    "When is the birthday of {}?|On what date was {} born?",
+    "death date": "When did {} die?|What is the date of death of {}?|On which date did {} die?",
+    "birthplace": "Where was {} born?|What is the place of birth of {}?|"
+    "Which city was {} born in?|In which place was {} born?",
+    "place of death": "Where did {} die?|Where was the place of death of {}?|What is the place of death of {}?",
+    "nationality": "What nationality is {}?|Which country {} is from?|"
+    "What is the nationality of {}?|Which country is {} from?",
+    "father": "Who is the father of {}?|Who was the father of {}?",
+    "mother": "Who is the mother of {}?|Who was the mother of {}?",
+    "spouse": "Who is the spouse of {}?|Who was {} married to?|Who did {} marry?",
+    "school": "Where did {} graduate from?|Where did {} study?|Which school did {} attend?|Where was {} educated?",
+    "award": "What is the award that {} received?|Which award did {} get?|Which award did {} win?",
+    "cause of death": "What is the cause of death of {}?|What did {} die of?|Why did {} die?",
+    "burial place": "Where was the place of burial of {}?|Where was {} buried?|Where is {} buried?",
+    "director": "Who directed {}?|Who is the director of {}?",
+    "performer": "Who performed {}?|Who is the singer of {}?",
+    "founder": "Who founded {}?|Who is the founder of {}?",
+    "citizenship": "Which country is {} a citizen of?|What is the country of citizenship of {}?",
+    "employer": "Where does {} work?|Who did {} work for?|Where did {} work at?",
+    "inception": "When was {} founded?|In what year was {} created?|When did {} begin?",
+    "publication": "When was {} released?|When was {} published?|When did {} come out?",
+    "team": "Which team did {} play for?|What club did {} play for?",
+    "party": "Which political party is {} a member of?|What party did {} belong to?",
+    "religion": "What is the religion of {}?|What religion did {} follow?",
+    "mouth": "What does {} flow into?|Where is the mouth of {}?",
+    "location": "Where did {} take place?|Where is {} located?",
+    "region": "In which administrative territory is {} located?|Where is {}?|What state or county is {} in?",
+    "war": "Which war did {} fight in?|In what conflict did {} take part?",
+    "headquarters": "Where are the headquarters of {}?|Where is {} based?|In which city is {} based?",
+    "country": "In which country is {}?|What country is {} in?",
+    "owner": "Who owns {}?|Which company owns {}?",
+    "developer": "Who developed {}?|Which company developed {}?",
+    "author": "Who wrote {}?|Who is the author of {}?",
+    "creator": "Who created {}?|Who is the creator of {}?",
+    "branch": "In which branch of the military did {} serve?",
+    "work": "In which work does {} appear?",
+    "record label": "What record label released {}?|Which record label is {} signed to?",
 }  # fmt: skip
-"""How a relation is asked for; one that is not here by "What is the ... of"."""
+"""Questions for a relation, separated by "|"; one that is not here is asked for by "What is the ... of"."""
 PERSONS = (
     "director", "producer", "screenwriter", "composer", "performer", "founder", "father", "mother", "spouse", "author",
     "creator", "sibling", "child", "chair", "head of government", "head of state",
@@ -108,6 +116,7 @@ KIN = {
     ("father", "mother"): "paternal grandmother", ("mother", "mother"): "maternal grandmother",
     ("spouse", "father"): "father-in-law", ("spouse", "mother"): "mother-in-law",
 }  # fmt: skip
+_SHARES = (0.62, 0.12, 0.13, 0.13)  # questions of two steps, then of one, each of stated and of annotated facts
 _MARKS = ((r" ([,.;:!?)\]%])", r"\1"), (r"([(\[]) ", r"\1"), (r" ('s|n't)\b", r"\1"), (r"(\w) - (\w)", r"\1-\2"))
 
 
@@ -126,6 +135,24 @@ class Fact:
         return re.sub(r" \(.*\)$", "", self.title)
 
 
+class Facts:
+    """Facts of one source, to be drawn from."""
+
+    def __init__(self, facts: Iterable[Fact]) -> None:
+        self.all = list(facts)
+        self.by_relation: dict[str, list[Fact]] = {}
+        self.by_name: dict[str, list[Fact]] = {}
+        for fact in self.all:
+            self.by_relation.setdefault(fact.relation, []).append(fact)
+            if fact.relation not in KIND:
+                self.by_name.setdefault(fact.name, []).append(fact)
+
+    def draw(self, chooser: random.Random, is_wanted: Callable[[str], bool] = bool) -> Fact:
+        """Return a fact of a wanted relation, rare relations more often than their share."""
+        groups = [own for relation, own in self.by_relation.items() if is_wanted(relation)]
+        return chooser.choice(chooser.choices(groups, [len(own) ** 0.5 for own in groups])[0])
+
+
 def main() -> None:
     """Write the questions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -133,22 +160,24 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=16_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    chooser = random.Random(arguments.seed)
-    stated, annotated = list(read_passages(DATA / "2wiki-train")), list(read_annotated(DATA / "names/redocred.jsonl.gz"))
-    makers = (
-        (0.62, lambda: two_steps(stated, chooser)),
-        (0.12, lambda: two_steps(annotated, chooser)),
-        (0.13, lambda: one_step(stated, chooser)),
-        (0.13, lambda: one_step(annotated, chooser)),
-    )
+    write_questions(arguments.out, arguments.count, arguments.seed)
+
+
+def write_questions(path: Path, count: int, seed: int) -> None:
+    """Write so many distinct questions, the same ones for a seed."""
+    chooser = random.Random(seed)
+    stated = Facts(read_passages(DATA / "2wiki-train"))
+    annotated = Facts(read_annotated(DATA / "names/redocred.jsonl.gz"))
+    makers = [(two_steps, stated), (two_steps, annotated), (one_step, stated), (one_step, annotated)]
     seen: set[str] = set()
-    with arguments.out.open("w", encoding="utf-8") as out:
-        while len(seen) < arguments.count:
-            record = chooser.choices([m for _, m in makers], [weight for weight, _ in makers])[0]()
+    with path.open("w", encoding="utf-8") as out:
+        while len(seen) < count:
+            maker, facts = chooser.choices(makers, _SHARES)[0]
+            record = maker(facts, chooser)
             if record is not None and record["question"] not in seen:
                 seen.add(record["question"])
                 out.write(json.dumps({"id": f"relation-{len(seen)}", **record}, ensure_ascii=False) + "\n")
-    print(f"{arguments.out}: {len(seen):,} questions from {len(stated):,} stated and {len(annotated):,} annotated facts")
+    print(f"{path}: {len(seen):,} questions from {len(stated.all):,} stated and {len(annotated.all):,} annotated facts")
 
 
 def read_passages(folder: Path) -> Iterator[Fact]:
@@ -177,7 +206,12 @@ def read_annotated(path: Path) -> Iterator[Fact]:
                     values.setdefault(WIKIDATA[relation], []).append(tail)
             for relation, found in values.items():
                 if len(found) == 1:
-                    yield Fact(relation, record["title"], text, tuple(dict.fromkeys([tidy(found[0]), *names.get(found[0], [])])))
+                    yield Fact(
+                        relation,
+                        record["title"],
+                        text,
+                        tuple(dict.fromkeys([tidy(found[0]), *names.get(found[0], [])])),
+                    )
 
 
 def tidy(text: str) -> str:
@@ -187,28 +221,32 @@ def tidy(text: str) -> str:
     return text
 
 
-def one_step(facts: Sequence[Fact], chooser: random.Random) -> dict[str, object] | None:
+def one_step(facts: Facts, chooser: random.Random) -> dict[str, Any] | None:
     """Return a question of one fact."""
-    fact = choose_evenly(facts, chooser)
+    fact = facts.draw(chooser)
     kind = KIND.get(fact.relation, "") if chooser.random() < 0.3 else ""
     return finish(ask(fact.relation, kind + print_title(fact.title, chooser), chooser), fact, [fact], facts, chooser)
 
 
-def two_steps(facts: Sequence[Fact], chooser: random.Random) -> dict[str, object] | None:
+def two_steps(facts: Facts, chooser: random.Random) -> dict[str, Any] | None:
     """Return a question whose first step leads to the person that the second asks about."""
-    first = choose_evenly([f for f in facts if f.relation in PERSONS], chooser)
+    first = facts.draw(chooser, lambda relation: relation in PERSONS)
     last = {"father": " he ", "mother": " she "}.get(first.relation, "")
-    about = _by_name(facts).get(first.values[0], [])
+    about = facts.by_name.get(first.values[0], [])
     if about:
         second = chooser.choice(about)
     else:
-        second = choose_evenly([f for f in facts if f.relation not in KIND and is_person(f)], chooser)
-        if len(second.name.split()) < 2 or first.values[0] in first.title:
+        second = facts.draw(chooser, lambda relation: relation not in KIND)
+        if not is_person(second) or len(second.name.split()) < 2 or first.values[0] in first.title:
             return None
         text = re.sub(rf"(?<!\w){re.escape(first.values[0])}(?!\w)", second.name.replace("\\", ""), first.text)
         surname = first.values[0].split()[-1]
         first = replace(first, text=re.sub(rf"(?<!\w){re.escape(surname)}(?!\w)", second.name.split()[-1], text))
-    if second.title == first.title or (last and last not in f" {second.text.lower()} ") or second.values[0] in first.text:
+    if (
+        second.title == first.title
+        or (last and last not in f" {second.text.lower()} ")
+        or second.values[0] in first.text
+    ):
         return None
     thing = print_title(first.title, chooser)
     if (kin := KIN.get((first.relation, second.relation))) and chooser.random() < 0.8:
@@ -229,7 +267,7 @@ def two_steps(facts: Sequence[Fact], chooser: random.Random) -> dict[str, object
 def ask(relation: str, thing: str, chooser: random.Random) -> str:
     """Return a question for a relation of a thing."""
     word = "Who" if relation in PERSONS else "What"
-    return chooser.choice(ASKED.get(relation, [f"{word} is the {relation} of {{}}?"])).format(thing)
+    return chooser.choice(ASKED.get(relation, f"{word} is the {relation} of {{}}?").split("|")).format(thing)
 
 
 def print_title(title: str, chooser: random.Random) -> str:
@@ -241,40 +279,19 @@ def print_title(title: str, chooser: random.Random) -> str:
 
 def is_person(fact: Fact) -> bool:
     """Return whether a passage is about a person, by what it says first."""
-    return bool(re.search(r"^[^()]{0,80}\([^()]*\d{4}", fact.text)) and bool(re.search(r"\b(?:he|she|his|her)\b", fact.text, re.I))
+    return bool(re.search(r"^[^()]{0,80}\([^()]*\d{4}", fact.text)) and bool(
+        re.search(r"\b(?:he|she|his|her)\b", fact.text, re.I)
+    )
 
 
-def choose_evenly(facts: Sequence[Fact], chooser: random.Random) -> Fact:
-    """Return a fact, rare relations more often than their share."""
-    by_relation: dict[str, list[Fact]] = {}
-    for fact in facts:
-        by_relation.setdefault(fact.relation, []).append(fact)
-    weights = [len(own) ** 0.5 for own in by_relation.values()]
-    return chooser.choice(chooser.choices(list(by_relation.values()), weights)[0])
-
-
-_NAMES: dict[int, Mapping[str, list[Fact]]] = {}
-
-
-def _by_name(facts: Sequence[Fact]) -> Mapping[str, list[Fact]]:
-    if id(facts) not in _NAMES:
-        found: dict[str, list[Fact]] = {}
-        for fact in facts:
-            if fact.relation not in KIND:
-                found.setdefault(fact.name, []).append(fact)
-        _NAMES[id(facts)] = found
-    return _NAMES[id(facts)]
-
-
-def finish(
-    question: str, fact: Fact, gold: Sequence[Fact], facts: Sequence[Fact], chooser: random.Random
-) -> dict[str, object]:
+def finish(question: str, fact: Fact, gold: Sequence[Fact], facts: Facts, chooser: random.Random) -> dict[str, Any]:
     """Return the record of a question, with passages of the same relations beside its own."""
     titles = {one.title for one in gold}
     others: list[Fact] = []
     for one in gold:
-        like = [f for f in chooser.sample(facts, 400 if len(facts) > 400 else len(facts)) if f.relation == one.relation]
-        others += [f for f in like if f.title not in titles and not set(f.values) & set(fact.values)][:2]
+        like = facts.by_relation[one.relation]
+        like = [f for f in chooser.sample(like, min(8, len(like))) if f.title not in titles]
+        others += [f for f in like if not set(f.values) & set(fact.values)][:2]
     passages = [{"title": one.title, "text": one.text} for one in (*gold, *others)]
     return {"question": question, "answers": list(fact.values), "passages": passages, "gold": list(range(len(gold)))}
 

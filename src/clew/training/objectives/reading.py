@@ -60,13 +60,13 @@ class Reading:
         return -(-sum(source.per_epoch for source in self._sources) // self._batch)
 
     def batches(self, epoch_seed: int) -> Iterator[list[LabelledWindow]]:
-        """Yield the batches of an epoch: of each source as many examples as it draws, the next ones of its order."""
+        """Yield the batches of an epoch: of each source as many examples as it draws, the next ones in order."""
         chooser = random.Random(epoch_seed)
-        epoch = epoch_seed % 100_003
+        run, epoch = divmod(epoch_seed, 100_003)
         chosen: list[ReadingExample] = []
         for source in self._sources:
             order = list(range(len(source.examples)))
-            random.Random(len(order)).shuffle(order)
+            random.Random(run * 1_000_003 + len(order)).shuffle(order)
             first = epoch * source.per_epoch
             chosen += [source.examples[order[(first + n) % len(order)]] for n in range(source.per_epoch)]
         chooser.shuffle(chosen)
