@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
-from clew.graph.paths.likeliest_walks import best_walks, best_walks_by_mean, edge_layers
+from clew.graph.paths.likeliest_walks import best_walks
 from clew.query.graph_walk import NO_MATCH
 from clew.retrievers.gfm.explanations import OVERSAMPLING
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
@@ -25,6 +25,7 @@ from clew_lab.candidates.explained_targets import (
     find_target_passages,
     propose_targets,
 )
+from clew_lab.graph.walks_by_mean import best_walks_by_mean, edge_layers
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from clew.graph.subgraphs.textual_graph import (
     induced_subgraph,
 )
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew_lab.graph.graph_encoder import GraphEncoder
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
 

@@ -13,7 +13,6 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphContext, GraphQuery, TextualGraph
 from clew.index import Index
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.retriever import SubgraphRetriever, SubgraphSettings
 from clew.text.display import format_count
@@ -27,6 +26,7 @@ from clew_lab.datasets.graph_datasets import (
     split_dataset,
 )
 from clew_lab.datasets.loaders import load_questions
+from clew_lab.graph.graph_encoder import GraphEncoder
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.retrievers.selectors import WholeGraph
 
