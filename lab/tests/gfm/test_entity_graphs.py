@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot.relational_edges import entity_graph
 from clew.index import Index
 from clew.query.linking import link_question
 from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE
 from clew_lab.gfm.entity_graphs import EntityGraphBuilder
+from clew_lab.graph.node_graphs import entity_graph
 
 QUESTION = "Where was Louis Palander born?"
 

@@ -15,7 +15,7 @@ from clew.errors import InputError, ProviderError
 from clew.inference.subgraph_network import PRODUCT, SUM
 from clew.nn.query_gnn import export_arrays
 from clew.retrievers.subgraph.encoding import node_similarity
-from clew.retrievers.subgraph.gcn import TrainedScorer, load_scorer, make_node_batch, save_scorer
+from clew.retrievers.subgraph.gcn import TrainedScorer, load_scorer, make_node_batch
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     TEXT,
@@ -25,6 +25,7 @@ from clew.retrievers.subgraph.gcn_features import (
 )
 from clew.retrievers.subgraph.settings import Inputs, ScorerSettings
 from clew_lab.nn.subgraph_policy import NodeBatch, SubgraphScorer, build_scorer
+from clew_lab.training.saved_weights import save_scorer
 from lab.tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
 
 SHAPES = {

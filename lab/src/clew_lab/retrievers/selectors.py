@@ -17,8 +17,7 @@ from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgra
 from clew.plugins.records import Amount, WholeNumber, setting
 from clew.query.context import IndexContext
 from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity, similarity
-from clew.retrievers.subgraph.retriever import SubgraphRetriever
-from clew.retrievers.subgraph.settings import Neighbourhood
+from clew.retrievers.subgraph.retriever import Neighbourhood, SubgraphRetriever
 from clew_lab.graph.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
 
 TOP_NODES, TOP_EDGES = 3, 5
@@ -175,5 +174,4 @@ def build_steiner(context: IndexContext, settings: Steiner) -> SubgraphRetriever
     selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill, masked)
     method = f"a tree that collects the {selector.topk} most similar names and {selector.topk_e} most similar relations"
     graph = lru_cache(maxsize=1)(context.load_fact_graph)
-    bounds = settings.subgraph_settings()
-    return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, bounds)
+    return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, settings)

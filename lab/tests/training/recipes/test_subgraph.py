@@ -12,7 +12,7 @@ from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full
 from clew.inference.subgraph_network import NodeInput
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.query_gnn import export_arrays
-from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, load_scorer, save_scorer
+from clew.retrievers.subgraph.gcn import GCNSelector, TrainedScorer, load_scorer
 from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.checkpoint import single_process
 from clew.training.hyperparameters import Recipe, TrainingResult
@@ -29,6 +29,7 @@ from clew_lab.training.recipes.subgraph import (
     local_reader,
     train_selection,
 )
+from clew_lab.training.saved_weights import save_scorer
 from tests.devices import DEVICES
 
 ENCODER = HashingEncoder(48)

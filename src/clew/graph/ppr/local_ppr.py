@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.arrays.kernels import njit
-from clew.errors import InputError
 from clew.graph.subgraphs.k_hop import LocalGraph
 
 DAMPING = 0.8
@@ -37,12 +36,9 @@ def push_ppr(
     Reads at most 1 / (epsilon (1 - damping)) edges and those of the starts, however large the graph. A start is always
     expanded; a hub would have no effect otherwise. `starts` (s,) are positions with `weights` (s,) of at least 0, which
     are scaled to a sum of 1; `damping` is the probability of another step, in [0, 1); `epsilon`, positive, the
-    probability per edge below which a node is not expanded. Raises InputError where a start is not in the graph, or a
-    weight, the damping or epsilon is out of range.
+    probability per edge below which a node is not expanded. Raises InputError where a start is not in the graph.
     """
-    if not epsilon > 0.0:
-        raise InputError(f"epsilon is {epsilon}: wanted a number above 0, for example {EPSILON:g}")
-    residual = _restart_vector(local, starts, weights, damping)
+    residual = _restart_vector(local, starts, weights)
     values = np.zeros_like(residual)
     _push_mass(local.indptr, local.neighbours, values, residual, np.flatnonzero(residual), damping, epsilon)
     return values
@@ -61,7 +57,7 @@ def random_walk_with_restart(
     Stops when the sum of the changes of all scores is at most `tolerance`: the sum of their errors is then at most
     damping / (1 - damping) times that.
     """
-    restart = _restart_vector(local, starts, weights, damping)
+    restart = _restart_vector(local, starts, weights)
     scores: DoubleArray = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
     return scores
 
@@ -78,20 +74,10 @@ def best_positions(scores: DoubleArray, max_count: int) -> LongArray:
     return best
 
 
-def _restart_vector(
-    local: LocalGraph, starts: LongArray | IntArray, weights: NDArray[np.floating], damping: float
-) -> DoubleArray:
-    if not 0.0 <= damping < 1.0:
-        raise InputError(f"damping is {damping}: wanted at least 0 and less than 1, for example {DAMPING}")
+def _restart_vector(local: LocalGraph, starts: LongArray | IntArray, weights: NDArray[np.floating]) -> DoubleArray:
     local.distinct_positions(starts)
-    start_weights = np.asarray(weights, dtype=np.float64)
-    if len(start_weights) != len(starts):
-        raise InputError(f"{len(start_weights)} weights for {len(starts)} starts: wanted one for each")
-    invalid = start_weights[~(np.isfinite(start_weights) & (start_weights >= 0.0))]
-    if len(invalid):
-        raise InputError(f"a start has weight {invalid[0]:g}: wanted a finite number of at least 0")
     restart = np.zeros(len(local.nodes))
-    np.add.at(restart, np.asarray(starts, dtype=np.int64), start_weights)
+    np.add.at(restart, np.asarray(starts, dtype=np.int64), weights)
     total = restart.sum()
     return restart / total if total > 0.0 else restart
 

@@ -22,7 +22,7 @@ from clew.arrays.kernels import njit
 from clew.protocols import TextScorer
 from clew.query.linking import MaskedQuestion
 from clew.query.relation_matching import PathScorer, RelationMatch, RelationPath, RelationTexts, match_relations
-from clew.store.weights_io import read_weights, write_weights
+from clew.store.weights_io import read_weights
 
 FEATURES = ("explained", "in_order", "explained_by_ends", "mean_likeness", "back_and_forth", "against", "kind_of_end")
 """The columns: share of the words explained by names of relations; relations matched in the order of reading; share of
@@ -244,14 +244,8 @@ class TrainedPathRanker:
         return score
 
 
-def save_path_ranker(folder: Path, trained: PathRankerWeights) -> None:
-    """Write the head into a folder, which is made if absent; raises ProviderError where it cannot be written."""
-    config = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
-    write_weights(folder, config, {name: getattr(trained, name) for name in ARRAY_NAMES})
-
-
 def load_path_ranker(folder: Path) -> PathRankerWeights:
-    """Read a folder of `save_path_ranker`; raises ProviderError where a file is missing, damaged or of other inputs."""
+    """Read a folder of weights; raises ProviderError where a file is missing, damaged or of other inputs."""
     return read_weights(folder, "the path ranker", _parse_weights)
 
 

@@ -1,4 +1,4 @@
-"""Settings of `gcn-subgraph`, of the neighbourhood that a subgraph is selected from, and the shape of its network."""
+"""Settings of `gcn-subgraph`, and the shape of its network."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,28 +11,10 @@ from pydantic import Field
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.graph.subgraphs.k_hop import MAX_HOPS
 from clew.inference.subgraph_network import SUM, SubgraphNetwork
-from clew.plugins.records import SettingsRecord, WholeNumber, setting
+from clew.plugins.records import setting
 from clew.retrievers.subgraph.gcn_features import feature_width
-from clew.retrievers.subgraph.retriever import SubgraphSettings
-
-_DEFAULT = SubgraphSettings()
-
-
-class Neighbourhood(SettingsRecord):
-    """Settings of the neighbourhood that a subgraph is selected from."""
-
-    nodes: WholeNumber = setting(_DEFAULT.nodes, "entities that are selected from", "docs/subgraphs.md")
-    budget: Annotated[int, Field(ge=1, le=100_000)] = setting(
-        _DEFAULT.budget, "entities that are selected, at most", "docs/subgraphs.md"
-    )
-    hops: Annotated[int, Field(ge=1, le=MAX_HOPS)] = setting(_DEFAULT.hops, "radius of the neighbourhood")
-    edges: WholeNumber = setting(_DEFAULT.edges, "edges read for the neighbourhood, at most")
-
-    def subgraph_settings(self) -> SubgraphSettings:
-        """Return the bounds of the neighbourhood."""
-        return SubgraphSettings(self.nodes, self.budget, self.hops, self.edges)
+from clew.retrievers.subgraph.retriever import Neighbourhood
 
 
 class GCNSubgraph(Neighbourhood):

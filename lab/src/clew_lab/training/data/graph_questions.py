@@ -14,7 +14,7 @@ from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphContext, Graph
 from clew.index import Index
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_features import node_offsets
-from clew.retrievers.subgraph.retriever import SubgraphRetriever, SubgraphSettings
+from clew.retrievers.subgraph.retriever import Neighbourhood, SubgraphRetriever
 from clew.text.display import format_count
 from clew.types import Progress
 from clew_lab.datasets.graph_datasets import (
@@ -93,7 +93,7 @@ def encode_index_questions(
     """
     context = index.context
     sources = context.scope, context.lexical, context.load_fact_graph, context.text_vectors
-    retriever = SubgraphRetriever(*sources, WholeGraph(), "", SubgraphSettings(), by_words=True)
+    retriever = SubgraphRetriever(*sources, WholeGraph(), "", Neighbourhood(), by_words=True)
     encoded: list[EncodedQuestion] = []
     loaded = load_questions(path)
     questions = [loaded[position] for position in evenly_spaced(len(loaded), limit)]
