@@ -251,17 +251,12 @@ class GraphContents:
     @property
     def _visible_facts(self) -> BoolArray:
         """The facts (T,) that an allowed passage states or an imported graph holds, as an array of its own."""
-        blocked = self._scope.blocked_triples(self._where)
-        return np.ones(len(self._snapshot.triples), dtype=np.bool_) if blocked is None else ~blocked
+        return self._scope.visible_triples(self._where)
 
     @cached_property
     def _passage_counts(self) -> LongArray:
         """The allowed passages that mention each entity (E,)."""
-        rows = self._snapshot.mentioned_in
-        before = np.concatenate([[0], np.cumsum(self._allowed[rows.indices], dtype=np.int64)])
-        counts: LongArray = np.diff(before[np.asarray(rows.indptr)])
-        ties = self._scope.hidden_ties(self._allowed)
-        return counts if ties is None else ties.count_mentions(counts)
+        return self._scope.mention_counts(self._allowed)
 
     @cached_property
     def _fact_counts(self) -> LongArray:
@@ -312,9 +307,7 @@ def view_graph(scope: Scope, where: Filter | None = None) -> GraphView:
     Raises InputError where the filter cannot be parsed.
     """
     s, allowed = scope.snapshot, scope.mask(where)
-    blocked = scope.blocked_triples(where)
-    shown = np.ones(len(s.triples), dtype=np.bool_) if blocked is None else ~blocked
-    names = scope.names(allowed)
+    shown, names = scope.visible_triples(where), scope.names(allowed)
     seen: BoolArray = np.ones(len(s.entities), dtype=np.bool_)
     if where is not None:
         seen = visible_entities(s, allowed)
