@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from clew.evaluation.significance import compare_means, mean_interval
-from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
+from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.query_gnn import export_arrays
 from clew.protocols import Encoder
@@ -28,6 +28,7 @@ from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew_lab.datasets.graph_datasets import GraphQuestion
 from clew_lab.graph.graph_encoder import GraphEncoder
+from clew_lab.graph.reader_context import GraphContext, build_context
 from clew_lab.graph_readers.causal_lm import CausalReader
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.graph_readers.soft_prompt import SoftPromptReader

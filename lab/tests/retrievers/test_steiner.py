@@ -8,13 +8,14 @@ import pytest
 
 import clew
 from clew.graph.paths.simple_paths import path_entities
-from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, textualise
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph
 from clew.index import Index
 from clew.retrievers.evidence import NO_TOPIC
 from clew.retrievers.registry import parse_retriever
 from clew.retrievers.subgraph.retriever import NO_FACTS, Neighbourhood, SubgraphRetriever
 from clew.settings import Settings
 from clew.types import Document
+from clew_lab.graph.reader_context import full_subgraph, textualise
 from tests.kinship import QUESTIONS, TRIPLES, graph_of, make_kinship_index, path_ends
 
 

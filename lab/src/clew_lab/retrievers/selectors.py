@@ -13,12 +13,13 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from clew.arrays import FloatArray, IntArray, top_order
-from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
 from clew.plugins.records import Amount, WholeNumber, setting
 from clew.query.context import IndexContext
 from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity, similarity
 from clew.retrievers.subgraph.retriever import Neighbourhood, SubgraphRetriever
 from clew_lab.graph.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
+from clew_lab.graph.reader_context import full_subgraph
 
 TOP_NODES, TOP_EDGES = 3, 5
 """Values of G-Retriever for a knowledge graph (WebQSP in its code)."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
+from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.inference.subgraph_network import NodeInput
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.query_gnn import export_arrays
@@ -17,6 +17,7 @@ from clew.retrievers.subgraph.settings import ScorerSettings
 from clew.training.checkpoint import single_process
 from clew.training.hyperparameters import Recipe, TrainingResult
 from clew_lab.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs, split_dataset
+from clew_lab.graph.reader_context import build_context, full_subgraph
 from clew_lab.graph_readers.choice_reader import ChoiceGraphReader
 from clew_lab.graph_readers.path_reader import PathGraphReader
 from clew_lab.graph_readers.protocols import GraphReader

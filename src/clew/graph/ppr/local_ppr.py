@@ -49,7 +49,6 @@ def random_walk_with_restart(
     starts: LongArray | IntArray,
     weights: NDArray[np.floating],
     damping: float = DAMPING,
-    max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DoubleArray:
     """Return personalised PageRank (n,) by power iteration over all edges; arguments and errors as of `push_ppr`.
@@ -57,8 +56,14 @@ def random_walk_with_restart(
     Stops when the sum of the changes of all scores is at most `tolerance`: the sum of their errors is then at most
     damping / (1 - damping) times that.
     """
-    restart = _restart_vector(local, starts, weights)
-    scores: DoubleArray = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
+    restart, degrees = _restart_vector(local, starts, weights), local.degrees()
+    rows = np.repeat(np.arange(len(degrees)), degrees)
+    fresh, scores = np.where(degrees > 0, 1.0 - damping, 1.0) * restart, restart
+    for _ in range(MAX_ITERATIONS):
+        shares = damping * scores / np.maximum(degrees, 1)
+        last, scores = scores, fresh + np.bincount(rows, shares[local.neighbours], len(degrees))
+        if np.abs(scores - last).sum() <= tolerance:
+            break
     return scores
 
 
@@ -117,26 +122,3 @@ def _push_mass(indptr, neighbours, values, residual, starts, damping, epsilon): 
                 count += 1
     for node in range(size):
         values[node] += (1.0 - damping) * residual[node]
-
-
-@njit
-def _iterate(indptr, neighbours, restart, damping, iterations, tolerance):  # type: ignore[no-untyped-def]
-    size = len(restart)
-    values, shares = restart.copy(), np.zeros(size)
-    for _ in range(iterations):
-        for node in range(size):
-            degree = indptr[node + 1] - indptr[node]
-            shares[node] = damping * values[node] / degree if degree else 0.0
-        change = 0.0
-        for node in range(size):
-            first, last = indptr[node], indptr[node + 1]
-            value = (1.0 - damping) * restart[node]
-            if first == last:
-                value = restart[node]
-            for entry in range(first, last):
-                value += shares[neighbours[entry]]
-            change += abs(value - values[node])
-            values[node] = value
-        if change <= tolerance:
-            break
-    return values

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 
@@ -131,15 +131,12 @@ def _ordered_match(similarity, order, columns):  # type: ignore[no-untyped-def]
 ARRAY_NAMES = ("weights", "question_side", "relation_side")
 
 
-class RelationPathRanker(Protocol):
-    """Ranks relation paths against a question."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifier that changes whenever some score would."""
-
-    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return a function from n paths to scores (n,) for one question; `codes` (r,) are all their relation codes."""
+def _score_distinct(scorer: TextScorer, question: str, texts: Sequence[str], temperature: float) -> FloatArray:
+    """Return scores (n,) divided by a temperature; equal texts are scored once."""
+    distinct = list(dict.fromkeys(texts))
+    row_of = {text: row for row, text in enumerate(distinct)}
+    scores = scorer.score(question, distinct)
+    return np.asarray(scores[[row_of[text] for text in texts]] / temperature, dtype=np.float32)
 
 
 @final
@@ -158,15 +155,13 @@ class TextPathRanker:
         return f"{self.name}/{self.temperature}"
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return the scorer of one question and the relation codes (r,) of its paths (see `RelationPathRanker`)."""
+        """Return a function from n paths to scores (n,) for one question; `codes` (r,) are all their relation codes."""
         del codes
 
         def score(paths: Sequence[RelationPath]) -> FloatArray:
+            # Paths that differ in direction alone are one text.
             texts = [self.texts.path_text(path) for path in paths]
-            distinct = list(dict.fromkeys(texts))  # paths that differ in direction alone are one text
-            row_of = {text: row for row, text in enumerate(distinct)}
-            scores = self.scorer.score(question.text, distinct)
-            return np.asarray(scores[[row_of[text] for text in texts]] / self.temperature, dtype=np.float32)
+            return _score_distinct(self.scorer, question.text, texts, self.temperature)
 
         return score
 
@@ -187,10 +182,7 @@ class WholePathRanker:
 
     def score(self, question: str, texts: Sequence[str]) -> FloatArray:
         """Return scores (n,); equal texts are scored once."""
-        distinct = list(dict.fromkeys(texts))
-        row_of = {text: row for row, text in enumerate(distinct)}
-        scores = self.scorer.score(question, distinct)
-        return np.asarray(scores[[row_of[text] for text in texts]] / self.temperature, dtype=np.float32)
+        return _score_distinct(self.scorer, question, texts, self.temperature)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,7 +215,7 @@ class TrainedPathRanker:
         return f"paths-{digest.hexdigest()}"
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
-        """Return the scorer of one question and the relation codes (r,) of its paths (see `RelationPathRanker`)."""
+        """Return the scorer of one question and the relation codes (r,) of its paths (see `TextPathRanker`)."""
         if not len(codes):  # an entity without facts
             return lambda paths: np.zeros(len(paths), dtype=np.float32)
         match = match_relations(question, codes, self.texts)
@@ -242,6 +234,10 @@ class TrainedPathRanker:
             return np.asarray(by_features + means, dtype=np.float32)
 
         return score
+
+
+RelationPathRanker = TextPathRanker | TrainedPathRanker
+"""Ranks relation paths against a question."""
 
 
 def load_path_ranker(folder: Path) -> PathRankerWeights:

@@ -158,7 +158,9 @@ class FragRetriever(PathRetriever[SearchTrace]):
         if near.truncated_nodes:
             notes.append(f"of {format_count(near.truncated_nodes, 'entity')} of many facts not all were looked at")
         best = self._rank_entities(graph, near, starts, blocked_triples, kind.entities)
-        local = self._keep_direction(local_graph(graph, best, blocked_triples))
+        local = local_graph(graph, best, blocked_triples)
+        if self.settings.directed:
+            local = filter_edges(local, (local.edges & 1) == 0)
         local = self._keep_best_relations(local, ranked_question, kind.relations)
         codes = relation_codes(local, self.scope.snapshot.triples)
         score_paths = self._relation_path_scorer(kind.search, masked, codes)
@@ -204,10 +206,6 @@ class FragRetriever(PathRetriever[SearchTrace]):
         best = around.nodes[best_positions(scores, count)]
         first = np.unique(starts)
         return np.concatenate([first, best[~np.isin(best, first)]]).astype(np.int32)
-
-    def _keep_direction(self, local: LocalGraph) -> LocalGraph:
-        """Return the graph without the ways from tail to head, if facts are followed one way."""
-        return filter_edges(local, (local.edges & 1) == 0) if self.settings.directed else local
 
     def _relation_path_scorer(self, search: str, question: MaskedQuestion, codes: IntArray) -> PathScorer:
         """Return what scores relation paths; all are 0 where whole paths are ranked and the search needs no score."""

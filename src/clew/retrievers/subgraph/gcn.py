@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from clew.query.context import IndexContext
 from clew.retrievers.subgraph.encoding import PerGraphSelector, node_similarity
 from clew.retrievers.subgraph.gcn_features import node_features, node_offsets, walk_prior, walk_shares
 from clew.retrievers.subgraph.retriever import SubgraphRetriever
-from clew.retrievers.subgraph.settings import GCNSubgraph, ScorerSettings
+from clew.retrievers.subgraph.settings import Combination, GCNSubgraph, Inputs, ScorerSettings
 from clew.store.weights_io import check_layers, read_weights
 
 
@@ -67,13 +67,11 @@ def load_scorer(folder: Path) -> TrainedScorer:
     """Read a folder of weights; raises ProviderError where a file is missing, damaged or another network's."""
 
     def build(config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedScorer:
-        dimension = int(config["dimension"])
-        try:
-            settings = ScorerSettings(**config["settings"])
-            check_layers(settings.layers, arrays)
-            shapes = settings.shapes(dimension)
-        except InputError as error:
-            raise ValueError(str(error)) from error
+        dimension, settings = int(config["dimension"]), ScorerSettings(**config["settings"])
+        check_layers(settings.layers, arrays)
+        if settings.inputs not in get_args(Inputs) or settings.combination not in get_args(Combination):
+            raise ValueError(f"inputs {settings.inputs!r} and combination {settings.combination!r}")
+        shapes = settings.shapes(dimension)
         if (seen := {name: array.shape for name, array in arrays.items()}) != shapes:
             raise ValueError(f"arrays {seen}, wanted {shapes}")
         model = settings.network(arrays)

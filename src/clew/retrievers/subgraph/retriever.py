@@ -20,15 +20,7 @@ from clew.graph.paths.simple_paths import shortest_paths
 from clew.graph.ppr.local_ppr import best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.subgraphs.k_hop import MAX_HOPS, LocalGraph, explored_graph, local_graph, neighbourhood
-from clew.graph.subgraphs.textual_graph import (
-    EncodedGraph,
-    FactGraph,
-    GraphContext,
-    GraphQuery,
-    Subgraph,
-    TextualGraph,
-    build_context,
-)
+from clew.graph.subgraphs.textual_graph import EncodedGraph, FactGraph, GraphQuery, Subgraph, TextualGraph
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.protocols import fingerprint_of
 from clew.query.context import TextVectors
@@ -39,7 +31,7 @@ from clew.retrievers.subgraph.encoding import MaskedText, SubgraphSelector, node
 from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
 from clew.text.display import format_count
-from clew.types import Evidence, Filter
+from clew.types import Evidence
 
 NO_FACTS = "the graph has no fact of what the question names"
 
@@ -96,22 +88,6 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         """The settings of the neighbourhood, and the selector's settings or weights."""
         bounds = [getattr(self.settings, name) for name in Neighbourhood.model_fields]
         return f"{bounds}\0{self.selection_note}\0{fingerprint_of(self.selector)}"
-
-    @property
-    def selector_fingerprint(self) -> str:
-        """Identifier of the selector's settings or weights."""
-        return fingerprint_of(self.selector)
-
-    def retrieve_subgraphs(
-        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
-    ) -> list[tuple[Evidence, str, GraphContext | None]]:
-        """As `retrieve_about`, with each question's text without brackets, and the subgraph; None if it is empty."""
-        return [
-            (evidence, "", None)
-            if found is None
-            else (evidence, found.text, build_context(found.query, found.subgraph))
-            for evidence, found in self.retrieve_with_trace(questions, topics, k, where)
-        ]
 
     def select(
         self,

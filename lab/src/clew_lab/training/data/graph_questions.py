@@ -10,7 +10,7 @@ import numpy as np
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphContext, GraphQuery, TextualGraph
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
 from clew.index import Index
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_features import node_offsets
@@ -27,6 +27,7 @@ from clew_lab.datasets.graph_datasets import (
 )
 from clew_lab.datasets.loaders import load_questions
 from clew_lab.graph.graph_encoder import GraphEncoder
+from clew_lab.graph.reader_context import GraphContext
 from clew_lab.graph_readers.protocols import GraphReader
 from clew_lab.retrievers.selectors import WholeGraph
 
