@@ -223,8 +223,9 @@ class GraphContents:
         Raises:
             InputError: No entity has that name.
         """
-        wanted = self._find(name)
-        return self._neighbours(wanted)
+        ends = np.isin(self._snapshot.triples[:, [0, 2]], self._find(name))
+        found = self._write(np.flatnonzero(ends.any(axis=1) & self._visible_facts))
+        return (Neighbour(triple.entities[int(ends[position, 0])], triple) for triple, position in found)
 
     def triples(self, head: str = "", relation: str = "", tail: str = "") -> Iterator[Triple]:
         """Yield the facts with a head, a relation and a tail, "" for any, in the order of the index.
@@ -284,13 +285,6 @@ class GraphContents:
                 f"no fact has the relation {relation!r}: those of an entity are its index.neighbours(NAME)"
             )
         return found
-
-    def _neighbours(self, wanted: IntArray) -> Iterator[Neighbour]:
-        ends = np.isin(self._snapshot.triples[:, [0, 2]], wanted)
-        chosen = np.flatnonzero(ends.any(axis=1) & self._visible_facts)
-        for triple, position in self._write(chosen):
-            head, tail = triple.entities
-            yield Neighbour(tail if ends[position, 0] else head, triple)
 
     def _write(self, positions: LongArray) -> Iterator[tuple[Triple, int]]:
         """Yield facts whose ends an allowed passage or a graph names, with their positions."""

@@ -124,7 +124,7 @@ def test_scores_are_zero_without_starts() -> None:
     assert not push_ppr(local, np.array([0]), np.zeros(1)).any()
 
 
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), max_size=12), st.integers(0, 12))
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), max_size=12), st.integers(1, 12))
 def test_best_positions_are_ordered_by_score_with_ties_by_position(scores: list[float], max_count: int) -> None:
     wanted = sorted((i for i, score in enumerate(scores) if score > 0), key=lambda i: (-scores[i], i))
     assert best_positions(np.array(scores), max_count).tolist() == wanted[:max_count]

@@ -33,9 +33,10 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import Amount, SettingsRecord, Share, WholeNumber, setting
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.evidence import NO_NAME, check_k, empty_question_evidence, make_evidence
+from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.types import Evidence, Filter
 from clew_lab.graph.entity_activation import ActivatedEntities, ActivationConfig, activate_entities
+from clew_lab.graph.nearest_entities import NO_NAME
 from clew_lab.graph.power_iteration import PowerWalk, summed_adjacency
 from clew_lab.graph.scaled_similarity import scale_similarities
 from clew_lab.retrievers.hipporag import NamedPhrases

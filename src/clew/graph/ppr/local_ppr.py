@@ -14,7 +14,7 @@ its node, 1 - d, is added to its score.
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.arrays import DoubleArray, IntArray, LongArray
+from clew.arrays import DoubleArray, IntArray, LongArray, top_order
 from clew.arrays.kernels import njit
 from clew.graph.subgraphs.k_hop import LocalGraph
 
@@ -69,14 +69,8 @@ def random_walk_with_restart(
 
 def best_positions(scores: DoubleArray, max_count: int) -> LongArray:
     """Return the positions (k,) of the `max_count` highest scores (n,) above 0, best first, ties by position."""
-    if not 0 < max_count < np.count_nonzero(scores > 0.0):
-        candidates = np.flatnonzero(scores > 0.0)
-    else:
-        least = np.sort(scores)[len(scores) - max_count]  # partition is slow where many scores are equal
-        better = np.flatnonzero(scores > least)
-        candidates = np.concatenate([better, np.flatnonzero(scores == least)[: max_count - len(better)]])
-    best: LongArray = candidates[np.lexsort((candidates, -scores[candidates]))][: max(max_count, 0)]
-    return best
+    best = top_order(scores, max_count)
+    return best[scores[best] > 0.0]
 
 
 def _restart_vector(local: LocalGraph, starts: LongArray | IntArray, weights: NDArray[np.floating]) -> DoubleArray:
