@@ -79,11 +79,6 @@ class FragSettings:
     whole_question: bool  # whether names stay in the question that relations and paths are ranked against
     directed: bool  # whether facts are followed from head to tail alone
 
-    @property
-    def kinds(self) -> tuple[KindSettings, ...]:
-        """The kinds of questions that may be searched for."""
-        return {"simple": (self.simple,), "complex": (self.complex,)}.get(self.always, (self.simple, self.complex))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchTrace:
@@ -122,11 +117,6 @@ class FragRetriever(PathRetriever[SearchTrace]):
         rankers = (self.path_ranker, *((self.whole_path_ranker,) if self.whole_path_ranker else ()))
         mediators = mediators_fingerprint(self.mediators)
         return f"{self.settings!r}\0{fingerprint_of(self.hop_predictor, *rankers)}{mediators}"
-
-    @property
-    def path_limit(self) -> int:
-        """Number of paths that the path ranking keeps; the larger one where it differs by kind of question."""
-        return max(kind.paths for kind in self.settings.kinds)
 
     def search(
         self,
