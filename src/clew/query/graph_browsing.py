@@ -249,8 +249,9 @@ class GraphBrowser:
     def _find_visible(self, where: Filter | None) -> _Visible:
         counts = self._scope.mention_counts(self._scope.mask(where))
         seen = counts > 0
-        ends = self._snapshot.triples[self._scope.visible_triples(where)]
-        seen[ends[:, 0]] = seen[ends[:, 2]] = True
+        facts = self._scope.visible_triples(where)
+        for column in (0, 2):
+            seen[self._snapshot.triples[facts, column]] = True
         return _Visible(counts, seen)
 
     def _blocked_edges(self, where: Filter | None) -> BoolArray | None:
